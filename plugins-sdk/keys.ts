@@ -93,7 +93,10 @@ export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>
 export const strictKey = optionalKey(
   'apiOrEndpoint',
   'strictParameters',
-  Type.Boolean({ description: 'Refuses unknown parameters, and a body without "parameters"; default false' }),
+  Type.Boolean({
+    description:
+      'Refuses unknown parameters, a list or an object outside a body, and a request without "parameters"; default false',
+  }),
 );
 
 const FIELDS = ['type', 'path', 'times'] as const;

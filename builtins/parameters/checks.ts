@@ -29,9 +29,6 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
       ...(parameter.required && parameter.default !== undefined
         ? [error(at, 'is both required and has a default: choose one')]
         : []),
-      ...(parameter.required && parameter.fixed !== undefined
-        ? [error(at, 'is both required and fixed: a client cannot give it, so take required out')]
-        : []),
       ...(place === 'header' ? checkHeaderName(`${at}.name`, name) : []),
       ...(place === 'cookie' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
         ? [error(`${at}.name`, 'is no valid cookie name')]
@@ -120,22 +117,13 @@ function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParamet
   ]);
 }
 
-/** What a value must be has to be a schema that its place can fulfil, and what the operator sends has to fit it. */
-function checkSchema({ at, in: place, schema, secret, fixed, default: fallback }: DeclaredParameter): Finding[] {
+/** What a value must be has to be a schema, and what the operator sends has to fit it. */
+function checkSchema({ at, schema, secret, fixed, default: fallback }: DeclaredParameter): Finding[] {
   if (schema === undefined) return [];
   const { findings, misfit } = parameterSchema({ schema, secret }, `${at}.schema`);
-  const types = [schema.type ?? 'string'].flat();
-  const isScalar = types.some(
-    (type) => type === 'string' || type === 'number' || type === 'integer' || type === 'boolean',
-  );
-  const never = `a ${place} parameter is a string, a number or a boolean`;
   const fit = (key: string, value: Json | undefined) => {
     const why = value === undefined ? undefined : misfit(value);
     return why === undefined ? [] : [error(`${at}.${key}`, `does not fit the schema: ${why}`)];
   };
-  return [
-    ...findings,
-    ...(place === 'body' || isScalar ? [] : [error(`${at}.schema.type`, never)]),
-    ...(findings.length > 0 ? [] : [...fit('fixed', fixed), ...fit('default', fallback)]),
-  ];
+  return findings.length > 0 ? [...findings] : [...fit('fixed', fixed), ...fit('default', fallback)];
 }

@@ -9,11 +9,14 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/keys.ts';
 import { parameterSchema } from '../shared/parameter-schema.ts';
+import { warnOnce } from '../shared/warn-once.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { compileRequest } from './outgoing.ts';
+import { refuseNested } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
 import { type Prepared, questionFor, requestOf, valuesOf } from './question.ts';
+import { schemaInPlace } from './schema-in-place.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
@@ -37,6 +40,9 @@ function knownNames(endpoint: Endpoint): ReadonlySet<string> | undefined {
   return new Set([...free.map(({ name }) => name), ...reservedParameters(endpoint)]);
 }
 
+const NESTED =
+  'a list or an object was given outside a body, where it counts as "1,2" or "[object Object]": strictParameters: true refuses it';
+
 /** Makes the question of a request's parameters: resolves, checks and places them. */
 export const parameters = definePlugin({
   name: 'parameters',
@@ -49,15 +55,19 @@ export const parameters = definePlugin({
     ...plainHttp(context),
   ],
   openapi: () => ({ operation: describeParameters }),
-  setup({ endpoints }) {
+  setup({ endpoints, log }) {
+    const warnNested = warnOnce({ log }, NESTED);
     const prepared = perEndpoint(endpoints, (endpoint): Prepared => {
       const declared = (keys.parameters.of(endpoint) ?? []).map(
         ({ in: place = 'query', required = false, ...rest }) => {
           return { ...rest, in: place, required, secret: rest.secret ?? false };
         },
       );
-      const misfits = declared.map(({ schema, secret, fixed }) =>
-        schema === undefined || fixed !== undefined ? undefined : parameterSchema({ schema, secret }, '').misfit,
+      const misfits = declared.map((parameter) =>
+        parameter.schema === undefined || parameter.fixed !== undefined
+          ? undefined
+          : parameterSchema({ schema: schemaInPlace(parameter.in, parameter.schema), secret: parameter.secret }, '')
+              .misfit,
       );
       return {
         id: endpoint.id,
@@ -66,7 +76,11 @@ export const parameters = definePlugin({
         known: knownNames(endpoint),
         reserved: reservedParameters(endpoint),
         hasReceipts: receiptKey.of(endpoint) === true,
-        request: compileRequest(endpoint, declared),
+        request: compileRequest(
+          endpoint,
+          declared,
+          strictKey.of(endpoint) === true ? refuseNested : (parameter) => warnNested(endpoint, { parameter }),
+        ),
       };
     });
     return {

@@ -2,6 +2,7 @@ import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import { keys, type Parameter, strictKey } from '../../plugins-sdk/keys.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
+import { schemaInPlace } from './schema-in-place.ts';
 
 function schemaOf({
   in: place,
@@ -11,8 +12,7 @@ function schemaOf({
   schema,
 }: Parameter): Readonly<Record<string, Json>> {
   return {
-    ...(place === 'body' ? {} : { type: ['string', 'number', 'boolean'] }),
-    ...(secret ? {} : schema),
+    ...schemaInPlace(place, secret ? undefined : schema),
     ...(fallback === undefined || secret ? {} : { default: fallback }),
     ...(description === undefined || description === '' ? {} : { description }),
   };

@@ -1,7 +1,7 @@
 import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
 import type { Headers } from '../../plugins-sdk/kernel.ts';
 import { baseUrl, keys } from '../../plugins-sdk/keys.ts';
-import { compilePlacement, type Declared, type RequestParts, type Values } from './placement.ts';
+import { compilePlacement, type Declared, type OnNested, type RequestParts, type Values } from './placement.ts';
 
 interface OwnHeaders {
   /** Names as configured, which win over a parameter's. */
@@ -38,7 +38,11 @@ function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
 }
 
 /** Makes the request that asks an endpoint's upstream, of one value per declared parameter. @throws Refusal 400 */
-export function compileRequest(endpoint: Endpoint, declared: readonly Declared[]): (values: Values) => OutgoingRequest {
+export function compileRequest(
+  endpoint: Endpoint,
+  declared: readonly Declared[],
+  onNested: OnNested,
+): (values: Values) => OutgoingRequest {
   const headers = keys.headers.of(endpoint) ?? {};
   const template = keys.path.of(endpoint) ?? '';
   const base = baseUrl(endpoint) + (/^([/?]|$)/.test(template) ? '' : '/');
@@ -47,7 +51,7 @@ export function compileRequest(endpoint: Endpoint, declared: readonly Declared[]
     headers,
     named: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
   });
-  const place = compilePlacement(template, declared);
+  const place = compilePlacement(template, declared, onNested);
   return (values) => {
     const parts = place(values);
     const { path, query, body } = parts;

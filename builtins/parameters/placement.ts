@@ -39,10 +39,21 @@ function invalid(name: string): Refusal {
   return new Refusal(400, invalidParameter(name));
 }
 
-/** Outside a body only text travels, and a list or an object has no text form that everyone agrees on. */
-function parameterText(name: string, value: Json): string {
-  if (typeof value === 'object') throw invalid(name);
-  return typeof value === 'number' ? plainDigits(value) : String(value);
+/** What to do about a list or an object where only text travels. @throws Refusal where it must not */
+export type OnNested = (name: string) => void;
+
+export const refuseNested: OnNested = (name) => {
+  throw invalid(name);
+};
+
+function parameterText(value: Json): string {
+  return typeof value === 'number' ? plainDigits(value) : stringOf(value);
+}
+
+/** JavaScript's `String(value)`, which itself would throw for an object with a member called `toString`. */
+function stringOf(value: Json): string {
+  if (Array.isArray(value)) return value.map((item) => (item === null ? '' : stringOf(item))).join(',');
+  return typeof value === 'object' && value !== null ? '[object Object]' : String(value);
 }
 
 function percentEncoded(name: string, value: string): string {
@@ -56,7 +67,7 @@ function isPlaceholder(part: Parts[number]): part is Placeholder {
 }
 
 function textsOf(parts: Parts, values: Values): string[] {
-  return parts.map((part) => (isPlaceholder(part) ? parameterText(part.name, values[part.index] ?? '') : part));
+  return parts.map((part) => (isPlaceholder(part) ? parameterText(values[part.index] ?? '') : part));
 }
 
 function fill(parts: Parts, texts: readonly string[]): string {
@@ -69,8 +80,7 @@ function fillSegment(parts: Parts, values: Values): string {
   const segment = fill(parts, texts);
   if (segment !== '' && !hasDotSegment(texts.join(''))) return segment;
   const placed = parts.filter(isPlaceholder);
-  const culprit =
-    placed.find(({ name, index }) => hasDotSegment(parameterText(name, values[index] ?? ''))) ?? placed[0];
+  const culprit = placed.find(({ index }) => hasDotSegment(parameterText(values[index] ?? ''))) ?? placed[0];
   throw invalid(culprit?.name ?? '');
 }
 
@@ -96,7 +106,11 @@ function compilePath(template: string, declared: readonly Declared[]): (values: 
 const none = Object.freeze({});
 
 /** Prepares what depends on the config only. */
-export function compilePlacement(template: string, declared: readonly Declared[]): Placement {
+export function compilePlacement(
+  template: string,
+  declared: readonly Declared[],
+  onNested: OnNested = refuseNested,
+): Placement {
   const path = compilePath(template, declared);
   return (values) => {
     const query: string[] = [];
@@ -108,11 +122,12 @@ export function compilePlacement(template: string, declared: readonly Declared[]
       const parameter = declared[index];
       if (value === undefined || parameter === undefined) continue;
       const { name, in: place } = parameter;
+      if (place !== 'body' && typeof value === 'object') onNested(name);
       if (place === 'body') body.push([name, value]);
       else if (place === 'query')
-        query.push(`${percentEncoded(name, name)}=${percentEncoded(name, parameterText(name, value))}`);
-      else if (place === 'header') headers.push([name, checked(name, parameterText(name, value), isWholeValue)]);
-      else if (place === 'cookie') cookies.push(`${name}=${checked(name, parameterText(name, value), isCookieValue)}`);
+        query.push(`${percentEncoded(name, name)}=${percentEncoded(name, parameterText(value))}`);
+      else if (place === 'header') headers.push([name, checked(name, parameterText(value), isWholeValue)]);
+      else if (place === 'cookie') cookies.push(`${name}=${checked(name, parameterText(value), isCookieValue)}`);
     }
     return {
       path: path(values),

@@ -24,11 +24,8 @@ describe('parameter definitions (specification: Parameter definition; decisions,
     assert.deepEqual(await errors([{ name: 'a', required: false, default: 'x' }]), []);
   });
 
-  it('`required: true` together with `fixed` is an error', async () => {
-    assert.deepEqual(await errors([{ name: 'a', required: true, fixed: 'x' }]), [
-      `${AT}.parameters[0]: is both required and fixed: a client cannot give it, so take required out`,
-    ]);
-    assert.deepEqual(await errors([{ name: 'a', required: false, fixed: 'x' }]), []);
+  it('`required: true` together with `fixed` is allowed (decisions, Since the third release)', async () => {
+    for (const required of [true, false]) assert.deepEqual(await errors([{ name: 'a', required, fixed: 'x' }]), []);
   });
 
   it('fixed and default are strings, numbers or booleans', async () => {

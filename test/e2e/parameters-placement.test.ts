@@ -120,15 +120,32 @@ describe('parameter placement (specification: Parameter definition, rules 4 to 6
     }
   });
 
-  it('objects and arrays travel in a body only; elsewhere they are 400 before any call', async () => {
-    for (const value of [{ a: 1 }, {}, [1, 2], [], ['BTC', 'ETH'], { toString: 'x' }]) {
-      await refuse('query', { q: value }, 'q');
-      await refuse('placeholder', { x: value }, 'x');
-      await refuse('path', { id: value }, 'id');
-      await refuse('header', { 'X-Value': value }, 'X-Value');
-      await refuse('cookie', { one: value }, 'one');
+  it('objects and arrays become what String() makes of them, but in a body (decisions, Since the third release)', async () => {
+    const texts: [unknown, string][] = [
+      [{ a: 1 }, '[object Object]'],
+      [{}, '[object Object]'],
+      [{ toString: 'x', valueOf: null }, '[object Object]'],
+      [[1, 2], '1,2'],
+      [['BTC', ['ETH', null, true]], 'BTC,ETH,,true'],
+      [[{ a: 1 }, 1e21], '[object Object],1e+21'],
+    ];
+    for (const [value, text] of texts) {
+      const encoded = encodeURIComponent(text);
+      assert.equal((await ask('query', { q: value })).path, `/query?q=${encoded}`);
+      assert.equal((await ask('placeholder', { x: value })).path, `/tail?x=${encoded}&y=1`);
+      assert.equal((await ask('path', { id: value })).path, `/path/${encoded}/end`);
+      assert.equal((await ask('header', { 'X-Value': value })).headers['x-value'], text);
+      assert.equal((await ask('cookie', { one: value })).headers.cookie, `one=${text}; three=3`);
     }
+    assert.equal((await ask('query', { q: [] })).path, '/query?q=');
     assert.equal((await ask('body', { a: [1], b: {} })).body, '{"b":{},"a":[1]}');
+  });
+
+  it('the text of a list passes the checks of its place', async () => {
+    for (const id of [[], ['..'], [['.']], ['a/../b']]) await refuse('path', { id }, 'id');
+    await refuse('header', { 'X-Value': ['a\nb'] }, 'X-Value');
+    await refuse('cookie', { one: [';'] }, 'one');
+    await refuse('query', { q: ['\ud800'] }, 'q');
   });
 
   it('path values are percent-encoded: none of them changes the structure of the URL', async () => {
@@ -226,5 +243,49 @@ describe('parameter placement (specification: Parameter definition, rules 4 to 6
     const asked = await ask('all', { p: 1, q: 2, 'X-H': 3, c: 4, b: 5 });
     assert.deepEqual([asked.method, asked.path, asked.body], ['PUT', '/all/1?q=2', '{"b":5}']);
     assert.deepEqual(sent(asked), ['X-H: 3', 'cookie: c=4', 'content-type: application/json']);
+  });
+});
+
+describe('a list or an object outside a body', () => {
+  const parameters = [{ name: 'q' }, { name: 'b', in: 'body' }];
+  const warning =
+    'a list or an object was given outside a body, where it counts as "1,2" or "[object Object]": strictParameters: true refuses it';
+
+  it('is warned of once an endpoint, with the name of the parameter and not its value', async (t) => {
+    const upstream = await upstreamFor(t, { '*': faults.json({ value: 7 }) });
+    const service = await serviceFor(t, oneApi(upstream.url, { e: { parameters }, f: { parameters } }));
+    const warned = () => service.logs.filter(({ message }) => message === warning).map(({ fields }) => fields);
+    await service.post('api/e', { q: 'x', b: [{ a: 1 }] });
+    assert.deepEqual(warned(), []);
+    for (const q of [{ secret: 1 }, [1, 2]]) assert.equal((await service.post('api/e', { q })).status, 200);
+    assert.deepEqual(warned(), [{ endpoint: 'api/e', parameter: 'q' }]);
+    await service.post('api/f', { q: [] });
+    assert.deepEqual(warned()[1], { endpoint: 'api/f', parameter: 'q' });
+    assert.equal(upstream.requests[1]?.path, '/e?q=%5Bobject%20Object%5D');
+  });
+
+  it('is 400 before any call with strictParameters', async (t) => {
+    const upstream = await upstreamFor(t, { '*': faults.json({ value: 7 }) });
+    const places = [
+      { name: 'q' },
+      { name: 'X-H', in: 'header' },
+      { name: 'c', in: 'cookie' },
+      { name: 'p', in: 'path' },
+    ];
+    const strict = { path: '/s/{p}', strictParameters: true, parameters: [...places, { name: 'b', in: 'body' }] };
+    const service = await serviceFor(t, oneApi(upstream.url, { strict }));
+    for (const { name } of places)
+      for (const value of [{ a: 1 }, [], [1, 2]])
+        await assertRefused(
+          await service.post('api/strict', { p: 'x', [name]: value }),
+          400,
+          `Invalid parameter: ${name}`,
+        );
+    assert.equal(upstream.requests.length, 0);
+    assert.equal((await service.post('api/strict', { p: 'x', b: [{}] })).status, 200);
+    assert.deepEqual(
+      service.logs.filter(({ message }) => message === warning),
+      [],
+    );
   });
 });

@@ -212,8 +212,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
       [{ h: 'a\r\nInjected: 1' }, 'Invalid parameter: h'],
       [{ h: '\0' }, 'Invalid parameter: h'],
       [{ c: 'a; admin=1' }, 'Invalid parameter: c'],
-      [{ id: ['i'] }, 'Invalid parameter: id'],
-      [{ q: {} }, 'Invalid parameter: q'],
+      [{ id: ['..'] }, 'Invalid parameter: id'],
     ];
     for (const [change, text] of bad) {
       answerBeforeApiCall((seen) => ({ parameters: { ...seen, ...change } }));
