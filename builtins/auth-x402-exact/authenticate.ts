@@ -80,8 +80,7 @@ async function readAgain(
   draw: (exchange: Exchange) => Promise<void>,
 ) {
   const header = exchange.headers[SIGN_IN];
-  if (header === undefined || offer.signIn === undefined)
-    throw offer.refusal('PAYMENT-SIGNATURE header is required', { failure: false });
+  if (header === undefined || offer.signIn === undefined) throw offer.refusal('PAYMENT-SIGNATURE header is required');
   await draw(exchange);
   const claim = claims.get(exchange);
   // Another method of the endpoint has used the challenge.
@@ -182,7 +181,7 @@ async function soldBefore(
 }
 
 function conflict(message: string): Refusal {
-  return new Refusal(409, message, { failure: false });
+  return new Refusal(409, message);
 }
 
 /**

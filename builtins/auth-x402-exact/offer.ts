@@ -68,8 +68,6 @@ export function encodedHeader(value: object): string {
 }
 
 export interface PaymentRefusal {
-  /** `false`: it belongs to the protocol and is no failure. */
-  readonly failure?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** A code that stands beside a sentence, in the body and in the log. */
   readonly reason?: string;
@@ -118,10 +116,10 @@ export class Offer {
   }
 
   /** @param error one of the protocol's codes, or a sentence. */
-  refusal(error: string, { failure = true, headers = {}, reason }: PaymentRefusal = {}): Refusal {
+  refusal(error: string, { headers = {}, reason }: PaymentRefusal = {}): Refusal {
     const body = { ...this.#offered, ...this.#challenged(), error, ...(reason === undefined ? {} : { reason }) };
     const all = { 'PAYMENT-REQUIRED': encodedHeader(body), 'Cache-Control': 'no-store', ...headers };
-    return new Refusal(402, error, { body, headers: all, failure, ...(reason === undefined ? {} : { reason }) });
+    return new Refusal(402, error, { body, headers: all, ...(reason === undefined ? {} : { reason }) });
   }
 
   /** Each challenge is another one. */

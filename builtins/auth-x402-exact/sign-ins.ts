@@ -57,10 +57,10 @@ export class SignIns {
       if (!(await this.#use(signed))) throw new PaymentFault('invalid_siwx_nonce');
       const key = keyOf(signed.address, exchange);
       const bought = key && (await this.#options.kept.find(key));
-      const refuse = () => offer.refusal(NOT_BOUGHT, { failure: false });
+      const refuse = () => offer.refusal(NOT_BOUGHT);
       if (!bought) throw refuse();
       const { sold } = bought;
-      if (sold === undefined) throw new Refusal(409, NOT_YET, { failure: false, headers: { 'Retry-After': '1' } });
+      if (sold === undefined) throw new Refusal(409, NOT_YET, { headers: { 'Retry-After': '1' } });
       if (sold.answer === undefined || !isBy(this.#options.node, sold.answer)) throw refuse();
       return { sold, refuse };
     } catch (error) {

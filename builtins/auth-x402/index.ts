@@ -23,14 +23,15 @@ import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { Holds } from '../shared/payment-holds.ts';
 import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
+import { challenge, proofIn } from './challenge.ts';
 import { Ledger } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import { checkPayment } from './payment.ts';
-import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
+import { checkWindow, type PaymentProof, signerOf } from './proof.ts';
 import { Redemptions } from './redemptions.ts';
 import { type ReportedPayment, Reports } from './reports.ts';
-import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
+import { checkAllTerms, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
@@ -47,20 +48,6 @@ const BUDGET_MS = 30_000;
 const LOOKUP_TIMEOUT_MS = 10_000;
 /** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
 const WAITING_PART = 0.8;
-
-function challenge(terms: Terms, exchange: Exchange, node: string, now: number): Refusal {
-  const { amount, token, network, recipient } = terms;
-  const body = {
-    node,
-    endpointId: exchange.endpoint.id,
-    amount,
-    token,
-    network,
-    recipient,
-    expiresAt: Math.floor((now + expiryOf(terms)) / 1000),
-  };
-  return new Refusal(402, 'Payment required', { body, failure: false });
-}
 
 interface Accepted {
   readonly terms: Terms;
@@ -206,17 +193,17 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     const ticket = await redemptions.redeem({ payment: name, lost, verify, isOver });
     const reported = reports.begin(ticket, lost.fields, exchange, accepted(method).terms);
     redeemed.set(exchange, { ticket, lost, reported, fate: 'held', answered: debts.owe(lost) });
-    const { network } = reported.record;
-    paidBy.set(exchange, { network, payer: signer, transaction: proof.txHash });
+    paidBy.set(exchange, { network: reported.record.network, payer: signer, transaction: proof.txHash });
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const text = exchange.headers[HEADER];
+    const challenged = (invalid?: string) => challenge(accepted(method).terms, exchange, node, now(), invalid);
     if (text === undefined) {
       redemptions.look();
-      throw challenge(accepted(method).terms, exchange, node, now());
+      throw challenged();
     }
     await draw(exchange);
-    const proof = parseProof(text);
+    const proof = proofIn(text, challenged);
     checkWindow(proof, now());
     await redeem(method, proof, exchange, call).catch(noteUntold(exchange));
     return true;

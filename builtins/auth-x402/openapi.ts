@@ -2,12 +2,12 @@ import { Check } from 'typebox/value';
 import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { INVALID_PROOF } from './challenge.ts';
 import { TermsSchema } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 
 const refusals = [
-  'Invalid payment proof',
   'Payment proof expired',
   'Payment proof valid for too long',
   'Payment proof signature mismatch',
@@ -20,15 +20,20 @@ const refusals = [
 ];
 
 const schemas = {
-  PaymentChallenge: objectSchema('What to pay, to whom, and until when', {
-    node: schema('Address'),
-    endpointId: schema('Bytes32'),
-    amount: textSchema('^[1-9][0-9]*$', 'In the smallest unit of the token'),
-    token: { ...schema('Address'), description: 'ERC-20 token; the zero address is the native asset' },
-    network: { type: 'integer', minimum: 1, description: 'Chain ID (EIP-155)' },
-    recipient: schema('Address'),
-    expiresAt: schema('Timestamp'),
-  }),
+  PaymentChallenge: objectSchema(
+    'What to pay, to whom, and until when',
+    {
+      node: schema('Address'),
+      endpointId: schema('Bytes32'),
+      amount: textSchema('^[1-9][0-9]*$', 'In the smallest unit of the token'),
+      token: { ...schema('Address'), description: 'ERC-20 token; the zero address is the native asset' },
+      network: { type: 'integer', minimum: 1, description: 'Chain ID (EIP-155)' },
+      recipient: schema('Address'),
+      expiresAt: schema('Timestamp'),
+      error: { const: INVALID_PROOF, description: 'X-Payment-Proof was sent, and is no PaymentProof' },
+    },
+    ['error'],
+  ),
   PaymentProof: objectSchema('The content of X-Payment-Proof', {
     txHash: textSchema('^0x[0-9a-fA-F]{64}$', 'The transaction with which was paid; each counts once'),
     expiresAt: { ...schema('Timestamp'), description: 'Unix time in seconds, 10 minutes ahead at most' },

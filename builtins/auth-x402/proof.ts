@@ -16,9 +16,12 @@ const MAX_PROOF_TEXT = 4096;
 /** Milliseconds that a proof may be valid from now on. */
 export const LONGEST_VALIDITY_MS = 600_000;
 
-/** @throws Refusal 401 unless the text is a proof; whether it proves anything is another question. */
+/** The header holds no proof at all. The message says why, for the log. */
+export class NoProof extends Error {}
+
+/** @throws NoProof unless the text is a proof; whether it proves anything is another question. */
 export function parseProof(text: string): PaymentProof {
-  const invalid = (reason: string) => new Refusal(401, 'Invalid payment proof', { reason });
+  const invalid = (reason: string) => new NoProof(reason);
   if (text.length > MAX_PROOF_TEXT) throw invalid('longer than any proof');
   const proof = jsonIn(text);
   if (proof === undefined) throw invalid('no JSON');

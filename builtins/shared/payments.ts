@@ -11,7 +11,7 @@ export interface Ticket {
 
 /** The refusal of whoever goes on after his payment was given back, as a mode that makes several answers may. */
 export function givenBack(): Refusal {
-  return new Refusal(402, 'Payment required', { reason: 'the payment was given back', failure: false });
+  return new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
 }
 
 const MOST_REFUNDS = 3;

@@ -71,10 +71,11 @@ describe('auth arrays (specification: Authentication 1: "any single success auth
     await assertRefused(await post(endpoint, headers), status, error);
     assert.equal(upstream.requests.length, before);
   };
-  const challenged = async (endpoint: string, headers?: Record<string, string>) => {
+  const challenged = async (endpoint: string, headers?: Record<string, string>, error?: string) => {
     const response = await post(endpoint, headers);
     assert.equal(response.status, 402);
-    const body = (await response.json()) as object;
+    const { error: told, ...body } = (await response.json()) as { readonly error?: string };
+    assert.equal(told, error);
     assert.deepEqual(Object.keys(body).sort(), [
       'amount',
       'endpointId',
@@ -91,7 +92,7 @@ describe('auth arrays (specification: Authentication 1: "any single success auth
     await answered('key x402', { ...key('one'), ...proof('rubbish') });
     await challenged('key x402');
     await challenged('key x402', key('wrong'));
-    await refused('key x402', 401, 'Invalid payment proof', { ...key('wrong'), ...proof('rubbish') });
+    await challenged('key x402', { ...key('wrong'), ...proof('rubbish') }, 'Invalid payment proof');
   });
 
   it('[x402, apiKey]: the key opens although x402 comes first; all else ends with the key', async () => {
@@ -128,11 +129,12 @@ describe('auth arrays (specification: Authentication 1: "any single success auth
     await refused('broken key', 401, 'Invalid API key', key('wrong'));
   });
 
-  it('onError gets the error that the client gets, and none for a 402', async () => {
+  it('onError gets the error that the client gets, a 402 included', async () => {
     await challenged('key x402', key('wrong'));
     await refused('x402 key', 401, 'Missing X-Api-Key header');
     await refused('broken', 500, 'Internal server error');
-    assert.deepEqual(await notes.until('error', 2), [
+    assert.deepEqual(await notes.until('error', 3), [
+      [402, 'authenticate', 'Payment required'],
       [401, 'authenticate', 'Missing X-Api-Key header'],
       [500, 'authenticate', 'Internal server error'],
     ]);

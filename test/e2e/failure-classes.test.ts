@@ -7,8 +7,8 @@ import { oneApi } from '../support/answers.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
-import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
+import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { signerPlugin } from '../support/signer-plugin.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -123,6 +123,38 @@ describe('a failure is counted by its class', () => {
       'api unfit ok ': 1,
       'api unsigned ok ': 1,
     });
+  });
+
+  it('never an unpaid challenge, which onError hears of', async (t) => {
+    const gone = 'http://127.0.0.1:9';
+    const token = `0x${'11'.repeat(20)}`;
+    const accept = { network: 'eip155:1', asset: token, amount: '1', payTo: TEST_ADDRESS };
+    const exact = { facilitator: gone, accepts: [{ ...accept, extra: { name: 'T', version: '1' } }] };
+    const native = { network: 1, rpc: gone, token, amount: '1', recipient: TEST_ADDRESS };
+    const endpoints = {
+      native: { auth: { type: 'x402', ...native } },
+      exact: { auth: { type: 'x402-exact', ...exact } },
+    };
+    const spy = pluginFiles({
+      spy: pluginFile('spy', `onError: ({ status, error }) => note('error', [status, error.message])`),
+    });
+    const config = oneApi(upstream.url, endpoints, { settings: { metrics, plugins: spy.plugins } });
+    const service = await serviceFor(t, config, { files: spy.files, env });
+    notes.clear();
+    assert.equal((await service.post('api/native')).status, 402);
+    assert.equal((await service.post('api/native', {}, { 'X-Payment-Proof': '{}' })).status, 402);
+    assert.equal((await service.post('api/exact')).status, 402);
+    assert.deepEqual(await notes.until('error', 3), [
+      [402, 'Payment required'],
+      [402, 'Invalid payment proof'],
+      [402, 'PAYMENT-SIGNATURE header is required'],
+    ]);
+    const found = await scrapeAfter(service, 3);
+    assertFailures(service, found, {});
+    assert.deepEqual(
+      service.logs.filter(({ level }) => level === 'error'),
+      [],
+    );
   });
 
   it('of a call that gets no slot', async (t) => {

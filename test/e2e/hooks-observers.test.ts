@@ -166,16 +166,20 @@ describe('onError fires for every request that a stage refused or failed (decisi
     assert.deepEqual(notes.of('sent'), []);
   });
 
-  it('a bad payment proof, but not the 402 challenge', async () => {
-    for (const name of ['paid', 'keyed-or-paid']) {
+  for (const name of ['paid', 'keyed-or-paid'])
+    it(`the 402 challenge: ${name}`, async () => {
       const response = await post(name);
       assert.equal(response.status, 402);
       await response.text();
-    }
+      const expected = [name, 'authenticate', 402, 'Payment required', idOf(response)];
+      assert.deepEqual(await notes.until('error'), [expected]);
+    });
+
+  it('a header that is no proof of payment', async () => {
     const bad = await post('paid', {}, { 'X-Payment-Proof': '{}' });
-    await assertRefused(bad, 401, 'Invalid payment proof');
-    // What would have been seen before has been seen by now.
-    assert.deepEqual(await notes.until('error'), [['paid', 'authenticate', 401, 'Invalid payment proof', idOf(bad)]]);
+    assert.equal(bad.status, 402);
+    await bad.text();
+    assert.deepEqual(await notes.until('error'), [['paid', 'authenticate', 402, 'Invalid payment proof', idOf(bad)]]);
   });
 
   it('not what never reached the pipeline: the rate limit, unknown paths and wrong methods', async () => {

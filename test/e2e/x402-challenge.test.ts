@@ -1,4 +1,4 @@
-/** A request without payment gets the x402 challenge, and a malformed proof its error. */
+/** A request without payment gets the x402 challenge, and so does one whose header is no proof. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
@@ -104,6 +104,8 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
     return expiresAt;
   };
   const ERC20 = { amount: '1500000', token: TOKEN, network: 8453 };
+  /** Asserts that the header was no proof. */
+  const invalid = (response: Response) => challenged('a/paid', response, { ...ERC20, error: INVALID }, 300_000);
 
   describe('402 Payment required: the body is the challenge', () => {
     it('node, endpointId, amount, token, network, recipient, expiresAt and nothing else', async () => {
@@ -134,16 +136,19 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
       await assertRefused(await postText(endpointUrl(service, 'a/paid'), '{'), 400, 'Request body must be valid JSON');
     });
 
-    it('is no error: onError does not fire', async () => {
+    it('onError fires for it, as for a header that is no proof', async () => {
       notes.clear();
       await (await post(service, 'a/paid')).arrayBuffer();
-      // A refusal that is an error follows; observers run in the order of the responses.
-      await assertRefused(await post(service, 'a/paid', 'x'), 401, INVALID);
-      assert.deepEqual(await notes.until('error'), [[401, INVALID]]);
+      assert.deepEqual(await notes.until('error'), [[402, 'Payment required']]);
+      await invalid(await post(service, 'a/paid', 'x'));
+      assert.deepEqual(await notes.until('error', 2), [
+        [402, 'Payment required'],
+        [402, INVALID],
+      ]);
     });
   });
 
-  describe('a malformed proof is 401 Invalid payment proof', () => {
+  describe('a header that is no proof is 402: the challenge with the error', () => {
     const good = { txHash: `0x${'ab'.repeat(32)}`, expiresAt: 4_000_000_000, signature: `0x${'cd'.repeat(65)}` };
     const json = (changes: object) => JSON.stringify({ ...good, ...changes });
     const proofs: [string, string][] = [
@@ -193,18 +198,25 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
       ['expiresAt beyond exact integers', JSON.stringify(good).replace('4000000000', '9007199254740993')],
     ];
     for (const [what, proof] of proofs) {
-      it(what, async () => assertRefused(await post(service, 'a/paid', proof), 401, INVALID));
+      it(what, async () => invalid(await post(service, 'a/paid', proof)));
     }
+
+    it('of the endpoint that was asked, and logged with the reason', async () => {
+      const before = service.logs.length;
+      const expected = { amount: `1${'0'.repeat(77)}`, token: NATIVE, network: 1, error: INVALID };
+      await challenged('a/native', await post(service, 'a/native', '{}'), expected, 1000);
+      const logged = service.logs.slice(before);
+      assert.ok(JSON.stringify(logged).includes('txHash is no 32-byte hex'));
+      assert.ok(logged.every(({ level }) => level === 'info' || level === 'debug'));
+    });
 
     it('two headers', async () => {
       const path = new URL(endpointUrl(service, 'a/paid')).pathname;
       const headers = { ...JSON_HEADERS, 'X-Payment-Proof': JSON.stringify(good), 'Content-Length': '0' };
       const head = requestHead(`POST ${path}`, headers);
       const text = await exchangeRaw(service.url, `${head}x-payment-proof: ${JSON.stringify(good)}\r\n\r\n`);
-      assert.deepEqual(
-        [parseResponse(text).status, parseResponse(text).body],
-        [401, JSON.stringify({ error: INVALID })],
-      );
+      const { status, body } = parseResponse(text);
+      assert.deepEqual([status, JSON.parse(body).error], [402, INVALID]);
     });
   });
 
@@ -228,6 +240,11 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
       let last = 0;
       return () => ({ 'X-Forwarded-For': `192.0.2.${++last}` });
     })();
+    /** Asserts that the header was looked at, which costs a draw. */
+    const isChecked = async (response: Response) => {
+      const { error } = (await response.json()) as { readonly error: string };
+      assert.deepEqual([response.status, error], [402, INVALID]);
+    };
     let limited: RunningService;
     before(async () => {
       limited = await start({ max: 2, window: 3_600_000 });
@@ -235,8 +252,8 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
 
     it('every request with the header draws, whatever its shape; then 401', async () => {
       const headers = client();
-      await assertRefused(await post(limited, 'a/paid', '', headers), 401, INVALID);
-      await assertRefused(await post(limited, 'a/paid', 'x'.repeat(10_000), headers), 401, INVALID);
+      await isChecked(await post(limited, 'a/paid', '', headers));
+      await isChecked(await post(limited, 'a/paid', 'x'.repeat(10_000), headers));
       await assertRefused(await post(limited, 'a/paid', 'null', headers), 401, SLOW_DOWN);
       const response = await post(limited, 'a/paid', JSON.stringify(goodProof()), headers);
       assert.equal(response.headers.get('retry-after'), null);
@@ -245,8 +262,8 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
 
     it('is one bucket for all endpoints', async () => {
       const headers = client();
-      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, INVALID);
-      await assertRefused(await post(limited, 'a/native', 'x', headers), 401, INVALID);
+      await isChecked(await post(limited, 'a/paid', 'x', headers));
+      await isChecked(await post(limited, 'a/native', 'x', headers));
       await assertRefused(await post(limited, 'a/async', 'x', headers), 401, SLOW_DOWN);
     });
 
@@ -254,24 +271,24 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
       const headers = client();
       for (let count = 0; count < 5; count++)
         assert.equal((await post(limited, 'a/paid', undefined, headers)).status, 402);
-      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, INVALID);
-      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, INVALID);
+      await isChecked(await post(limited, 'a/paid', 'x', headers));
+      await isChecked(await post(limited, 'a/paid', 'x', headers));
       await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, SLOW_DOWN);
       assert.equal((await post(limited, 'a/paid', undefined, headers)).status, 402);
     });
 
     it('each client has its own; IPv6 by /64', async () => {
-      await assertRefused(await post(limited, 'a/paid', 'x', client()), 401, INVALID);
+      await isChecked(await post(limited, 'a/paid', 'x', client()));
       const from = (address: string) => ({ 'X-Forwarded-For': address });
-      await assertRefused(await post(limited, 'a/paid', 'x', from('2001:db8::1')), 401, INVALID);
-      await assertRefused(await post(limited, 'a/paid', 'x', from('2001:db8::2')), 401, INVALID);
+      await isChecked(await post(limited, 'a/paid', 'x', from('2001:db8::1')));
+      await isChecked(await post(limited, 'a/paid', 'x', from('2001:db8::2')));
       await assertRefused(await post(limited, 'a/paid', 'x', from('2001:db8::3')), 401, SLOW_DOWN);
     });
 
     it('a request draws once, however many payments the endpoint accepts', async () => {
       const headers = client();
-      await assertRefused(await post(limited, 'a/either', 'x', headers), 401, INVALID);
-      await assertRefused(await post(limited, 'a/either', 'x', headers), 401, INVALID);
+      await isChecked(await post(limited, 'a/either', 'x', headers));
+      await isChecked(await post(limited, 'a/either', 'x', headers));
       await assertRefused(await post(limited, 'a/either', 'x', headers), 401, SLOW_DOWN);
     });
 
@@ -286,7 +303,7 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
       const texts = await Promise.all(
         Array.from({ length: 45 }, async () => (await post(usual, 'a/paid', 'x')).text()),
       );
-      const checked = texts.filter((text) => text === JSON.stringify({ error: INVALID })).length;
+      const checked = texts.filter((text) => JSON.parse(text).error === INVALID).length;
       const slowed = texts.filter((text) => text === JSON.stringify({ error: SLOW_DOWN })).length;
       assert.equal(checked + slowed, 45);
       assert.ok(checked >= 30 && slowed > 0, `${checked} were checked`);

@@ -226,7 +226,7 @@ describe('the OpenAPI document of a running service', async () => {
     ['closed/keyed', 401, {}],
     ['closed/keyed', 401, {}, { 'X-Api-Key': 'wrong' }],
     ['closed/either', 401, {}],
-    ['closed/paid', 401, {}, { 'X-Payment-Proof': '{}' }],
+    ['closed/paid', 402, {}, { 'X-Payment-Proof': '{}' }],
     ['closed/paid', 402, {}],
     ['open/encoded', 403, { symbol: 'DROP' }],
     ['open/raw', 413, 'x'.repeat(70_000)],

@@ -1,0 +1,31 @@
+import { type Exchange, Refusal } from '../../plugins-sdk/index.ts';
+import { NoProof, type PaymentProof, parseProof } from './proof.ts';
+import { expiryOf, type Terms } from './terms.ts';
+
+/** What the challenge says to a client whose header is no proof. */
+export const INVALID_PROOF = 'Invalid payment proof';
+
+/** Says what to pay. @param now epoch milliseconds. @param invalid why the header that came is no proof; nothing where none came. */
+export function challenge(terms: Terms, exchange: Exchange, node: string, now: number, invalid?: string): Refusal {
+  const { amount, token, network, recipient } = terms;
+  const body = {
+    node,
+    endpointId: exchange.endpoint.id,
+    amount,
+    token,
+    network,
+    recipient,
+    expiresAt: Math.floor((now + expiryOf(terms)) / 1000),
+  };
+  if (invalid === undefined) return new Refusal(402, 'Payment required', { body });
+  return new Refusal(402, INVALID_PROOF, { body: { ...body, error: INVALID_PROOF }, reason: invalid });
+}
+
+/** @throws Refusal 402 */
+export function proofIn(text: string, challenged: (invalid: string) => Refusal): PaymentProof {
+  try {
+    return parseProof(text);
+  } catch (error) {
+    throw error instanceof NoProof ? challenged(error.message) : error;
+  }
+}
