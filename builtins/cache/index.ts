@@ -24,6 +24,7 @@ import { keys } from '../../plugins-sdk/keys.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { DURATION } from '../../plugins-sdk/schema/duration.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
 import { ReplicaAnswers } from './replicas.ts';
@@ -34,7 +35,8 @@ const cacheKey = optionalKey(
   'cache',
   closedObject(
     {
-      maxAge: millisecondsSchema('Milliseconds that an answer is kept'),
+      // No timer waits for its end, so that any time will do.
+      maxAge: Type.Integer({ minimum: 1, [DURATION]: 100, description: 'Milliseconds that an answer is kept' }),
       staleIfError: Type.Optional(
         millisecondsSchema('Milliseconds after that for which it stands in where the upstream fails; default none'),
       ),
@@ -228,7 +230,9 @@ export const cache = definePlugin({
   }),
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, config, states, meters, stateEngine, node, now }) {
-    const maxAgeOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
+    // Engines take no larger number.
+    const maxAgeOf = (endpoint: Endpoint) =>
+      endpoint.mode === MODE ? Math.min(cacheKey.of(endpoint)?.maxAge ?? 0, Number.MAX_SAFE_INTEGER) : 0;
     if (endpoints.every((endpoint) => maxAgeOf(endpoint) === 0)) return {};
     const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>());
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);

@@ -35,7 +35,10 @@ export function compose(definitions: readonly Definition[]): Composed {
   const signer = claims.isFree(SIGNER) ? undefined : signerSchema(definitions, claims);
   const api = apiSchema(trees, modes, auth === undefined ? {} : { auth: Type.Optional(auth) });
   const schema = closedObject({
-    version: Type.Literal('1.0', { description: 'Version of the format of this file' }),
+    version: Type.String({
+      pattern: '^1\\.\\d+$',
+      description: '1.<number>, such as 1.0: the version of the format that this release reads',
+    }),
     ...trees.root.members('optional'),
     server: Type.Optional(closedObject(trees.server.members('optional'), 'Where and for whom it listens')),
     settings: Type.Optional(

@@ -108,7 +108,7 @@ const anyEndpoint = merged(
 );
 const anyConfig = merged(
   fc.record({
-    version: fc.constantFrom('1.0', '1.0', '2.13', '3.1', '1'),
+    version: fc.constantFrom('1.0', '1.1', '2.13', '3.1', '1'),
     apis: fc.array(
       merged(
         fc.record({ name, url: fc.webUrl(), endpoints: fc.array(anyEndpoint, { minLength: 1, maxLength: 3 }) }),

@@ -115,7 +115,7 @@ apis:
         parameters: {name: x}
 `;
   assert.deepEqual(await errorsOf(t, given), [
-    'version: expected "1.0", found a number, write it in quotes',
+    'version: expected a string, found a number, write it in quotes',
     'server.port: expected an integer, found a string',
     'server.rateLimit: expected a mapping, found a list',
     'settings.proof: expected "none" or a mapping, found a number',
@@ -132,15 +132,18 @@ apis:
   ]);
 });
 
-test('the version is 1.0', async (t) => {
-  for (const version of ['1', 'v1.0', '1.0.0', '', '1.x', '1.1', '2.0', '12.34', ' 1.0']) {
-    assert.deepEqual(await errorsOf(t, config({ version })), ['version: expected "1.0"'], version);
+test('the version is 1. and a number (decisions, Since the first release)', async (t) => {
+  for (const version of ['1.0', '1.1', '1.12', '1.00'])
+    assert.deepEqual(await errorsOf(t, config({ version })), [], version);
+  const wrong =
+    'version: has the wrong form, expected: 1.<number>, such as 1.0: the version of the format that this release reads (pattern ^1\\.\\d+$)';
+  for (const version of ['1', '1.', 'v1.0', '1.0.0', '', '1.x', '2.0', '0.9', '12.34', '11.0', ' 1.0', '1.0\n']) {
+    assert.deepEqual(await errorsOf(t, config({ version })), [wrong], version);
   }
   assert.deepEqual(await errorsOf(t, config({ version: 1 })), [
-    'version: expected "1.0", found a number, write it in quotes',
+    'version: expected a string, found a number, write it in quotes',
   ]);
-  assert.deepEqual(await errorsOf(t, config({ version: 2 })), ['version: expected "1.0", found a number']);
-  assert.deepEqual(await errorsOf(t, config({ version: `\${V}` }), { env: { V: '1.0' } }), []);
+  assert.deepEqual(await errorsOf(t, config({ version: `\${V}` }), { env: { V: '1.1' } }), []);
 });
 
 test('what other tools have for sharing parts of a file is answered with what there is here', async (t) => {

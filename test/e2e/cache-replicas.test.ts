@@ -33,7 +33,9 @@ describeServers('Cache-Status of replicas', (program) => {
     const clocks = stoppedClocks(t);
     const encoding = { type: 'uint256', path: '$.price' };
     const settings = { state: { type: 'redis', url: redis.url } };
-    const config = oneApi(upstream.url, { e: { encoding, cache: { maxAge: MAX_AGE } } }, { settings });
+    const endpoints = { e: { encoding, cache: { maxAge: MAX_AGE } }, forever: { encoding, cache: { maxAge: 1e300 } } };
+    upstream.json('/forever', { price: 8 });
+    const config = oneApi(upstream.url, endpoints, { settings });
     for (let count = 0; count < 2; count++) services.push(await startTestService(config));
     const [maker, other] = services;
     const statusOf = async (service: RunningService | undefined) =>
@@ -55,5 +57,8 @@ describeServers('Cache-Status of replicas', (program) => {
       [hit(24), hit(24), hit(24)],
     );
     assert.equal(upstream.requests.length, 1);
+    assert.equal((await maker?.post('api/forever'))?.status, 200);
+    await eventually(async () => assert.match(String(await (await other?.post('api/forever'))?.text()), /0008"/));
+    assert.equal(upstream.requests.length, 2);
   });
 });

@@ -37,6 +37,8 @@ describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisi
         pinned: { encoding },
         keyed: { auth: { type: 'apiKey', keys: ['k'] } },
         short: { cache: { maxAge: 30 } },
+        month: { cache: { maxAge: 2_147_483_648 } },
+        forever: { cache: { maxAge: 1e300 } },
         failing: { path: '/failing' },
         none: { encoding: { type: 'uint256', path: '$.none' } },
       },
@@ -76,6 +78,19 @@ describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisi
     assert.match((await status('encoded', 'status')) ?? '', /^signed-data-proxy; hit; ttl=5\d\d$/);
     // An error is no answer.
     assert.equal(await status('none', 'status'), null);
+  });
+
+  it('keeps an answer for any time, longer than a timer can wait (decisions, Since the third release)', async () => {
+    const kept = [
+      ['month', /; hit; ttl=21474\d\d$/],
+      ['forever', /; hit; ttl=90071992547\d\d$/],
+    ] as const;
+    for (const [endpoint, status] of kept) {
+      const body = await text(endpoint);
+      const again = await service.post(`api/${endpoint}`);
+      assert.match(again.headers.get('cache-status') ?? '', status);
+      assert.equal(await again.text(), body);
+    }
   });
 
   it('the key has the resolved values: a default is the same as that value sent, undeclared names are nothing', async () => {
