@@ -16,9 +16,11 @@ import { strictKey } from '../plugins-sdk/keys.ts';
 import { TextMemo } from '../plugins-sdk/lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
 import { infiniteMembers } from '../plugins-sdk/lib/json/numbers.ts';
+import { isDeeperThan } from '../plugins-sdk/lib/json/skip.ts';
 import { isRecord } from '../plugins-sdk/lib/json/value.ts';
 import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
+import { TOO_DEEP } from './shared/parameter-value.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
@@ -28,6 +30,7 @@ const answers = {
   contentType: () => new Refusal(415, 'Content-Type must be application/json', { failure: false }),
   tooLarge: () => new Refusal(413, 'Request body too large', { failure: false }),
   invalidJson: () => new Refusal(400, 'Request body must be valid JSON', { failure: false }),
+  tooDeep: () => new Refusal(400, TOO_DEEP, { failure: false }),
   bodyNotObject: () => new Refusal(400, 'Request body must be an object', { failure: false }),
   noParameters: () => new Refusal(400, 'Request body must have parameters', { failure: false }),
   parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
@@ -38,7 +41,9 @@ const messageOf = ({ message }: Refusal) => message;
 const described: Responses = {
   400: {
     description: 'The request is wrong',
-    errors: [answers.invalidJson(), answers.bodyNotObject(), answers.parametersNotObject()].map(messageOf),
+    errors: [answers.invalidJson(), answers.tooDeep(), answers.bodyNotObject(), answers.parametersNotObject()].map(
+      messageOf,
+    ),
   },
   413: {
     name: 'BodyTooLarge',
@@ -135,6 +140,8 @@ interface Said {
 function read(bytes: Buffer): Said {
   const text = decode(bytes);
   const body = text === '' ? {} : parse(text);
+  // A shorter text cannot open and close as many.
+  if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH)) throw answers.tooDeep();
   if (!isRecord(body)) throw answers.bodyNotObject();
   const { parameters = {} } = body;
   if (!isRecord(parameters)) throw answers.parametersNotObject();
@@ -152,12 +159,11 @@ function inexactIn(text: string): ReadonlySet<string> | undefined {
   return inexact.length > 0 ? new Set(inexact) : undefined;
 }
 
-/** Refuses on the way what could not be sent on: deep nesting, and a number such as 1e999 that no double can hold. */
-function frozen<T>(value: T, depth = 0): T {
+/** Refuses on the way what could not be sent on: a number such as 1e999 that no double can hold. */
+function frozen<T>(value: T): T {
   if (typeof value === 'number' && !Number.isFinite(value)) throw answers.invalidJson();
   if (typeof value !== 'object' || value === null) return value;
-  if (depth === MAX_JSON_DEPTH) throw answers.invalidJson();
-  for (const member of Object.values(value)) frozen(member, depth + 1);
+  for (const member of Object.values(value)) frozen(member);
   return Object.freeze(value);
 }
 

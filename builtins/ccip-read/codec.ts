@@ -2,6 +2,8 @@ import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { type Hex, isHex, type Parameters, toBytes, toHex, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
 import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import { keccak256 } from '../../plugins-sdk/lib/eth/keccak.ts';
+import { MAX_JSON_DEPTH } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { refusals } from './refusals.ts';
 
 const SELECTOR = toHex(keccak256(Buffer.from('ask(bytes32,string)'))).slice(0, 10);
@@ -36,6 +38,7 @@ export function lookupOf(sender: unknown, data: unknown): Lookup {
 }
 
 function parametersOf(text: string): Parameters {
+  if (isDeeperThan(text, MAX_JSON_DEPTH)) throw refusals.tooDeep();
   try {
     // A rounded number would ask, and have signed, something else.
     return takeParameters({ parameters: JSON.parse(withoutRoundedNumbers(text)) });

@@ -1,4 +1,5 @@
 import { Refusal } from '../../plugins-sdk/index.ts';
+import { TOO_DEEP } from '../shared/parameter-value.ts';
 
 /** The body of a refusal: clients of ERC-3668 show `message`, those of this service `error`. */
 export function refusalBody(message: string) {
@@ -20,6 +21,7 @@ export const refusals = {
     400,
     'parameters must be the text of a JSON object, without numbers of more digits than a double has',
   ),
+  tooDeep: refusal(400, TOO_DEEP),
   closed: refusal(403, 'The endpoint needs a key or a payment, and contracts have neither'),
   unfit: refusal(400, 'The endpoint is not for contracts: they need mode sync, an encoding and no encrypt'),
 };

@@ -9,7 +9,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { infiniteMembers } from '../../plugins-sdk/lib/json/numbers.ts';
 import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
-import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
+import { INEXACT, invalidParameter, TOO_DEEP } from '../shared/parameter-value.ts';
 import type { AnswerText } from './answer-text.ts';
 import { type EndpointTool, META } from './tools.ts';
 
@@ -22,8 +22,6 @@ export interface ToolCall {
 /** Members of `_meta` (x402, transport MCP) in place of the headers of HTTP. */
 const PAYMENT = 'x402/payment';
 const SETTLEMENT = 'x402/payment-response';
-/** As the service says it of a body that is nested too deep. */
-const TOO_DEEP = 'Request body must be valid JSON';
 
 function refusal(status: number, error: string): AskedResponse {
   return { status, headers: {}, body: JSON.stringify({ error }) };

@@ -4,6 +4,9 @@ import type { Parameter } from '../../plugins-sdk/keys.ts';
 /** Why a number is refused that a double would round. */
 export const INEXACT = 'send this number as a string';
 
+/** What is said of JSON with more levels than can be passed on. */
+export const TOO_DEEP = 'Request body is nested too deeply';
+
 /** What is said of a value that no request may have. */
 export function invalidParameter(name: string, why?: string): string {
   return `Invalid parameter: ${name}${why === undefined ? '' : ` (${why})`}`;

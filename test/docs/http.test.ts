@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { INEXACT, invalidParameter } from '../../builtins/shared/parameter-value.ts';
+import { INEXACT, invalidParameter, TOO_DEEP } from '../../builtins/shared/parameter-value.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { readPage } from '../support/docs.ts';
 import { TEST_KEY as KEY } from '../support/service.ts';
@@ -31,6 +31,7 @@ async function refusalsIn(folder: string): Promise<string[]> {
       ([, status, plain, template = '']) =>
         `${status} ${plain ?? template.replace(/\\`/g, '`').replace(/\$\{[^}]*\}/g, '<…>')}`,
     ),
+    ...(text.includes('new Refusal(400, TOO_DEEP') ? [`400 ${TOO_DEEP}`] : []),
     ...[...text.matchAll(/new Refusal\((\d{3}), invalidParameter\([^,()]+(?:, (\w+))?\)/g)].map(([, status, why]) => {
       const reason = why === 'INEXACT' ? INEXACT : why && '<…>';
       return `${status} ${invalidParameter('<…>', reason)}`;

@@ -13,6 +13,7 @@ import { verifyEncoded } from '../support/verify.ts';
 type Body = NonNullable<RequestInit['body']>;
 
 const INVALID = 'Request body must be valid JSON';
+const DEEP = 'Request body is nested too deeply';
 const NO_OBJECT = 'Request body must be an object';
 const NO_PARAMETERS = 'Request parameters must be an object';
 const CONTENT_TYPE = 'Content-Type must be application/json';
@@ -115,30 +116,33 @@ describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', 
         await refused(`{"parameters":{"undeclared":${number}}}`, 400, INVALID);
       }
     });
+  });
 
+  describe('JSON of more than 256 levels is 400 Request body is nested too deeply', () => {
     for (const [what, open, close] of [
       ['arrays', '[', ']'],
       ['objects', '{"a":', '}'],
     ] as const) {
-      it(`${what} nested as deep as 64 KB hold`, async () => {
-        const levels = Math.floor(65_000 / (open.length + 1));
-        const deep = `${open.repeat(levels)}${close === '}' ? '1' : ''}${close.repeat(levels)}`;
-        for (const name of ['symbol', 'nested', 'undeclared', '__proto__']) {
-          await refused(`{"parameters":{"${name}":${deep}}}`, 400, INVALID);
+      const deep = (levels: number) => `${open.repeat(levels)}${close === '}' ? '1' : ''}${close.repeat(levels)}`;
+      it(`${what}, in a parameter, in one that is not declared, and beside the parameters`, async () => {
+        for (const levels of [255, 257, Math.floor(65_000 / (open.length + 1))]) {
+          for (const name of ['symbol', 'nested', 'undeclared', '__proto__'])
+            await refused(`{"parameters":{"${name}":${deep(levels)}}}`, 400, DEEP);
+          await refused(`{"other":{"x":${deep(levels)}},"parameters":{"symbol":"ETH"}}`, 400, DEEP);
         }
       });
+
+      it(`${what} that end too early are no valid JSON`, () =>
+        refused(`{"parameters":{"nested":${deep(300).slice(0, -1)}}}`, 400, INVALID));
+
+      it(`${what} of 256 levels are answered`, async () => {
+        await answered(`{"parameters":{"nested":${deep(254)}}}`);
+        assert.equal(upstream.requests.at(-1)?.body, `{"nested":${deep(254)}}`);
+      });
     }
-  });
 
-  describe('nesting within bounds is answered', () => {
-    it('200 levels', async () => {
-      const nested = `${'['.repeat(200)}${']'.repeat(200)}`;
-      await answered(`{"parameters":{"nested":${nested}}}`);
-      assert.equal(upstream.requests.at(-1)?.body, `{"nested":${nested}}`);
-    });
-
-    it('deep nesting beside the parameters is ignored like everything beside them', async () => {
-      await answered(`{"other":${'['.repeat(30_000)}${']'.repeat(30_000)},"parameters":{"symbol":"ETH"}}`);
+    it('brackets in a text are no levels', async () => {
+      await answered(`{"parameters":{"symbol":"${'[{'.repeat(300)}"}}`);
     });
   });
 

@@ -182,9 +182,10 @@ describe('CCIP-Read', async () => {
     });
 
     it('parameters that are no JSON object, or lose digits', async () => {
-      const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`;
-      for (const text of ['', 'null', '[]', '"a"', '{', '{"a":1e999}', '{"a":12345678901234567890}', '{a:1}', deep])
+      for (const text of ['', 'null', '[]', '"a"', '{', '{"a":1e999}', '{"a":12345678901234567890}', '{a:1}'])
         assert.equal(await refusal(ask(callOf(idOf('price'), text))), WRONG.parameters);
+      const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`;
+      assert.equal(await refusal(ask(callOf(idOf('price'), deep))), '400 Request body is nested too deeply');
     });
 
     it('a body that is none', async () => {

@@ -193,7 +193,7 @@ describe('MCP', async () => {
       service,
       JSON.stringify(callOf('api_sent', { list: 'LIST' })).replace('"LIST"', deep(20_000)),
     );
-    assert.equal(nested.said.error?.code ?? textIn(nested.said.result), 'Request body must be valid JSON');
+    assert.equal(nested.said.error?.code ?? textIn(nested.said.result), 'Request body is nested too deeply');
     const large = await postMcp(service, deep(500_000));
     assert.deepEqual([large.status, large.said], [413, { error: 'Request body too large' }]);
     const wrong = await postMcp(service, callOf('api_raw', []));

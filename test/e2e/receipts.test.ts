@@ -218,7 +218,7 @@ describe('receipts: an answer tells what was asked', async () => {
     await assertRefused(
       await postText(url, `{"parameters":{"filter":${nested(255)}}}`),
       400,
-      'Invalid parameter: filter',
+      'Request body is nested too deeply',
     );
   });
 });
