@@ -58,10 +58,12 @@ function isRegExp(text: string): boolean {
   }
 }
 
+const NO_PATTERN = 'is no regular expression of JavaScript: make sure that the attestor reads it';
+
 /** The claim that clients get shows the URL and the body. */
 const SHOWN = new Set(['query', 'path', 'body']);
 
-function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
+function checkEndpoint(endpoint: EndpointDraft, context: CheckContext, proofs: boolean): Finding[] {
   const matches = matchesKey.of(endpoint) ?? [];
   if (matches.length === 0) return [];
   const at = `${endpoint.path}.responseMatches`;
@@ -69,10 +71,12 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[
     (parameter) => parameter.secret && SHOWN.has(parameter.in),
   );
   return [
-    ...matches.flatMap(({ value }, i) =>
-      isRegExp(value) ? [] : [error(`${at}[${i}].value`, 'is no valid regular expression')],
+    ...matches.flatMap(({ value }, i) => (isRegExp(value) ? [] : [warning(`${at}[${i}].value`, NO_PATTERN)])),
+    ...secret.map(({ name }) =>
+      proofs
+        ? error(at, `the proof would show the secret parameter "${name}"`)
+        : warning(at, `with settings.proof the proof would show the secret parameter "${name}"`),
     ),
-    ...secret.map(({ name }) => error(at, `the proof would show the secret parameter "${name}"`)),
     ...(isProvable(endpoint) ? [] : [warning(at, 'has no effect with the method DELETE')]),
   ];
 }
@@ -90,7 +94,7 @@ function check(context: CheckContext): Finding[] {
   return [
     ...(proof === 'none' ? [] : checkGateway(proof.gatewayUrl)),
     ...attestors.flatMap((address, i) => checkAddress(`settings.proof.attestors[${i}]`, address)),
-    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
+    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context, proof !== 'none')),
   ];
 }
 

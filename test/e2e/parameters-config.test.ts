@@ -148,42 +148,43 @@ describe('parameter definitions (specification: Parameter definition; decisions,
     ]);
   });
 
-  it('`responseMatches` is an error on an endpoint with a secret query, path or body parameter', async () => {
+  const settings = { proof: { type: 'reclaim', gatewayUrl: 'https://gateway.example' } };
+
+  it('`responseMatches` beside a secret query, path or body parameter is an error with settings.proof, else a warning', async () => {
     const responseMatches = [{ type: 'regex', value: 'x' }];
+    const shown = 'the proof would show the secret parameter "key"';
     for (const place of ['query', 'path', 'body']) {
-      const path = place === 'path' ? '/x/{key}' : '/x';
+      const endpoint = { path: place === 'path' ? '/x/{key}' : '/x', method: 'POST', responseMatches };
       const secret = { name: 'key', in: place, secret: true };
-      assert.deepEqual(await errors([secret], { path, responseMatches }), [
-        `${AT}.responseMatches: the proof would show the secret parameter "key"`,
-      ]);
-      assert.deepEqual(await errors([secret], { path, responseMatches: [] }), []);
-      assert.deepEqual(await errors([{ ...secret, secret: false }], { path, responseMatches }), []);
+      assert.deepEqual(await errors([secret], endpoint, { settings }), [`${AT}.responseMatches: ${shown}`]);
+      for (const more of [{}, { settings: { proof: 'none' } }])
+        assert.deepEqual(await warningsOf(withParameters([secret], endpoint, more)), [
+          `${AT}.responseMatches: with settings.proof ${shown}`,
+        ]);
+      assert.deepEqual(await errors([secret], { ...endpoint, responseMatches: [] }, { settings }), []);
+      assert.deepEqual(await errors([{ ...secret, secret: false }], endpoint, { settings }), []);
     }
     for (const place of ['header', 'cookie']) {
-      assert.deepEqual(await errors([{ name: 'key', in: place, secret: true }], { responseMatches }), []);
+      const given = withParameters([{ name: 'key', in: place, secret: true }], { responseMatches });
+      assert.deepEqual(await warningsOf(given), []);
     }
   });
 
   it('a `fixed: ${VAR}` is secret by itself, there too (rule 3)', async () => {
-    const config = withParameters([{ name: 'key', fixed: 'k-${KEY}' }], {
-      responseMatches: [{ type: 'regex', value: 'x' }],
-    });
+    const endpoint = { responseMatches: [{ type: 'regex', value: 'x' }] };
+    const config = withParameters([{ name: 'key', fixed: 'k-${KEY}' }], endpoint, { settings });
     assert.deepEqual(await errorsOf(config, { KEY: 'k' }), [
       `${AT}.responseMatches: the proof would show the secret parameter "key"`,
     ]);
   });
 
-  it('a responseMatches entry is `regex` with a pattern that compiles', async () => {
-    assert.deepEqual(await errors([], { responseMatches: [{ type: 'regex', value: '"price":(?<price>\\d+)' }] }), []);
-    assert.deepEqual(
-      await errors([], {
-        responseMatches: [
-          { type: 'regex', value: 'x' },
-          { type: 'regex', value: '(' },
-        ],
-      }),
-      [`${AT}.responseMatches[1].value: is no valid regular expression`],
-    );
+  it('a responseMatches entry is `regex`; a pattern that JavaScript does not read is a warning', async () => {
+    const matches = ['"price":(?<price>\\d+)', '(', '(?i)price'].map((value) => ({ type: 'regex', value }));
+    const cure = 'is no regular expression of JavaScript: make sure that the attestor reads it';
+    assert.deepEqual(await warningsOf(withParameters([], { responseMatches: matches }, { settings })), [
+      `${AT}.responseMatches[1].value: ${cure}`,
+      `${AT}.responseMatches[2].value: ${cure}`,
+    ]);
     const wrong = [
       { type: 'contains', value: 'x' },
       { type: 'regex' },
