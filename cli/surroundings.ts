@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
+import type { Finding } from '../plugins-sdk/define.ts';
 import { useProxyVariables } from '../plugins-sdk/lib/http/client/proxies.ts';
 import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 
@@ -68,14 +69,19 @@ export async function whereKeyWasSought(names: readonly string[], envFile: strin
 /**
  * The environment, with the variables of `.env` in the user's directory or of the file given beneath it. From here on
  * `process.env`, which every plugin can read, holds no signing secret, and HTTP clients go by the proxies that it names.
+ * @param warn hears of lines that may not say what their writer meant.
  * @throws Error when the file given cannot be read.
  */
-export async function readEnvironment(envFile: string | undefined): Promise<Environment> {
+export async function readEnvironment(
+  envFile: string | undefined,
+  warn?: (finding: Finding) => void,
+): Promise<Environment> {
   const { loadEnvironment } = await import('../config/environment.ts');
   const env = await loadEnvironment({
     cwd: userDirectory(),
     ...(envFile === undefined ? {} : { envFile: userPath(envFile) }),
     env: { ...process.env },
+    warn,
   });
   for (const name of SECRET_VARIABLES) delete process.env[name];
   useProxyVariables(env);

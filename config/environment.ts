@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
+import type { Finding } from '../plugins-sdk/define.ts';
 import { decode, readBounded, UnreadableFile } from './files.ts';
+import { warningAt } from './findings.ts';
 
 export interface EnvironmentOptions {
   /** Where `.env` is looked for, and what a relative `envFile` is relative to. */
@@ -9,6 +11,8 @@ export interface EnvironmentOptions {
   readonly envFile?: string;
   /** The real environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Hears of lines that may not say what their writer meant. */
+  readonly warn?: ((finding: Finding) => void) | undefined;
 }
 
 /**
@@ -18,9 +22,11 @@ export interface EnvironmentOptions {
  * @throws ConfigErrors naming the file that cannot be read, or is not UTF-8: a value would be another one.
  */
 export async function loadEnvironment(options: EnvironmentOptions): Promise<Record<string, string | undefined>> {
-  const { cwd, envFile, env } = options;
+  const { cwd, envFile, env, warn } = options;
   const file = resolve(cwd, envFile ?? '.env');
-  const fromFile = parse(decode(await read(file, envFile === undefined), file));
+  const text = decode(await read(file, envFile === undefined), file);
+  if (warn !== undefined) for (const finding of doubtfulLines(text, file)) warn(finding);
+  const fromFile = parse(text);
   const real = Object.entries(env).filter(([, value]) => value !== undefined);
   return Object.fromEntries([...Object.entries(fromFile), ...real]);
 }
@@ -34,4 +40,28 @@ async function read(file: string, optional: boolean): Promise<Buffer> {
     if (optional && absent) return Buffer.alloc(0);
     throw error;
   }
+}
+
+/** A variable as dotenv reads it: its name, its value, and a comment. */
+const VARIABLE =
+  /^\s*(?:export\s+)?([\w.-]+)(?:\s*=\s*?|:\s+?)(?:\s*'(?:\\'|[^'])*'|\s*"(?:\\"|[^"])*"|\s*`(?:\\`|[^`])*`|[^#\r\n]+)?\s*(#.*)?$/gm;
+
+/** Finds values that end at a `#`, and lines that say nothing. Neither shows what may be a secret. */
+function doubtfulLines(given: string, file: string): Finding[] {
+  const text = given.replace(/\r\n?/g, '\n');
+  const findings = new Map<number, string>();
+  const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
+  const rest = text.replace(VARIABLE, (variable: string, name: string, comment: string | undefined, offset: number) => {
+    const hash = variable.length - (comment?.length ?? 0);
+    // Behind a space a comment is meant.
+    if (comment !== undefined && /\S/.test(variable[hash - 1] ?? ''))
+      findings.set(
+        lineAt(offset + hash),
+        `the value of ${name} ends before the #: write it in quotes to keep the rest`,
+      );
+    return variable.replace(/[^\n]/g, '');
+  });
+  for (const [index, line] of rest.split('\n').entries())
+    if (/^\s*[^\s#]/.test(line)) findings.set(index + 1, 'this line is ignored: write NAME=value');
+  return [...findings].sort(([a], [b]) => a - b).map(([line, message]) => warningAt(`${file}:${line}`, message));
 }

@@ -1,4 +1,4 @@
-import { locatedLine } from '../../config/index.ts';
+import { type LocatedFinding, locatedLine } from '../../config/index.ts';
 import type { Given } from '../arguments.ts';
 import { findingJson, printJson } from '../json-output.ts';
 import { workersOf } from '../service/listener.ts';
@@ -9,9 +9,10 @@ import { givenConfig } from './given-config.ts';
 
 /** Checks a config file: endpoint IDs go to stdout, warnings to stderr. */
 export async function validateConfig(given: Given): Promise<number> {
-  const loaded = await givenConfig(given);
+  const ofVariables: LocatedFinding[] = [];
+  const loaded = await givenConfig(given, (finding) => ofVariables.push(finding));
   const { endpoints, explained } = loaded;
-  const warnings = [...loaded.warnings, ...(workersOf(loaded.config) > 1 ? checkTogether(loaded) : [])];
+  const warnings = [...ofVariables, ...loaded.warnings, ...(workersOf(loaded.config) > 1 ? checkTogether(loaded) : [])];
   const texts = new Map(explained.map(({ endpoint, text }) => [endpoint, text]));
   const recommendations = loaded.plugins.flatMap(
     ({ definition }) => definition.recommend?.(endpoints, loaded.config) ?? [],

@@ -3,12 +3,14 @@ import type { Given } from '../arguments.ts';
 import { definitions, type ServiceOptions } from '../service/index.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 
+type Warn = Parameters<typeof readEnvironment>[1];
+
 /** The config file that a command is given, and its variables. */
-export async function givenService(given: Given): Promise<ServiceOptions> {
-  return { file: userPath(given.value('config')), env: await readEnvironment(given.optional('env')) };
+export async function givenService(given: Given, warn?: Warn): Promise<ServiceOptions> {
+  return { file: userPath(given.value('config')), env: await readEnvironment(given.optional('env'), warn) };
 }
 
 /** The config that a command only looks at. A variable may be unset where its value is not needed. */
-export async function givenConfig(given: Given): Promise<LoadedConfig> {
-  return loadConfig({ ...(await givenService(given)), builtins: definitions(), allowUnset: true });
+export async function givenConfig(given: Given, warn?: Warn): Promise<LoadedConfig> {
+  return loadConfig({ ...(await givenService(given, warn)), builtins: definitions(), allowUnset: true });
 }

@@ -1,4 +1,5 @@
 import { type Stats, watchFile } from 'node:fs';
+import type { Finding } from '../../plugins-sdk/define.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../service/crash.ts';
@@ -30,17 +31,20 @@ export async function start(given: Given): Promise<number> {
   // Workers reload when the primary process says so.
   if (given.flag('watch') && identity === undefined) for (const path of files) watch(path, () => reloads.ask());
   const outside = signerVariables(process.env);
-  const env = await Promise.race([readEnvironment(envFile), signalled]);
+  const doubts: Finding[] = [];
+  const env = await Promise.race([readEnvironment(envFile, (finding) => doubts.push(finding)), signalled]);
   if (typeof env === 'string') return 0;
   const settings = { ...logSettings(env), ...(identity && { worker: identity.number, colour: identity.colour }) };
   const log = createLog(settings);
   reportCrashesTo(log);
   const exposed = identity === undefined ? openFileWarning(envFile) : undefined;
   if (exposed !== undefined) log.warn(exposed);
+  const warn = ({ path, message }: Finding) => identity === undefined && log.warn(`${path}: ${message}`);
+  doubts.forEach(warn);
   const seconds = watchdogSeconds(env);
   try {
     const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
-    const now = () => variables(envFile, outside);
+    const now = () => variables(envFile, outside, warn);
     if (count > 1) {
       await refusePipes(files);
       return await supervise(count, { signalled, settings, log, reloads, variables: outside, now });
@@ -127,8 +131,12 @@ function watch(path: string, changed: () => void): void {
 }
 
 /** The variables as they are now, but for those of the signer that came with the process, and win for as long as it lives. */
-async function variables(envFile: string | undefined, outside: Readonly<Record<string, string>>) {
+async function variables(
+  envFile: string | undefined,
+  outside: Readonly<Record<string, string>>,
+  warn: (finding: Finding) => void,
+) {
   const hidden = new Set([...Object.keys(outside), ...overruled(outside)]);
-  const env = Object.entries(await readEnvironment(envFile)).filter(([name]) => !hidden.has(name));
+  const env = Object.entries(await readEnvironment(envFile, warn)).filter(([name]) => !hidden.has(name));
   return Object.fromEntries(env);
 }

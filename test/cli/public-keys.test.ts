@@ -44,6 +44,13 @@ describe('a start', { concurrency: 2 }, () => {
     }
     assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}\n`), []);
   });
+
+  it('warns of lines of variables that do not say what they seem to', async (t) => {
+    assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}#1\nKEY hunter2\n`), [
+      './.env:1: the value of SERVICE_PRIVATE_KEY ends before the #: write it in quotes to keep the rest',
+      './.env:2: this line is ignored: write NAME=value',
+    ]);
+  });
 });
 
 describe('public keys', () => {

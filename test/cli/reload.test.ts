@@ -53,6 +53,19 @@ async function startIn(t: TestContext, files: Readonly<Record<string, string>>, 
 }
 
 describe('SIGHUP', { concurrency: 3 }, () => {
+  it('warns of new lines of the variables file that say nothing', async (t) => {
+    const { running, write } = await startIn(
+      t,
+      { 'c.yaml': configText(BASE), 'my.env': `BASE=${ONE}\n` },
+      '--env',
+      'my.env',
+    );
+    await serving(running, ONE);
+    await write('my.env', `BASE=${ONE}\nKEY hunter2\n`);
+    running.child.kill('SIGHUP');
+    await running.output(/ WARN \S+\/my\.env:2: this line is ignored: write NAME=value\n/);
+  });
+
   it('reads the config and the variables again; after an error the process goes on as it was', async (t) => {
     const files = { 'c.yaml': configText(BASE), 'my.env': `BASE=${ONE}\n` };
     const { cwd, running, write } = await startIn(t, files, '--env', 'my.env');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { loadEnvironment } from '../../config/index.ts';
 import { folder } from './support.ts';
 
@@ -63,4 +63,47 @@ test('a file cannot replace the prototype of the result', async (t) => {
   const env = await loadEnvironment({ cwd, env: {} });
   assert.equal(env.A, '1');
   assert.equal(Object.getPrototypeOf(env), Object.prototype);
+});
+
+const CUT = (name: string) => `the value of ${name} ends before the #: write it in quotes to keep the rest`;
+const IGNORED = 'this line is ignored: write NAME=value';
+
+/** What is read of a file, and what is warned of, by its line. */
+async function readIn(t: TestContext, text: string) {
+  const cwd = await folder(t, { '.env': text });
+  const warnings: string[] = [];
+  const env = await loadEnvironment({
+    cwd,
+    env: {},
+    warn: ({ path, message }) => warnings.push(`${path.replace(`${cwd}/.env:`, '')} ${message}`),
+  });
+  return { env, warnings };
+}
+
+test('a value that an unquoted # ends, and a line without =, are warned of and read as ever', async (t) => {
+  const text =
+    'KEY=secret#1\nKEY secret\n\nexport A=x#y # more\r\nB=#z\nC="q"#r\nMY NAME=x\nexport D\n"E"=x\nF=it\'s#s';
+  assert.deepEqual(await readIn(t, text), {
+    env: { KEY: 'secret', A: 'x', B: '', C: 'q', F: "it's" },
+    warnings: [
+      `1 ${CUT('KEY')}`,
+      `2 ${IGNORED}`,
+      `4 ${CUT('A')}`,
+      `5 ${CUT('B')}`,
+      `6 ${CUT('C')}`,
+      `7 ${IGNORED}`,
+      `8 ${IGNORED}`,
+      `9 ${IGNORED}`,
+      `10 ${CUT('F')}`,
+    ],
+  });
+});
+
+test('comments, empty lines and quoted values are not warned of', async (t) => {
+  const text =
+    '# a comment\n\n  # KEY secret#1\nA=x # comment\nB="a#b"\nC=\'#\'\nD="one\n two#\n#three"\nE=\n#next\nF: x\nG=`#` # c\n \t\nH=\n';
+  assert.deepEqual(await readIn(t, text), {
+    env: { A: 'x', B: 'a#b', C: '#', D: 'one\n two#\n#three', E: '', F: 'x', G: '#', H: '' },
+    warnings: [],
+  });
 });
