@@ -14,7 +14,7 @@ import type { PluginModule } from './plugins/module-exports.ts';
 import { hiding, type Redact, redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { type Identified, View } from './view.ts';
-import { freeEndpoints, literalDollars, publicVariables } from './warnings.ts';
+import { freeEndpoints, misleadingTexts, publicVariables } from './warnings.ts';
 import { lineIn, readConfigFile, type Tree } from './yaml.ts';
 
 export interface LoadOptions {
@@ -88,7 +88,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...sameIds(identified),
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source.references, view.config),
-    ...literalDollars(tree),
+    ...misleadingTexts(tree),
     ...shortDurations(schema, source.value, ''),
   ];
   const ordered = located([...findings, ...emptyVariables(source, findings)], tree, source);

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { keepsDigits } from '../plugins-sdk/lib/json/numbers.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
@@ -15,8 +15,18 @@ const MAX_FINDINGS = 100;
 
 interface Anchored {
   readonly value: unknown;
+  /** Its text, if it is a number. */
+  readonly written: string | undefined;
   /** Number of values it consists of. */
   readonly size: number;
+}
+
+/** By the list or mapping that holds it, and its index or key: the text of each number. */
+const written = new WeakMap<object, ReadonlyMap<string | number, string>>();
+
+/** How a file writes the number that is a member of one of its lists or mappings. */
+export function writtenAs(holder: object, key: string | number): string | undefined {
+  return written.get(holder)?.get(key);
 }
 
 /** Turns YAML nodes into plain values; stops where aliases would multiply them without bound. */
@@ -42,14 +52,14 @@ export class TreeBuilder {
     }
     const value = this.#value(node, path);
     if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
-      this.#anchors.set(node.anchor, { value, size: this.#values - before });
+      this.#anchors.set(node.anchor, { value, written: this.#textOf(node), size: this.#values - before });
     }
     return value;
   }
 
   #value(node: unknown, path: string): unknown {
     if (isMap(node)) return this.#mapping(node, path);
-    if (isSeq(node)) return node.items.map((item, index) => this.#member(childPath(path, index), item, item));
+    if (isSeq(node)) return this.#list(node, path);
     if (isScalar(node)) return this.#scalar(node);
     if (!isAlias(node)) return null;
     const anchored = this.#anchors.get(node.source);
@@ -64,17 +74,43 @@ export class TreeBuilder {
     return this.build(value, path);
   }
 
+  /** The text of a number, or of one that an alias stands for. */
+  #textOf(node: unknown): string | undefined {
+    if (isAlias(node)) return this.#anchors.get(node.source)?.written;
+    return isScalar(node) && typeof node.value === 'number' ? node.source : undefined;
+  }
+
+  #list({ items }: YAMLSeq, path: string): unknown {
+    const list = items.map((item, index) => this.#member(childPath(path, index), item, item));
+    this.#keepTexts(list, items.entries());
+    return list;
+  }
+
+  #keepTexts(holder: object, members: Iterable<readonly [string | number, unknown]>): void {
+    const texts = [...members].flatMap(([key, node]) => {
+      const text = this.#textOf(node);
+      return text === undefined ? [] : [[key, text] as const];
+    });
+    if (texts.length > 0) written.set(holder, new Map(texts));
+  }
+
   #mapping(map: YAMLMap, path: string): unknown {
     const entries = new Map<string, unknown>();
+    const nodes = new Map<string, unknown>();
     for (const { key, value } of map.items) {
       const name = isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
       if (name === undefined) this.#report(key ?? map, 'a key must be text');
       // Validators do not see it among an object's own keys.
       else if (name === '__proto__') this.#report(key, 'the key "__proto__" is not allowed');
       else if (entries.has(name)) this.#report(key, `duplicate key "${name}"`);
-      else entries.set(name, this.#member(childPath(path, name), key, value));
+      else {
+        entries.set(name, this.#member(childPath(path, name), key, value));
+        nodes.set(name, value);
+      }
     }
-    return Object.fromEntries(entries);
+    const mapping = Object.fromEntries(entries);
+    this.#keepTexts(mapping, nodes);
+    return mapping;
   }
 
   #scalar(node: Scalar): unknown {

@@ -1,7 +1,9 @@
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
+import { plainDigits } from '../plugins-sdk/lib/json/numbers.ts';
+import { childPath, isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';
+import { writtenAs } from './tree.ts';
 
 /** Endpoints that anybody may ask because nobody said otherwise. */
 export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
@@ -12,13 +14,38 @@ export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
     );
 }
 
+/** What does not mean what it seems to. @param tree as it was read from the file. */
+export function misleadingTexts(tree: unknown): Finding[] {
+  return [...literalDollars(tree), ...rewrittenNumbers(tree)];
+}
+
 /** Texts that look like a variable of a shell and are none here. */
-export function literalDollars(value: unknown, path = ''): Finding[] {
+function literalDollars(value: unknown, path = ''): Finding[] {
   if (Array.isArray(value)) return value.flatMap((item, index) => literalDollars(item, childPath(path, index)));
   if (isRecord(value))
     return Object.entries(value).flatMap(([key, item]) => literalDollars(item, childPath(path, key)));
   const [, name] = (typeof value === 'string' && /^\$([A-Z_][A-Z0-9_]+)$/.exec(value)) || [];
   return name === undefined ? [] : [warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`)];
+}
+
+const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
+
+/** Numbers of the operator that are sent otherwise than they are written, such as `1.10`. */
+function rewrittenNumbers(tree: unknown): Finding[] {
+  const findings: Finding[] = [];
+  walk(tree, (path, parameter) => {
+    if (!PARAMETER.test(path) || !isRecord(parameter)) return;
+    for (const key of ['fixed', 'default']) {
+      const value = parameter[key];
+      const written = writtenAs(parameter, key);
+      if (typeof value !== 'number' || written === undefined) continue;
+      const sent = parameter.in === 'body' ? JSON.stringify(value) : plainDigits(value);
+      const what = parameter.secret === true ? 'the number is not sent as written' : `${written} is sent as ${sent}`;
+      if (sent !== written)
+        findings.push(warningAt(childPath(path, key), `${what}: write it in quotes to send that text`));
+    }
+  });
+  return findings;
 }
 
 const PUBLIC = 'contains a variable: its value enters the endpoint ID, and --explain shows it';

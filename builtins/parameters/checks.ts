@@ -8,6 +8,7 @@ import {
 import { type CheckContext, type EndpointDraft, type Finding, isRefusal, type Json } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import { parameterSchema } from '../shared/parameter-schema.ts';
+import { checkMisleading } from './misleading.ts';
 import { compilePlacement } from './placement.ts';
 
 const RESERVED = /^_(type|path|times)$/;
@@ -43,6 +44,7 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
     ...findings,
     ...checkCookies(endpoint, declared),
     ...checkTaken(endpoint, declared),
+    ...checkMisleading(endpoint, declared),
     ...checkPath(endpoint, declared),
   ];
 }

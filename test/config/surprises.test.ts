@@ -35,6 +35,15 @@ describe('what would work in silence, and otherwise than meant', () => {
     assert.deepEqual(await errorsOf({ server: { cors: { origins: good.slice(0, 5) } }, apis: [api()] }), []);
   });
 
+  it('origins with a *, which is no pattern (cases, row 27)', async () => {
+    const origins = ['https://*.example.com', '*', 'https://example.com', 'http://localhost:*', '*.example.com'];
+    const fault = 'never matches, since * stands for no part of an origin: name each origin';
+    assert.deepEqual(
+      await errorsOf({ server: { cors: { origins } }, apis: [api()] }),
+      [0, 3, 4].map((i) => `server.cors.origins[${i}]: ${fault}`),
+    );
+  });
+
   it('a port behind a host to listen on', async () => {
     const hosts = { '0.0.0.0:3201': '0.0.0.0', 'localhost:80': 'localhost', '[::1]:3201': '::1' };
     for (const [host, name] of Object.entries(hosts)) {

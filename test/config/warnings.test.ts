@@ -1,8 +1,10 @@
 /** A config that works and is dangerous is warned of. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
+import { stringify } from 'yaml';
 import { folderWith, runCli } from '../cli/run.ts';
 import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -29,6 +31,29 @@ describe('a variable that is empty', () => {
       'apis[0].auth.keys[0]: must not be empty',
       `apis[0].auth.keys[0]: ${message}`,
     ]);
+  });
+});
+
+describe('a line of the variables file that does not say what it seems to', () => {
+  it('is warned of with file and line, and never with the value; the value stays (cases, row 17)', async (t) => {
+    const upstream = await upstreamFor(t, { '/0': faults.json({ price: 1 }) });
+    const given = { version: '1.0', ...config({ url: upstream.url, headers: { 'X-Key': `\${KEY}` } }) };
+    const files = { 'c.yaml': stringify(given), '.env': 'KEY=secret#1\nKEY hunter2\n' };
+    const cwd = await folderWith(t, files);
+    const warned = [
+      [`${cwd}/.env:1`, 'the value of KEY ends before the #: write it in quotes to keep the rest'],
+      [`${cwd}/.env:2`, 'this line is ignored: write NAME=value'],
+    ];
+    const { stdout, stderr } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
+    assert.match(stdout, /^a\/e0 0x[0-9a-f]{64}\n$/);
+    assert.equal(stderr, warned.map(([at, message]) => `warning: ${at}: ${message}\n`).join(''));
+    const json = await runCli(t, ['config', 'validate', '-c', 'c.yaml', '--json'], { cwd });
+    assert.deepEqual(
+      JSON.parse(json.stdout).warnings.map((one: Block) => [one.path, one.message]),
+      warned,
+    );
+    const tried = await runCli(t, ['try', 'a/e0', '-c', 'c.yaml'], { cwd });
+    assert.deepEqual([tried.code, upstream.requests[0]?.headers['x-key']], [0, 'secret']);
   });
 });
 
@@ -302,6 +327,108 @@ describe('what is pinned and may surprise', () => {
       `${at}[0]: is never sent: the headers of the API hold x-cur`,
       `${at}[1]: is sent beside the symbol that the path holds: the upstream gets both`,
     ]);
+  });
+});
+
+describe('what an upstream takes for something else', () => {
+  const body = [{ name: 'symbol', in: 'body' }];
+
+  it('is a body with GET, once an endpoint', async () => {
+    const message = 'sends body parameters with GET, which upstreams ignore or refuse: set method: POST, or in: query';
+    const two = { parameters: [...body, { name: 'b', in: 'body', fixed: 1 }] };
+    assert.deepEqual(await warningsOf(config({}, two, { ...two, method: 'GET' })), [
+      `apis[0].endpoints[0]: ${message}`,
+      `apis[0].endpoints[1]: ${message}`,
+    ]);
+    const others = ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({ ...two, method }));
+    assert.deepEqual(await warningsOf(config({}, ...others, { parameters: [{ name: 'q' }] })), []);
+  });
+
+  it('is user:password behind Basic, which is not shown', async () => {
+    const message = 'Basic takes base64, which holds no colon: write the base64 of user:password';
+    const basic = (name: string, value: string) =>
+      warningsOf(config({ headers: { [name]: value } }), { U: 'u', P: 'p' });
+    for (const value of ['Basic user:hunter2', 'basic :x', 'Basic  a b:c', 'Basic $' + '{U}:$' + '{P}'])
+      assert.deepEqual(await basic('authorization', value), [`apis[0].headers.authorization: ${message}`], value);
+    assert.deepEqual(await basic('Proxy-Authorization', 'Basic a:b'), [
+      `apis[0].headers.Proxy-Authorization: ${message}`,
+    ]);
+    for (const value of ['Basic dXNlcjpwYXNz', 'Bearer a:b', 'Basic', 'Digest username="a:b"'])
+      assert.deepEqual(await basic('Authorization', value), [], value);
+    assert.deepEqual(await basic('X-Other', 'Basic a:b'), []);
+    const fixed = { parameters: [{ name: 'Authorization', in: 'header', fixed: 'Basic a:b' }] };
+    assert.deepEqual(await warningsOf(config({}, fixed)), [`apis[0].endpoints[0].parameters[0].fixed: ${message}`]);
+  });
+
+  it('is the type of a form on a body of JSON (cases, row 5)', async () => {
+    const message = 'announces a form, but body parameters are sent as JSON: leave it out';
+    const post = { method: 'POST', parameters: body };
+    const typed = (type: string, ...endpoints: Block[]) =>
+      warningsOf(config({ headers: { 'Content-Type': type } }, ...endpoints));
+    for (const type of ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
+      assert.deepEqual(await typed(type, {}, post), [`apis[0].headers.Content-Type: ${message}`]);
+    assert.deepEqual(await typed('application/x-www-form-urlencoded', {}), []);
+    assert.deepEqual(await typed('application/json; charset=utf-8', post), []);
+    const own = { name: 'content-type', in: 'header', default: 'Application/X-WWW-Form-Urlencoded' };
+    assert.deepEqual(await warningsOf(config({}, { ...post, parameters: [...body, own] })), [
+      `apis[0].endpoints[0].parameters[1].default: ${message}`,
+    ]);
+  });
+});
+
+describe('a number that is sent otherwise than it is written (cases, row 8)', () => {
+  const written = (parameters: string) => `version: '1.0'
+apis:
+  - name: a
+    url: https://api.example.com
+    auth: { type: free }
+    endpoints:
+      - name: e
+        path: /
+        method: POST
+        parameters: ${parameters}
+`;
+  const linesOf = async (t: TestContext, parameters: string) => {
+    const cwd = await folderWith(t, { 'c.yaml': written(parameters) });
+    const { code, stderr } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
+    assert.equal(code, 0, stderr);
+    return stderr.split('\n').filter((text) => text.startsWith('warning: '));
+  };
+  const line = (place: string, said: string) =>
+    `warning: apis[0].endpoints[0].parameters${place}: ${said}: write it in quotes to send that text (a/e, line 10)`;
+
+  it('is warned of, fixed or default, in any place, also behind an alias', async (t) => {
+    const numbers = ['1.10', '1e3', '0x1F', '.5', '+5', '1.0', '0o17', '-0'];
+    const sent = ['1.1', '1000', '31', '0.5', '5', '1', '15', '0'];
+    const list = numbers.map((number, i) => `{ name: p${i}, fixed: ${number} }`).join(', ');
+    assert.deepEqual(
+      await linesOf(t, `[${list}]`),
+      numbers.map((number, i) => line(`[${i}].fixed`, `${number} is sent as ${sent[i]}`)),
+    );
+    const aliases =
+      '[{ name: a, default: &n 1.10 }, { name: b, in: body, fixed: *n }, { name: c, in: body, fixed: 1e21 }]';
+    assert.deepEqual(await linesOf(t, aliases), [
+      line('[0].default', '1.10 is sent as 1.1'),
+      line('[1].fixed', '1.10 is sent as 1.1'),
+      line('[2].fixed', '1e21 is sent as 1e+21'),
+    ]);
+  });
+
+  it('is not shown where it is secret, and not warned of where it is sent as written', async (t) => {
+    assert.deepEqual(await linesOf(t, '[{ name: a, fixed: 1.10, secret: true }]'), [
+      line('[0].fixed', 'the number is not sent as written'),
+    ]);
+    const list = `[{ name: a, fixed: '1.10' }, { name: b, default: 1.1 }, { name: c, fixed: -5 }, { name: d, fixed: true }]`;
+    assert.deepEqual(await linesOf(t, list), []);
+  });
+
+  it('is sent as JavaScript writes it', async (t) => {
+    const upstream = await upstreamFor(t, { '*': faults.json(1) });
+    const parameters =
+      '[{ name: a, fixed: 1.10 }, { name: b, default: 1e3 }, { name: c, fixed: 0x1F }, { name: d, fixed: .5 }]';
+    const cwd = await folderWith(t, { 'c.yaml': written(parameters).replace('https://api.example.com', upstream.url) });
+    const { stderr } = await runCli(t, ['try', 'a/e', '-c', 'c.yaml'], { cwd });
+    assert.equal(upstream.requests[0]?.path, '/?a=1.1&b=1000&c=31&d=0.5', stderr);
   });
 });
 

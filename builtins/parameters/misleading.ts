@@ -1,0 +1,43 @@
+import { apiPath, type DeclaredParameter, warning } from '../../plugins-sdk/checks.ts';
+import type { EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+
+/** A header that the operator sends, and where it stands. */
+interface SentHeader {
+  readonly name: string;
+  readonly value: string;
+  readonly at: string;
+}
+
+const NO_BASE64 = 'Basic takes base64, which holds no colon: write the base64 of user:password';
+const NO_FORM = 'announces a form, but body parameters are sent as JSON: leave it out';
+const NO_BODY = 'sends body parameters with GET, which upstreams ignore or refuse: set method: POST, or in: query';
+
+function sentHeaders(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): SentHeader[] {
+  const ofApi = Object.entries(keys.headers.of(endpoint) ?? {}).map(([name, value]) => {
+    return { name: name.toLowerCase(), value, at: `${apiPath(endpoint)}.headers.${name}` };
+  });
+  const own = declared
+    .filter((parameter) => parameter.in === 'header')
+    .flatMap(({ name, at, fixed, default: fallback }) =>
+      Object.entries({ fixed, default: fallback }).map(([key, value]) => {
+        return { name: name.toLowerCase(), value: String(value ?? ''), at: `${at}.${key}` };
+      }),
+    );
+  return [...ofApi, ...own];
+}
+
+function isForm(type: string): boolean {
+  return /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(type);
+}
+
+/** What upstreams will take for something else than the operator means. */
+export function checkMisleading(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const body = declared.filter((parameter) => parameter.in === 'body');
+  const isGet = (keys.method.of(endpoint) ?? 'GET') === 'GET';
+  const headers = sentHeaders(endpoint, declared).flatMap(({ name, value, at }) => [
+    ...(/^(?:proxy-)?authorization$/.test(name) && /^basic\s.*:/i.test(value) ? [warning(at, NO_BASE64)] : []),
+    ...(name === 'content-type' && body.length > 0 && isForm(value) ? [warning(at, NO_FORM)] : []),
+  ]);
+  return [...(isGet && body.length > 0 ? [warning(endpoint.path, NO_BODY)] : []), ...headers];
+}
