@@ -97,7 +97,7 @@ describe('the configuration reference', () => {
 
   it('says of a key what it may be, its default, and what it means', () => {
     const rows = [
-      '| `version` | `1.0` | **required** | Version of the format of this file |',
+      '| `version` | string `^1\\.\\d+$` | **required** | 1.\\<number>, such as 1.0: the version of the format that this release reads |',
       '| `apis[].auth.amount` | string `^[1-9][0-9]{0,77}$` | **required** | with `type: x402`: Integer in the smallest unit of the token |',
       '| `server.rateLimit.max` | integer, 1 to 1000000000 | 100 | Requests per window |',
       '| `settings.proof` | `none` or mapping | none | TLS proofs of upstream answers |',
