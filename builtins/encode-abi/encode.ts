@@ -13,7 +13,7 @@ function failed(reason: string): Refusal {
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
-function find(plan: Plan, data: Json, pathDelegated: boolean): readonly Match[] {
+function find({ plan, pathDelegated }: Encoding, data: Json): readonly Match[] {
   const budget = fullBudget();
   return plan.map(({ path }) => required(path.first(data, budget), path, pathDelegated));
 }
@@ -42,18 +42,28 @@ function withDigits(matches: readonly Match[], json: string | Buffer | undefined
   return matches.map(({ value }, i) => ({ value, token: tokens[i] }));
 }
 
+/** How values become an encoding. */
+export interface Encoding {
+  readonly plan: Plan;
+  /** Whether the requester has chosen the path. */
+  readonly pathDelegated: boolean;
+  /** Hears that nothing is left of a number that is not zero. */
+  onCutToZero(): void;
+}
+
 /** @throws ValueError */
-function encoded(plan: Plan, found: readonly Found[]): Encoded {
+function encoded({ plan, onCutToZero }: Encoding, found: readonly Found[]): Encoded {
   // Spread, the plan would cost more than its encoding.
-  const items = plan.map(
-    ({ type, times, exact }, i): Item => ({ type, times, exact, value: found[i]?.value, token: found[i]?.token }),
-  );
+  const items = plan.map(({ type, times, exact }, i): Item => {
+    return { type, times, exact, value: found[i]?.value, token: found[i]?.token, onCutToZero };
+  });
   const value = toHex(encodeValues(items));
   return { bytes: value, field: 'data', value };
 }
 
 /** @throws Refusal */
-export function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awaitable<Encoded> {
+export function encode(encoding: Encoding, response: ApiResponse): Awaitable<Encoded> {
+  const { plan, pathDelegated } = encoding;
   const fail = (cause: unknown): never => {
     throw refusalOf(cause, pathDelegated);
   };
@@ -61,24 +71,24 @@ export function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean
     if (LongResponse.is(response)) {
       const { bytes } = response;
       const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
-      if (places.length < plan.length) return encodeParsed(plan, response, pathDelegated).catch(fail);
+      if (places.length < plan.length) return encodeParsed(encoding, response).catch(fail);
       const values = valuesAt(bytes, places);
       const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
-      return inNextTurn(bytes, encoded(plan, found));
+      return inNextTurn(bytes, encoded(encoding, found));
     }
     if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
-    return encoded(plan, withDigits(find(plan, response.data, pathDelegated), response.text));
+    return encoded(encoding, withDigits(find(encoding, response.data), response.text));
   } catch (cause) {
     return fail(cause);
   }
 }
 
 /** Finds the values where a path may lead anywhere. */
-async function encodeParsed(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
+async function encodeParsed(encoding: Encoding, response: LongResponse): Promise<Encoded> {
   const { bytes } = response;
   const data = await inNextTurn(bytes, await response.parsed());
-  const matches = await inNextTurn(bytes, find(plan, data, pathDelegated));
-  return inNextTurn(bytes, encoded(plan, withDigits(matches, bytes)));
+  const matches = await inNextTurn(bytes, find(encoding, data));
+  return inNextTurn(bytes, encoded(encoding, withDigits(matches, bytes)));
 }
 
 /** Gives the steps of a long answer turns of the event loop of their own, and likewise the next stages, which hash and sign. */

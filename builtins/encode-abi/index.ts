@@ -1,11 +1,15 @@
 import { ContextKey, definePlugin } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { warnOnce } from '../shared/warn-once.ts';
 import { check, recommend } from './check.ts';
 import { encode } from './encode.ts';
 import { choose, delegatedOf, prepare } from './endpoint-plan.ts';
 import { encodingKey } from './key.ts';
 import { describeAbi } from './openapi.ts';
 import type { Plan } from './plan.ts';
+
+const CUT_TO_ZERO =
+  'a value other than zero is signed as 0, since integers hold no fraction: set a larger times, or exact: true to refuse it';
 
 /** Extracts values by JSONPath and ABI-encodes them, as the operator pinned it or the requester chose. */
 export const encodeAbiPlugin = definePlugin({
@@ -22,7 +26,8 @@ export const encodeAbiPlugin = definePlugin({
   check: ({ endpoints }) => endpoints.flatMap(check),
   recommend,
   openapi: () => describeAbi(delegatedOf),
-  setup({ endpoints }) {
+  setup({ endpoints, log }) {
+    const warnOfZero = warnOnce({ log }, CUT_TO_ZERO);
     const prepared = new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)]));
     const chosen = new ContextKey<Plan>('encoding plan');
     return {
@@ -35,7 +40,9 @@ export const encodeAbiPlugin = definePlugin({
         encode: (response, _, exchange) => {
           const known = prepared.get(exchange.endpoint);
           if (known === undefined) return undefined;
-          return encode(known.plan ?? chosen.require(exchange), response, known.delegated.includes('path'));
+          const plan = known.plan ?? chosen.require(exchange);
+          const onCutToZero = () => warnOfZero(exchange.endpoint);
+          return encode({ plan, pathDelegated: known.delegated.includes('path'), onCutToZero }, response);
         },
       },
     };

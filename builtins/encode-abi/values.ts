@@ -15,6 +15,8 @@ export interface Item {
   readonly times?: Decimal | undefined;
   readonly token?: string | undefined;
   readonly exact?: boolean | undefined;
+  /** Hears that nothing is left of a number that is not zero. */
+  readonly onCutToZero?: (() => void) | undefined;
 }
 
 type TypeOf<K extends AbiType['kind']> = Extract<AbiType, { kind: K }>;
@@ -68,12 +70,13 @@ export function encodeValues(items: readonly Item[]): Uint8Array {
  * @param token when `value` is a number that comes from a JSON text: its source text, whose digits count instead of the
  * double's.
  * @param exact whether an integer that would be truncated is refused.
+ * @param onCutToZero called where a number other than zero becomes 0, unless it is multiplied by 0.
  * @throws ValueError for anything else.
  */
-export function coerce({ type, value, times, token, exact }: Item): AbiValue {
+export function coerce({ type, value, token, ...rest }: Item): AbiValue {
   switch (type.kind) {
     case 'int':
-      return toInteger(type, value, { times, token, exact });
+      return toInteger(type, value, { token, ...rest });
     case 'bool':
       return toBoolean(type, value, token);
     case 'address':
@@ -90,7 +93,7 @@ export function coerce({ type, value, times, token, exact }: Item): AbiValue {
 function toInteger(
   type: TypeOf<'int'>,
   value: unknown,
-  { times, token, exact }: Pick<Item, 'times' | 'token' | 'exact'>,
+  { times, token, exact, onCutToZero }: Omit<Item, 'type' | 'value'>,
 ): bigint {
   const decimal = typeof value === 'string' ? decimalOfText(value) : decimalOfNumber(value, token);
   if (decimal === undefined) throw refused(type, value);
@@ -100,6 +103,7 @@ function toInteger(
   if (integer === undefined || integer < type.min || integer > type.max) {
     throw new ValueError(`the number is out of the range of ${type.name}`);
   }
+  if (integer === 0n && decimal.digits !== '' && times?.digits !== '') onCutToZero?.();
   return integer;
 }
 

@@ -99,6 +99,66 @@ describe('encodings with `exact: true` refuse what their type would cut', async 
   });
 });
 
+describe('a value other than zero that is cut to 0 (decisions, Unsigned integers; cases, row 7)', async () => {
+  const upstream = await upstreamFor(suite);
+  const answers: Record<string, string> = {
+    minus: '{"v":-0.4}',
+    tiny: '{"v":"-1e-19"}',
+    list: '{"v":5,"w":0.3}',
+    long: `{"pad":"${'x'.repeat(4000)}","v":0.9}`,
+    filter: '{"v":[{"id":"a","w":1e-400}]}',
+    exact: '{"v":-0.4}',
+    one: '{"v":-1}',
+    zero: '{"v":-0.0}',
+    times: '{"v":7}',
+    more: '{"v":1.4}',
+  };
+  for (const [name, text] of Object.entries(answers)) upstream.text(`/${name}`, text);
+  const uint = { type: 'uint256', path: '$.v' };
+  const encodings = {
+    minus: uint,
+    tiny: { ...uint, times: '1e18' },
+    list: { type: 'uint256,uint8', path: '$.v,$.w' },
+    long: uint,
+    filter: { type: 'int8', path: "$.v[?(@.id=='a')].w" },
+    exact: { ...uint, exact: true },
+    one: uint,
+    zero: uint,
+    times: { ...uint, times: '0' },
+    more: uint,
+  };
+  const endpoints = Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]);
+  const service = await serviceFor(suite, oneApi(upstream.url, Object.fromEntries(endpoints)));
+  const warning =
+    'a value other than zero is signed as 0, since integers hold no fraction: set a larger times, or exact: true to refuse it';
+  const warned = () => service.logs.filter(({ message }) => message === warning).map(({ fields }) => fields.endpoint);
+  const signed = async (endpoint: string, types: string[]) => {
+    const { data } = await verifyEncoded(await service.post(`api/${endpoint}`), TEST_ADDRESS);
+    return AbiCoder.defaultAbiCoder().decode(types, data).toArray();
+  };
+
+  it('is signed, and logged once an endpoint', async () => {
+    for (const name of ['minus', 'tiny', 'long', 'minus'])
+      assert.deepEqual(await signed(name, ['uint256']), [0n], name);
+    assert.deepEqual(await signed('list', ['uint256', 'uint8']), [5n, 0n]);
+    assert.deepEqual(await signed('filter', ['int8']), [0n]);
+    assert.deepEqual(warned(), ['api/minus', 'api/tiny', 'api/long', 'api/list', 'api/filter']);
+  });
+
+  it('is refused with exact: true, and a value of -1 always', async () => {
+    for (const name of ['exact', 'one']) await assertRefused(await service.post(`api/${name}`), 502, 'API call failed');
+    assert.ok(!warned().includes('api/exact') && !warned().includes('api/one'));
+  });
+
+  it('is no zero, nothing that is multiplied by 0, and nothing of which a part is left', async () => {
+    const values = { zero: 0n, times: 0n, more: 1n };
+    for (const [name, value] of Object.entries(values)) {
+      assert.deepEqual(await signed(name, ['uint256']), [value]);
+      assert.ok(!warned().includes(`api/${name}`), name);
+    }
+  });
+});
+
 describe('a config whose encodings cut numbers is warned of', () => {
   const AT = 'apis[0].endpoints[0].encoding';
   const warnings = (encoding: object) => warningsOf(oneApi('https://a.example', { e: { encoding } }));
