@@ -24,10 +24,12 @@ interface Anchored {
 /** By the list or mapping that holds it, and its index or key: the text of each number. */
 const written = new WeakMap<object, ReadonlyMap<string | number, string>>();
 
-/** How a file writes the number that is a member of one of its lists or mappings. */
-export function writtenAs(holder: object, key: string | number): string | undefined {
-  return written.get(holder)?.get(key);
+/** How a file writes the numbers among the members of one of its lists or mappings. */
+export function writtenNumbers(holder: object): ReadonlyMap<string | number, string> {
+  return written.get(holder) ?? none;
 }
+
+const none = new Map<string, string>();
 
 /** Turns YAML nodes into plain values; stops where aliases would multiply them without bound. */
 export class TreeBuilder {
@@ -120,8 +122,6 @@ export class TreeBuilder {
     else if (!this.#limits.isExact) return value;
     else if (!isExact(source ?? '', value)) {
       this.#report(node, 'a number with more digits than can be kept, write it in quotes');
-    } else if (LEADING_ZERO.test(source ?? '')) {
-      this.#report(node, `a number that is kept as ${value}, write it so or in quotes`);
     }
     return value;
   }
@@ -133,9 +133,6 @@ export class TreeBuilder {
     this.findings.push(this.#at(range?.[0] ?? 0, message));
   }
 }
-
-/** What looks like an identifier and would lose its zeros. */
-const LEADING_ZERO = /^[-+]?0\d/;
 
 function isExact(source: string, value: number): boolean {
   return keepsDigits(/^0[xo]/.test(source) ? String(BigInt(source)) : source, value);

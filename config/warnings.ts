@@ -3,7 +3,7 @@ import { plainDigits } from '../plugins-sdk/lib/json/numbers.ts';
 import { childPath, isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';
-import { writtenAs } from './tree.ts';
+import { writtenNumbers } from './tree.ts';
 
 /** Endpoints that anybody may ask because nobody said otherwise. */
 export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
@@ -30,22 +30,31 @@ function literalDollars(value: unknown, path = ''): Finding[] {
 
 const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
-/** Numbers of the operator that are sent otherwise than they are written, such as `1.10`. */
+/** Numbers that are sent otherwise than they are written, such as `1.10`, and those that lose leading zeros. */
 function rewrittenNumbers(tree: unknown): Finding[] {
   const findings: Finding[] = [];
-  walk(tree, (path, parameter) => {
-    if (!PARAMETER.test(path) || !isRecord(parameter)) return;
-    for (const key of ['fixed', 'default']) {
-      const value = parameter[key];
-      const written = writtenAs(parameter, key);
-      if (typeof value !== 'number' || written === undefined) continue;
-      const sent = parameter.in === 'body' ? JSON.stringify(value) : plainDigits(value);
-      const what = parameter.secret === true ? 'the number is not sent as written' : `${written} is sent as ${sent}`;
-      if (sent !== written)
-        findings.push(warningAt(childPath(path, key), `${what}: write it in quotes to send that text`));
+  walk(tree, (path, holder) => {
+    if (typeof holder !== 'object' || holder === null) return;
+    for (const [key, written] of writtenNumbers(holder)) {
+      const isSent = PARAMETER.test(path) && (key === 'fixed' || key === 'default');
+      const message = isSent ? sentOtherwise(holder, key, written) : readOtherwise(written);
+      if (message !== undefined) findings.push(warningAt(childPath(path, key), message));
     }
   });
   return findings;
+}
+
+function sentOtherwise(parameter: object, key: 'fixed' | 'default', written: string): string | undefined {
+  const { in: place, secret, [key]: value }: Readonly<Record<string, unknown>> = { ...parameter };
+  const sent = place === 'body' ? JSON.stringify(value) : plainDigits(Number(value));
+  if (sent === written) return undefined;
+  const what = secret === true ? 'the number is not sent as written' : `${written} is sent as ${sent}`;
+  return `${what}: write it in quotes to send that text`;
+}
+
+/** What looks like an identifier. */
+function readOtherwise(written: string): string | undefined {
+  return /^[-+]?0\d/.test(written) ? `${written} is read as ${Number(written)}: write it so, or in quotes` : undefined;
 }
 
 const PUBLIC = 'contains a variable: its value enters the endpoint ID, and --explain shows it';

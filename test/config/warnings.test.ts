@@ -398,8 +398,8 @@ apis:
     `warning: apis[0].endpoints[0].parameters${place}: ${said}: write it in quotes to send that text (a/e, line 10)`;
 
   it('is warned of, fixed or default, in any place, also behind an alias', async (t) => {
-    const numbers = ['1.10', '1e3', '0x1F', '.5', '+5', '1.0', '0o17', '-0'];
-    const sent = ['1.1', '1000', '31', '0.5', '5', '1', '15', '0'];
+    const numbers = ['1.10', '1e3', '0x1F', '.5', '+5', '1.0', '0o17', '-0', '007'];
+    const sent = ['1.1', '1000', '31', '0.5', '5', '1', '15', '0', '7'];
     const list = numbers.map((number, i) => `{ name: p${i}, fixed: ${number} }`).join(', ');
     assert.deepEqual(
       await linesOf(t, `[${list}]`),
@@ -420,6 +420,13 @@ apis:
     ]);
     const list = `[{ name: a, fixed: '1.10' }, { name: b, default: 1.1 }, { name: c, fixed: -5 }, { name: d, fixed: true }]`;
     assert.deepEqual(await linesOf(t, list), []);
+  });
+
+  it('loses leading zeros elsewhere, with a warning', async (t) => {
+    assert.deepEqual(await linesOf(t, '[{ name: a, schema: { enum: [007, -01.5, 0.5, 0] } }]'), [
+      'warning: apis[0].endpoints[0].parameters[0].schema.enum[0]: 007 is read as 7: write it so, or in quotes (a/e, line 10)',
+      'warning: apis[0].endpoints[0].parameters[0].schema.enum[1]: -01.5 is read as -1.5: write it so, or in quotes (a/e, line 10)',
+    ]);
   });
 
   it('is sent as JavaScript writes it', async (t) => {

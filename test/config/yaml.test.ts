@@ -113,12 +113,6 @@ test('numbers that a double cannot hold are errors and not rounded', () => {
   assert.deepEqual(parseConfig(text, 'c.yaml'), kept);
 });
 
-test('numbers that would lose leading zeros are errors', () => {
-  const kept = (value: number) => `a number that is kept as ${value}, write it so or in quotes`;
-  assert.equal(syntaxErrors('a: 00123'), `c.yaml:1:4: ${kept(123)}`);
-  assert.equal(syntaxErrors('a: -01.5'), `c.yaml:1:4: ${kept(-1.5)}`);
-});
-
 test('aliases work, up to a bound', () => {
   assert.deepEqual(parseConfig('a: &x {b: 1}\nc: *x\nd: [*x, *x]\n', 'c.yaml'), {
     a: { b: 1 },
