@@ -7,6 +7,7 @@ import { errorAt } from './findings.ts';
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 const TOKEN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
+const IN_KEY = /(?<!\$)\$\{[A-Za-z_][A-Za-z0-9_]*\}/;
 const ONLY_REFERENCES = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})+$/;
 
 /** What the signer is derived from never gets into a configuration. */
@@ -39,7 +40,7 @@ export interface Interpolated {
 
 /**
  * Replaces `${NAME}` in every string of a parsed value by the variable's value, which is not looked at again; `$${` stands
- * for the text `${`. Keys stay as they are. Anything else that begins with `${` is an error.
+ * for the text `${`. Anything else that begins with `${` is an error, and so is a variable in a key.
  */
 export function interpolate(tree: unknown, variables: Variables): Interpolated {
   const references = new Map<string, Reference>();
@@ -72,7 +73,12 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
     if (typeof value === 'string') return replaceIn(value, path);
     if (Array.isArray(value)) return value.map((item, index) => visit(item, childPath(path, index)));
     if (!isRecord(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, visit(member, childPath(path, key))]));
+    const members = Object.entries(value).map(([key, member]) => {
+      const at = childPath(path, key);
+      if (IN_KEY.test(key)) findings.push(errorAt(at, 'a variable cannot stand in a key'));
+      return [key, visit(member, at)];
+    });
+    return Object.fromEntries(members);
   };
   return { value: visit(tree, ''), references, findings, values };
 }

@@ -42,6 +42,14 @@ test('keys are not interpolated', () => {
   assert.deepEqual(interpolate({ '${A}': 1 }, { A: 'x' }).value, { '${A}': 1 });
 });
 
+test('a variable in a key is an error, wherever keys are free (decisions, Refused at the start on purpose)', async (t) => {
+  const plugins = [{ source: './p.mjs', config: { a: { 'x-${A}': 1, '$${A}': 2, $A: 3, '${': 4 } } }];
+  const files = { 'p.mjs': 'export default () => ({ name: "p", hooks: {} });' };
+  assert.deepEqual(await errorsOf(t, config({ settings: { plugins } }), { env: { A: 'x' }, files }), [
+    'settings.plugins[0].config.a["x-${A}"]: a variable cannot stand in a key',
+  ]);
+});
+
 test('members of the prototype are no variables', async (t) => {
   for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
     const errors = await errorsOf(t, config({ apis: [api({ url: `\${${name}}` })] }));
