@@ -79,10 +79,15 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
       const fault = rateLimit && limitFault(rateLimit);
       const other = name === undefined ? limit : (limits.get(name) ?? limit);
       if (name !== undefined) limits.set(name, other);
-      const twice = method.keys.slice(0, i).some((before) => named(before).key === key);
+      const same = method.keys
+        .slice(0, i)
+        .map(named)
+        .find((before) => before.key === key);
       return [
         ...checkKey(name === undefined ? path : `${path}.key`, key),
-        ...(twice ? [error(path, 'is the same key as one before it')] : []),
+        ...(same === undefined
+          ? []
+          : [(same.name === name ? warning : error)(path, 'is the same key as one before it')]),
         ...(fault === undefined ? [] : [error(`${path}.rateLimit`, fault)]),
         ...(other === limit
           ? []

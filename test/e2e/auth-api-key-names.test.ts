@@ -136,6 +136,11 @@ describe('API keys with names', { concurrency: 4 }, async () => {
       (await errors([ADA, { name: 'a', key: ADA }])).filter((line) => line.startsWith(at)),
       [`${at}[1]: is the same key as one before it`],
     );
+    // Before a rotation two variables may have one value.
+    assert.deepEqual(
+      (await warningsOf(configOf([ADA, BOB, ADA]))).filter((line) => line.startsWith(at)),
+      [`${at}[2]: is the same key as one before it`],
+    );
     assert.deepEqual(
       (await errors([{ name: 'a', key: ' x'.repeat(20) }])).filter((line) => line.startsWith(at)),
       [`${at}[0].key: can never match: a header holds no such character there`],
