@@ -86,7 +86,6 @@ function checkSiblings(siblings: readonly Named[], kind: string, isDoubtful: (pa
     if (typeof name !== 'string' || name === '' || isDoubtful(at)) return [];
     if (/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u.test(name))
       return [errorAt(at, 'must not contain control characters or line breaks')];
-    if (name.trim() !== name) return [errorAt(at, 'must not begin or end with a space')];
     const double = seen.has(name);
     seen.add(name);
     return double ? [errorAt(at, `there is another ${kind} with the name "${name}"`)] : [];

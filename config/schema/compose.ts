@@ -22,9 +22,6 @@ const IN_PROCESS = 'memory';
 /** What is owned by the plugin that signs. */
 const SIGNER = 'config key settings.signer';
 
-/** Longest name of an API or endpoint. */
-const NAME_LENGTH = 200;
-
 /** Puts the schema of a config file together: the frame, and what every plugin contributes to it. */
 export function compose(definitions: readonly Definition[]): Composed {
   const claims = new Claims();
@@ -58,9 +55,8 @@ export function compose(definitions: readonly Definition[]): Composed {
 }
 
 function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], shared: TProperties): TSchema {
-  const name = { minLength: 1, maxLength: NAME_LENGTH };
   const endpoint = closedObject({
-    name: Type.String({ ...name, description: 'Human-readable, unique within the API' }),
+    name: Type.String({ minLength: 1, description: 'Human-readable, unique within the API' }),
     description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
     ...(modes.length === 0
       ? {}
@@ -69,7 +65,7 @@ function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], sha
     ...trees.endpoint.members('as declared'),
   });
   return closedObject({
-    name: Type.String({ ...name, description: 'Human-readable, unique' }),
+    name: Type.String({ minLength: 1, description: 'Human-readable, unique' }),
     ...shared,
     ...trees.api.members('as declared'),
     endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),

@@ -231,16 +231,15 @@ test('values are never shown', async (t) => {
   assert.ok(!errors.join('\n').includes(secret));
 });
 
-test('names are unique, printable and of bounded length', async (t) => {
+test('names are unique and printable', async (t) => {
   const names = (...list: unknown[]) => {
     return errorsOf(
       t,
       config({ apis: [api({ endpoints: list.map((name, index) => endpoint({ name, path: `/${index}` })) })] }),
     );
   };
-  assert.deepEqual(await names('a b', 'BTC/USD', 'ü', 'x'.repeat(200)), []);
+  assert.deepEqual(await names('a b', 'BTC/USD', 'ü', ' a', 'x'.repeat(2000)), []);
   assert.deepEqual(await names(''), ['apis[0].endpoints[0].name: must not be empty']);
-  assert.deepEqual(await names('x'.repeat(201)), ['apis[0].endpoints[0].name: must have at most 200 characters']);
   for (const name of ['a\nb', 'a\u001b[31m', 'a\u0000', 'a\u0085', 'a\u2028b', '\ud800']) {
     assert.deepEqual(
       await names(name),
@@ -248,10 +247,6 @@ test('names are unique, printable and of bounded length', async (t) => {
       JSON.stringify(name),
     );
   }
-  assert.deepEqual(await names(' a', 'b '), [
-    'apis[0].endpoints[0].name: must not begin or end with a space',
-    'apis[0].endpoints[1].name: must not begin or end with a space',
-  ]);
   assert.deepEqual(await names('a', 'b', 'a', 'a'), [
     'apis[0].endpoints[2].name: there is another endpoint with the name "a"',
     'apis[0].endpoints[3].name: there is another endpoint with the name "a"',
