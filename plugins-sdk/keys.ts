@@ -51,7 +51,15 @@ export const keys = {
     'headers',
     Type.Record(Type.String(), Type.String(), { description: 'Sent on every upstream request' }),
   ),
-  timeout: optionalKey('api', 'timeout', millisecondsSchema('Milliseconds for a whole upstream call; default 10000')),
+  timeout: optionalKey(
+    'api',
+    'timeout',
+    Type.Number({
+      exclusiveMinimum: 0,
+      [DURATION]: 100,
+      description: 'Milliseconds for a whole upstream call; default 10000',
+    }),
+  ),
   path: configKey(
     'endpoint',
     'path',

@@ -20,7 +20,7 @@ function checkPath(endpoint: EndpointDraft): Finding[] {
   const [pathname = ''] = path.split('?');
   const at = `${endpoint.path}.path`;
   if (path.includes('#')) return [error(at, 'must hold no fragment')];
-  if (/[\s\\]|[^\x21-\x7e]/.test(path)) return [error(at, 'holds a character that must be percent-encoded')];
+  if (/[\s\\\p{Cc}]/u.test(path)) return [error(at, 'holds a character that must be percent-encoded')];
   if (pathname.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
     return [error(at, 'must hold no . or .. segment')];
   return [];

@@ -81,8 +81,8 @@ describe('durations of a config', () => {
     for (const written of ['10', '10 s', '1.5s', '-1s', '10S', 's', '1w', '', '1e3s', '9999999999999999s'])
       assert.deepEqual(await errorsOf(withCache(written)), [`apis[0].endpoints[0].cache.maxAge: ${wanted} a string`]);
     assert.deepEqual(await errorsOf(withCache(1.5)), [`apis[0].endpoints[0].cache.maxAge: ${wanted} a number`]);
-    assert.deepEqual(await errorsOf(oneApi(URL, { e: {} }, { api: { timeout: '25d' } })), [
-      'apis[0].timeout: must be at most 2147483647',
+    assert.deepEqual(await errorsOf({ server: { rateLimit: { window: '25d' } }, ...withCache(1000) }), [
+      'server.rateLimit.window: must be at most 2147483647',
     ]);
     assert.deepEqual(await errorsOf(withCache('0s')), ['apis[0].endpoints[0].cache.maxAge: must be at least 1']);
   });

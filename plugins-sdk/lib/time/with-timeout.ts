@@ -1,3 +1,5 @@
+import { LONGEST_TIMER } from './timer.ts';
+
 /** Stands for the result of work that did not end in time. */
 export const LATE: unique symbol = Symbol('late');
 
@@ -8,7 +10,7 @@ export function withTimeout<T>(milliseconds: number, work: Promise<T>, late: () 
 export async function withTimeout<T>(milliseconds: number, work: Promise<T>, late: () => T | typeof LATE = () => LATE) {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<() => T | typeof LATE>((resolve) => {
-    timer = setTimeout(resolve, milliseconds, late);
+    timer = setTimeout(resolve, Math.min(milliseconds, LONGEST_TIMER), late);
   });
   try {
     const first = await Promise.race([work.then((result) => () => result), timeout]);
