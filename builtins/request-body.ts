@@ -25,15 +25,15 @@ import { TOO_DEEP } from './shared/parameter-value.ts';
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
 
-/** Refusals of the body itself, of which observers of errors are not told. */
+/** Refusals of the body itself. */
 const answers = {
-  contentType: () => new Refusal(415, 'Content-Type must be application/json', { failure: false }),
-  tooLarge: () => new Refusal(413, 'Request body too large', { failure: false }),
-  invalidJson: () => new Refusal(400, 'Request body must be valid JSON', { failure: false }),
-  tooDeep: () => new Refusal(400, TOO_DEEP, { failure: false }),
-  bodyNotObject: () => new Refusal(400, 'Request body must be an object', { failure: false }),
-  noParameters: () => new Refusal(400, 'Request body must have parameters', { failure: false }),
-  parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
+  contentType: () => new Refusal(415, 'Content-Type must be application/json'),
+  tooLarge: () => new Refusal(413, 'Request body too large'),
+  invalidJson: () => new Refusal(400, 'Request body must be valid JSON'),
+  tooDeep: () => new Refusal(400, TOO_DEEP),
+  bodyNotObject: () => new Refusal(400, 'Request body must be an object'),
+  noParameters: () => new Refusal(400, 'Request body must have parameters'),
+  parametersNotObject: () => new Refusal(400, 'Request parameters must be an object'),
 };
 
 const messageOf = ({ message }: Refusal) => message;

@@ -106,11 +106,10 @@ export class RoutedRequest implements EndpointRequest {
     // The pipeline tells of its own refusals.
     let isTold = false;
     try {
-      // Like the rate limit, this is no failure, so observers of errors do not see it.
       if (admit !== false && this.#incoming.overloaded)
         throw new Refusal(503, 'Server busy', {
           headers: { 'Retry-After': '1' },
-          failure: false,
+          fault: false,
           failureClass: 'busy',
         });
       const admitted = admit === true ? pipeline.admit(exchange) : undefined;
@@ -137,7 +136,7 @@ export class RoutedRequest implements EndpointRequest {
 
   #report(error: unknown): Refusal {
     const refusal = asRefusal(error);
-    if (refusal.failure) this.#options.failed(this.exchange, refusal);
+    this.#options.failed(this.exchange, refusal);
     return refusal;
   }
 
@@ -186,7 +185,7 @@ class UnreadRequest implements HttpRequest {
  * @throws Refusal 413 for more, 499 for a body that ends early.
  */
 function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
-  const tooLarge = () => new Refusal(413, 'Request body too large', { failure: false });
+  const tooLarge = () => new Refusal(413, 'Request body too large');
   if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -16,8 +16,6 @@ export interface RefusalOptions {
   readonly retryAfter?: number | undefined;
   /** One of a few words for why it failed, by which failures are counted and searched; never shown to a client. */
   readonly failureClass?: string | undefined;
-  /** `false` for an answer that belongs to the protocol and is no failure: observers of errors do not see it. */
-  readonly failure?: boolean;
   /** `true` where a plugin or the service itself is to blame, whatever the status: operators hear of it. */
   readonly fault?: boolean;
   /** The stage that refused; the kernel fills it in. */
@@ -37,7 +35,6 @@ export class Refusal extends Error {
   readonly upstreamStatus: number | undefined;
   readonly retryAfter: number | undefined;
   readonly failureClass: string | undefined;
-  readonly failure: boolean;
   readonly fault: boolean;
   readonly stage: string | undefined;
 
@@ -58,7 +55,6 @@ export class Refusal extends Error {
     this.upstreamStatus = options.upstreamStatus;
     this.retryAfter = options.retryAfter;
     this.failureClass = options.failureClass;
-    this.failure = options.failure ?? true;
     this.fault = options.fault ?? status >= 500;
     this.stage = options.stage;
   }
@@ -87,9 +83,9 @@ export const refusals = {
   exhausted: (plugin: string, reason: string) =>
     new Refusal(403, `Plugin "${plugin}" budget exhausted`, { reason, fault: true }),
   /** The client is gone and reads no answer; 499 is what access logs commonly show for it. */
-  abandoned: () => new Refusal(499, 'Client closed request', { failure: false }),
+  abandoned: () => new Refusal(499, 'Client closed request'),
   /** The mode answered in its own words, without asking for an answer to sign. */
-  unanswered: () => new Refusal(500, 'Internal server error', { reason: 'the mode has not run', failure: false }),
+  unanswered: () => new Refusal(500, 'Internal server error', { reason: 'the mode has not run', fault: false }),
   internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),
 };
 
@@ -104,7 +100,7 @@ function settled(refusal: Refusal): Refusal {
 /** @throws where it could not be sent. */
 function read(error: Refusal): Refusal {
   if (sound.has(error)) return error;
-  const { status, message, body, headers, reason, upstreamStatus, retryAfter, failureClass, failure, fault } = error;
+  const { status, message, body, headers, reason, upstreamStatus, retryAfter, failureClass, fault } = error;
   const text = String(message);
   return settled(
     new Refusal(status, text, {
@@ -114,7 +110,6 @@ function read(error: Refusal): Refusal {
       upstreamStatus: typeof upstreamStatus === 'number' ? upstreamStatus : undefined,
       retryAfter: typeof retryAfter === 'number' ? retryAfter : undefined,
       failureClass: typeof failureClass === 'string' ? failureClass : undefined,
-      failure: failure !== false,
       fault: fault === true,
     }),
   );

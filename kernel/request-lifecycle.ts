@@ -209,8 +209,9 @@ export class RequestLifecycle {
     const { hooks, runtime } = this.#pipeline;
     if (this.#refusal !== undefined) {
       // A mode answers in its own words; who is told later hears what the client heard.
+      if (exchange.abandoned) return refusal;
       this.#refusal = refusal;
-      if (!exchange.abandoned) runtime.failed(exchange, refusal);
+      runtime.failed(exchange, refusal);
       return refusal;
     }
     const { abandoned } = exchange;
@@ -220,8 +221,7 @@ export class RequestLifecycle {
     runtime.failed(exchange, refusal);
     this.#later(() => {
       const last = this.#refusal ?? refusal;
-      const isTold = last.failure && last.stage !== undefined;
-      return isTold ? hooks.ask('onError', last, this.#request.id, exchange) : undefined;
+      return last.stage === undefined ? undefined : hooks.ask('onError', last, this.#request.id, exchange);
     });
     return refusal;
   }

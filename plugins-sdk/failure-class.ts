@@ -28,9 +28,9 @@ function isClass(text: string): text is FailureClass {
  * The class of a failure: that which the refusal names, or `plugin` where a plugin is to blame and names none.
  * @returns nothing where the client is to blame: that is no failure.
  */
-export function failureClassOf({ failureClass = '', failure, fault }: Refusal): FailureClass | undefined {
+export function failureClassOf({ failureClass = '', fault }: Refusal): FailureClass | undefined {
   if (isClass(failureClass)) return failureClass;
-  return failure && fault ? 'plugin' : undefined;
+  return fault ? 'plugin' : undefined;
 }
 
 /** The class of what was thrown, where the upstream is to blame. */

@@ -1,8 +1,8 @@
 import { Refusal } from './kernel.ts';
 import type { TokenTake } from './lib/bounded/token-buckets.ts';
 
-/** What a client is told whose bucket holds no token (RFC 6585, section 4). Observers of errors do not see it. @param reason which bucket, for the log. */
+/** What a client is told whose bucket holds no token (RFC 6585, section 4). @param reason which bucket, for the log. */
 export function tooManyRequests({ retryAfter }: TokenTake, reason?: string): Refusal {
   const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
-  return new Refusal(429, 'Too Many Requests', { headers, reason, failure: false });
+  return new Refusal(429, 'Too Many Requests', { headers, reason });
 }

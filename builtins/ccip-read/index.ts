@@ -38,8 +38,8 @@ function statusOf(status: number): number {
 /** A refusal to let a question in, in words and with a status that clients of gateways understand. */
 function notAdmitted(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
-  const { status, message, headers, reason, failure } = error;
-  throw new Refusal(statusOf(status), message, { body: refusalBody(message), headers, reason, failure });
+  const { status, message, headers, reason, fault } = error;
+  throw new Refusal(statusOf(status), message, { body: refusalBody(message), headers, reason, fault });
 }
 
 /** Asks as any client that has neither a key nor money. */

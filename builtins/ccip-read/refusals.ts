@@ -7,7 +7,7 @@ export function refusalBody(message: string) {
 }
 
 function refusal(status: number, message: string): () => Refusal {
-  return () => new Refusal(status, message, { body: refusalBody(message), failure: false });
+  return () => new Refusal(status, message, { body: refusalBody(message) });
 }
 
 /** What the gateway itself refuses, before an endpoint is asked. */

@@ -18,7 +18,7 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 const BODY_LIMIT = 65_536;
 
 function refusal(status: number, message: string, headers = {}): () => Refusal {
-  return () => new Refusal(status, message, { failure: false, headers });
+  return () => new Refusal(status, message, { headers });
 }
 
 const refusals = {

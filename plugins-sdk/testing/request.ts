@@ -190,7 +190,7 @@ export class TestRequest {
     const bytes = Buffer.from(body);
     const request = { params, query: new URLSearchParams(query), body: maxBody > 0 ? bytes : Buffer.alloc(0) };
     return this.#outcome('route', async () => {
-      if (maxBody > 0 && bytes.length > maxBody) throw new Refusal(413, 'Request body too large', { failure: false });
+      if (maxBody > 0 && bytes.length > maxBody) throw new Refusal(413, 'Request body too large');
       const value = await this.#hooks.askFor('route', routeKey(route), request, this.#exchange);
       if (value === undefined) throw new Error('a route has to answer');
       this.#respond(value.status);

@@ -1,9 +1,10 @@
 /** Observers are told of each answer and each failure, once, and change nothing. */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { finished, submitted } from '../support/async.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused, eventually, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
@@ -19,6 +20,8 @@ const X402 = {
   amount: '1',
   recipient: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
 };
+
+const LIMITED = { name: 'limited', key: 'limited', rateLimit: { window: 3_600_000, max: 1 } };
 
 const upstream = await upstreamFor(suite);
 upstream.json('/price', { price: 7 });
@@ -51,6 +54,7 @@ const service = await serviceFor(
           { name: 'down-stream', path: '/down?s', auth: free, mode: 'stream' },
           { name: 'needs', path: '/price?q', auth: free, parameters: [{ name: 'q', required: true }] },
           { name: 'keyed', path: '/price?k', auth: { type: 'apiKey', keys: ['k'] } },
+          { name: 'limited', path: '/price?l', auth: { type: 'apiKey', keys: [LIMITED] } },
           { name: 'paid', path: '/price?p', auth: X402 },
           { name: 'paid-or-keyed', path: '/price?pk', auth: [X402, { type: 'apiKey', keys: ['k'] }] },
           { name: 'keyed-or-paid', path: '/price?kp', auth: [{ type: 'apiKey', keys: ['k'] }, X402] },
@@ -164,6 +168,47 @@ describe('onError fires for every request that a stage refused or failed (decisi
     const expected = ['down-async', 'callApi', 502, 'API call failed', idOf(response)];
     assert.deepEqual(await notes.until('error'), [expected]);
     assert.deepEqual(notes.of('sent'), []);
+  });
+
+  const unread: readonly [body: string, headers: Record<string, string>, status: number, error: string][] = [
+    ['{', {}, 400, 'Request body must be valid JSON'],
+    ['[]', {}, 400, 'Request body must be an object'],
+    ['{"parameters":null}', {}, 400, 'Request parameters must be an object'],
+    ['1'.repeat(65_537), {}, 413, 'Request body too large'],
+    ['{}', { 'Content-Type': 'text/plain' }, 415, 'Content-Type must be application/json'],
+  ];
+  for (const [body, headers, status, error] of unread) {
+    it(`a body that is refused: ${status} ${error}`, async () => {
+      const url = `${service.url}/endpoints/${service.ids['x/async']}`;
+      const response = await fetch(url, { method: 'POST', headers: { ...JSON_HEADERS, ...headers }, body });
+      await assertRefused(response, status, error);
+      assert.deepEqual(await notes.until('error'), [['async', 'parseBody', status, error, idOf(response)]]);
+    });
+  }
+
+  it('but not a client that left while it sent its body', async () => {
+    const { hostname, port } = new URL(service.url);
+    const head = `POST /endpoints/${service.ids['x/sync']} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
+    for (const begun of ['Content-Length: 20\r\n\r\n{', 'Transfer-Encoding: chunked\r\n\r\n1\r\n{']) {
+      service.logs.length = 0;
+      const socket = connect(Number(port), hostname);
+      socket.write(head + begun);
+      await new Promise((done) => setTimeout(done, 50));
+      socket.destroy();
+      await eventually(() => service.logs.find(({ message }) => / 499 /.test(message)), begun);
+    }
+    await (await post('sync')).text();
+    await notes.until('sent');
+    assert.deepEqual(notes.of('error'), []);
+  });
+
+  it('a client beyond the limit of its key', async () => {
+    const headers = { 'X-Api-Key': 'limited' };
+    await (await post('limited', {}, headers)).text();
+    const response = await post('limited', {}, headers);
+    await assertRefused(response, 429, 'Too Many Requests');
+    const told = ['limited', 'authenticate', 429, 'Too Many Requests', idOf(response)];
+    assert.deepEqual(await notes.until('error'), [told]);
   });
 
   for (const name of ['paid', 'keyed-or-paid'])

@@ -253,12 +253,4 @@ describe('a mode that answers a refusal in words of its own', () => {
       ['Internal server error', 500, 'plugin "patient": TypeError: a slip'],
     ]);
   });
-
-  it('says itself whether it is a failure', async () => {
-    instead(new Refusal(402, 'Pay again', { failure: false }));
-    await assertRefused(await service.post('x/patient-down'), 402, 'Pay again');
-    assert.deepEqual(await notes.until('response'), [402]);
-    await settled();
-    assert.deepEqual(notes.of('onError'), []);
-  });
 });

@@ -142,7 +142,8 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
       await isLimited(response);
       const requestId = response.headers.get('x-request-id');
       const line = await eventually(
-        () => service.logs.slice(before).find(({ fields }) => fields.requestId === requestId),
+        () =>
+          service.logs.slice(before).find(({ level, fields }) => level === 'info' && fields.requestId === requestId),
         'the log line',
       );
       assert.match(line.message, /^POST \/endpoints\/:endpointId 429 [\d.]+ms$/);
