@@ -26,7 +26,7 @@ export const maxCalls = configKey(
 export const maxCallsOfApi = configKey(
   'api',
   'maxConcurrentCalls',
-  callsSchema('Simultaneous upstream calls of this API; default all but the last quarter, and all for an only API'),
+  callsSchema('Simultaneous upstream calls of this API; default all of them'),
 );
 
 type Config = CheckContext['config'];

@@ -13,9 +13,6 @@ export class SlotTimeout extends Error {
   }
 }
 
-/** This fraction of the slots, rounded up, is reserved: no tenant takes it alone while there are others. */
-const RESERVED = 1 / 4;
-
 interface Waiter {
   /** Lower for those who came earlier, whichever tenant they are of. */
   readonly ticket: number;
@@ -39,11 +36,8 @@ function checked(limits: SlotLimits): SlotLimits {
 }
 
 /**
- * Slots that several tenants share, so that none of them can leave the others without one (a bulkhead).
- *
- * A tenant with a limit of its own takes as many slots as that. Of the others none takes the last quarter of all, which is
- * reserved. Each tenant is guaranteed an equal share of it, and a share that is not in use is kept free for its tenant. A
- * freed slot goes straight to the first of those who wait and whose tenant may have it. It is never up for grabs in
+ * Slots that several tenants share. A tenant with a limit of its own takes as many as that, any other one as many as there are.
+ * A freed slot goes straight to the first of those who wait and whose tenant may have it. It is never up for grabs in
  * between, so nobody can overtake.
  */
 export class SlotPool {
@@ -51,9 +45,6 @@ export class SlotPool {
   /** The last ones are in force. */
   readonly #limits: Set<SlotLimits>;
   #limit = 0;
-  #reserved = 0;
-  /** Slots that are kept free for tenants: what they hold less than they are guaranteed. */
-  #keptFree = 0;
   #inUse = 0;
   #tickets = 0;
 
@@ -102,12 +93,8 @@ export class SlotPool {
   }
 
   /** @internal Whether a tenant may take one more slot now. */
-  allows({ inUse, missing, own }: SlotTenant): boolean {
-    if (this.#inUse >= this.#limit) return false;
-    if (own !== undefined) return inUse < own;
-    if (missing > 0) return true;
-    const keptFree = Math.min(this.#keptFree, this.#reserved);
-    return inUse < this.#limit - this.#reserved && this.#limit - this.#inUse > keptFree;
+  allows({ inUse, own = this.#limit }: SlotTenant): boolean {
+    return this.#inUse < this.#limit && inUse < own;
   }
 
   /** @internal */
@@ -123,22 +110,16 @@ export class SlotPool {
   }
 
   #apply({ limit, tenants }: SlotLimits): void {
-    const others = tenants.size - 1;
     this.#limit = limit;
-    this.#reserved = others > 0 ? Math.ceil(limit * RESERVED) : 0;
-    const guaranteed = others > 0 ? Math.max(1, Math.floor(this.#reserved / others)) : 0;
     for (const name of tenants.keys()) if (!this.#tenants.has(name)) this.#tenants.set(name, new SlotTenant(this));
     // Those that are gone may still have calls to make for requests that began before.
-    for (const [name, tenant] of this.#tenants) tenant.limitTo(tenants.has(name) ? guaranteed : 0, tenants.get(name));
-    this.#keptFree = [...this.#tenants.values()].reduce((sum, { missing }) => sum + missing, 0);
+    for (const [name, tenant] of this.#tenants) tenant.own = tenants.get(name);
     this.#serve();
   }
 
   #count(tenant: SlotTenant, by: 1 | -1): void {
     this.#inUse += by;
-    this.#keptFree -= tenant.missing;
     tenant.inUse += by;
-    this.#keptFree += tenant.missing;
   }
 
   #serve(): void {
@@ -162,29 +143,13 @@ export class SlotPool {
 export class SlotTenant {
   readonly #pool: SlotPool;
   readonly #waiters = new Set<Waiter>();
-  #guaranteed = 0;
-  #own: number | undefined;
+  /** @internal The limit of its own. */
+  own: number | undefined;
   /** How many slots it holds. */
   inUse = 0;
 
   constructor(pool: SlotPool) {
     this.#pool = pool;
-  }
-
-  /** @internal @param guaranteed - how many of the reserved slots are its own */
-  limitTo(guaranteed: number, own: number | undefined): void {
-    this.#guaranteed = Math.min(guaranteed, own ?? guaranteed);
-    this.#own = own;
-  }
-
-  /** The limit of its own. */
-  get own(): number | undefined {
-    return this.#own;
-  }
-
-  /** @internal How many slots it holds less than it is guaranteed. */
-  get missing(): number {
-    return Math.max(0, this.#guaranteed - this.inUse);
   }
 
   /** How many callers of {@link acquire} are in the queue. */
