@@ -56,7 +56,7 @@ export async function buy(
   });
   let text = await response.text();
   // An async endpoint has its payment settled once the answer is there, and tells so then.
-  while (response.ok && JSON.parse(text.replace(/^data: /, '')).pollUrl !== undefined) {
+  while (response.ok && ['pending', 'processing'].includes(JSON.parse(text.replace(/^data: /, '')).status)) {
     await new Promise((resolve) => setTimeout(resolve, 250));
     response = await fetch(url + JSON.parse(text).pollUrl);
     text = await response.text();

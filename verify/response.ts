@@ -56,7 +56,7 @@ export type Verification = VerifiedEncoded | VerifiedRaw | Refused;
 
 /**
  * Checks that an answer was signed, by whom, and what was. Takes the parsed body of a sync response, of an SSE frame, and
- * the record of a complete async request. Fields beside the signed ones (`proof`, `done`, `requestId`, `status`) are
+ * the record of a complete async request. Fields beside the signed ones (`proof`, `done`, `requestId`, `status`, `pollUrl`) are
  * not signed, and not looked at. Neither is `receipt` without {@link VerifyOptions.parameters}.
  *
  * While its operator moves to another key, an answer may have several signatures. One in the list `signatures` by the

@@ -1,7 +1,5 @@
 import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
 import {
-  clientIp,
-  clientKey,
   definePlugin,
   type Exchange,
   type HttpResponse,
@@ -18,7 +16,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { describeAsync } from './openapi.ts';
 import { SharedRecords } from './shared-records.ts';
-import { type AsyncRecords, AsyncStore } from './store.ts';
+import { type AsyncRecord, type AsyncRecords, AsyncStore } from './store.ts';
 
 type Records = AsyncRecords<SignedResponse>;
 type Told = Pick<Services, 'log' | 'debts'>;
@@ -28,6 +26,11 @@ const headers = { 'Cache-Control': 'no-store' };
 
 function reply(status: number, body: Readonly<Record<string, unknown>>, more = {}): HttpResponse {
   return { status, headers: { ...more, ...headers }, body: JSON.stringify(body) };
+}
+
+/** What stands in a record whatever its status. */
+function shownAs(requestId: string, status: AsyncRecord<unknown>['status']) {
+  return { requestId, status, pollUrl: `/requests/${requestId}` };
 }
 
 const LOST = 'the answer of an async request is lost: its engine was away for too long';
@@ -70,11 +73,11 @@ function refuse(error: unknown): never {
 async function poll(store: Records, requestId: string): Promise<HttpResponse> {
   const record = await Promise.resolve(store.get(requestId)).catch(refuse);
   if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
-  const { status } = record;
+  const shown = shownAs(requestId, record.status);
   if (record.status === 'complete')
-    return { status: 200, headers: { ...record.headers, ...headers }, body: record.answer.with({ requestId, status }) };
-  if (record.status === 'failed') return reply(200, { requestId, status, error: record.error }, record.headers);
-  return reply(200, { requestId, status, pollUrl: `/requests/${requestId}` });
+    return { status: 200, headers: { ...record.headers, ...headers }, body: record.answer.with(shown) };
+  if (record.status === 'failed') return reply(200, { ...shown, error: record.error }, record.headers);
+  return reply(200, shown);
 }
 
 const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
@@ -87,10 +90,10 @@ const SWEEP_INTERVAL_MS = 10_000;
 function presentTo(store: Records, told: Told) {
   return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
-    const reserved = await Promise.resolve(store.reserve(requestId, clientKey(clientIp(exchange)))).catch(refuse);
+    const reserved = await Promise.resolve(store.reserve(requestId)).catch(refuse);
     if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers, failureClass: 'busy' });
     void finish(store, requestId, run, exchange, told);
-    return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
+    return reply(202, shownAs(requestId, 'pending'));
   };
 }
 

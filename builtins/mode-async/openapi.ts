@@ -17,7 +17,7 @@ const pollUrl = textSchema('^/requests/0x[0-9a-f]{64}$', 'Where to poll');
 function schemas(answers: Named): Named {
   const complete = Object.entries(answers).map(([kind, answer]) => [
     `Async${kind}Answer`,
-    withMembers(answer, { requestId, status: { const: 'complete' } }),
+    withMembers(answer, { requestId, status: { const: 'complete' }, pollUrl }),
   ]);
   const names = ['AsyncRunning', ...complete.map(([name]) => String(name)), 'AsyncFailure'];
   return {
@@ -28,6 +28,7 @@ function schemas(answers: Named): Named {
     AsyncFailure: objectSchema('There will be no answer', {
       requestId,
       status: { const: 'failed' },
+      pollUrl,
       error: { type: 'string', description: 'The text that a synchronous endpoint would have answered' },
     }),
   };

@@ -64,8 +64,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     this.#node = node;
   }
 
-  async reserve(id: string, owner: string): Promise<boolean> {
-    if (!this.#own.reserve(id, owner)) return false;
+  async reserve(id: string): Promise<boolean> {
+    if (!this.#own.reserve(id)) return false;
     try {
       if ((await this.#area.compareAndSet(this.#key(id), undefined, 'pending', { ttl: LEASE_MS })) === undefined) {
         this.#written.set(id, 'pending');

@@ -17,12 +17,9 @@ export type Headers = Readonly<Record<string, string>>;
 export interface AsyncRecords<A> {
   /**
    * Begins a request as pending.
-   *
-   * @param owner - whose request it is: an owner holds at most a quarter of the store.
-   * @returns `false`, and nothing has changed, when the id is taken, or when there is no room. There is none when the owner
-   *   holds its share, or the store is full, and nothing there may be evicted.
+   * @returns `false`, and nothing has changed, when the id is taken, or the store is full and nothing there may be evicted.
    */
-  reserve(id: string, owner: string): boolean | Promise<boolean>;
+  reserve(id: string): boolean | Promise<boolean>;
   /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */
   processing(id: string): boolean | Promise<boolean>;
   /** Ends a processing request with its answer. @returns `false`, and nothing has changed, for any other. */
@@ -45,19 +42,13 @@ export interface AsyncStoreOptions {
 }
 
 interface Entry<A> {
-  readonly owner: string;
   readonly record: AsyncRecord<A>;
   readonly expiresAt: number;
 }
 
-/** The part of the store that one owner may hold. */
-const LARGEST_SHARE = 1 / 4;
-
 /**
  * The async requests in memory. An entry beyond its time is gone, for everyone: it can be neither read nor finished.
  * When the store is full, expired entries make room first, then the finished result that was first read the longest ago.
- * All requests of an owner in the store count, in flight or finished, read or not. Once an owner has as many as it may, one of
- * its own results makes room.
  */
 export class AsyncStore<A> implements AsyncRecords<A> {
   readonly #capacity: number;
@@ -80,10 +71,10 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return this.#entries.size;
   }
 
-  reserve(id: string, owner: string): boolean {
+  reserve(id: string): boolean {
     this.dropExpired();
-    if (this.#entries.has(id) || !this.#makeRoom(owner)) return false;
-    this.#entries.set(id, { owner, record: { status: 'pending' }, expiresAt: this.#elapsed() + this.#inFlight });
+    if (this.#entries.has(id) || !this.#hasRoom()) return false;
+    this.#entries.set(id, { record: { status: 'pending' }, expiresAt: this.#elapsed() + this.#inFlight });
     return true;
   }
 
@@ -138,17 +129,10 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return entry;
   }
 
-  #makeRoom(owner: string): boolean {
-    const own = [...this.#entries.values()].filter((entry) => entry.owner === owner).length;
-    if (own >= Math.max(1, Math.floor(this.#capacity * LARGEST_SHARE))) {
-      return this.#evict((id) => this.#entries.get(id)?.owner === owner);
-    }
-    return this.#entries.size < this.#capacity || this.#evict(() => true);
-  }
-
-  /** Drops the result that was first read the longest ago, of those that may go. */
-  #evict(may: (id: string) => boolean): boolean {
-    const longestRead = [...this.#read].find(may);
+  /** Makes room where there is none, if it may. */
+  #hasRoom(): boolean {
+    if (this.#entries.size < this.#capacity) return true;
+    const [longestRead] = this.#read;
     if (longestRead !== undefined) this.#drop(longestRead);
     return longestRead !== undefined;
   }

@@ -112,7 +112,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Members that modes add in front. */
-export const ADDED = ['requestId', 'status', 'done'];
+export const ADDED = ['requestId', 'status', 'pollUrl', 'done'];
 
 /** Members of an answer that do not show what was signed. */
 const BESIDE: ReadonlySet<string> = new Set([

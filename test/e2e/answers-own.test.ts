@@ -177,7 +177,7 @@ describe('an answer that a plugin brings along', () => {
     'with what a mode says': [
       'plain',
       () => ({ json: sign('api/plain').json.replace('}', ',"status":"failed"}') }),
-      'with a member that only modes add: requestId, status, done',
+      'with a member that only modes add: requestId, status, pollUrl, done',
     ],
     'that is none': ['plain', () => ({ json: '{}' }), 'an answer without a node'],
   };

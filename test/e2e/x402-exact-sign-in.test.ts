@@ -168,7 +168,11 @@ describe('x402-exact: payers who sign in', async () => {
       const first = await finished(service, begun);
       const again = await submitted(await read(await signedIn(alice, {}, 'a/async'), 'a/async'));
       assert.notEqual(again.requestId, begun.requestId);
-      assert.deepEqual(await finished(service, again), { ...first, requestId: again.requestId });
+      assert.deepEqual(await finished(service, again), {
+        ...first,
+        requestId: again.requestId,
+        pollUrl: again.pollUrl,
+      });
       assert.equal(settledAs(await fetch(service.url + again.pollUrl)).success, true);
     });
   });

@@ -89,52 +89,24 @@ describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)',
   };
   const served = async (service: RunningService, txHash: string, address: string) => {
     const record = await finished(service, await submitted(await send(service, 'paid/async', txHash, address)));
-    const { requestId: _, status, ...signed } = record;
+    const { requestId: _, pollUrl: __, status, ...signed } = record;
     assert.equal(status, 'complete', JSON.stringify(record));
     assert.equal(BigInt((await verifyEncoded(signed, TEST_ADDRESS)).data), 7n);
     await assertRefused(await send(service, 'paid/async', txHash, address), 401, USED);
   };
 
-  it('a stranger’s free submissions fill a quarter of the store: payers elsewhere are served', async (t) => {
+  it('a payer keeps the payment, however often the store has no room', async (t) => {
     const service = await start(t, 200);
-    assert.equal((await flood(service, 100, () => MALLORY)).length, 25);
-    await served(service, await payNative(alice, PRICE), ALICE);
-  });
-
-  it('a payer at the address of the stranger keeps the payment, however often there is no room', async (t) => {
-    const service = await start(t, 200);
-    const [first, ...rest] = await flood(service, 30, () => MALLORY);
+    const [first, ...rest] = await flood(service, 110, () => MALLORY);
     assert.ok(first);
-    assert.equal(rest.length, 24);
-    const paid = await payNative(alice, PRICE);
-    for (let turn = 0; turn < OFTEN; turn++)
-      await assertRefused(await send(service, 'paid/async', paid, MALLORY), 503, FULL);
-    // Nor is it lost with a result that nobody has read.
-    await upstream.untilRequested('/held', 25);
-    await answerAll();
-    await assertRefused(await send(service, 'paid/async', paid, MALLORY), 503, FULL);
-    await finished(service, first);
-    await served(service, paid, MALLORY);
-  });
-
-  it('addresses of one IPv6 network count as one, as the rate limit counts them', async (t) => {
-    const service = await start(t, 200);
-    const network = (turn: number) => `2001:db8:0:1::${turn.toString(16)}`;
-    assert.equal((await flood(service, 40, network)).length, 25);
-    await served(service, await payNative(alice, PRICE), '2001:db8:0:2::1');
-  });
-
-  it('nor does a store count that is full of many addresses', async (t) => {
-    const service = await start(t, 200);
-    const taken = await flood(service, 110, (turn) => `203.0.113.${turn % 5}`);
-    assert.equal(taken.length, 100);
+    assert.equal(rest.length, 99);
     const paid = await payNative(alice, PRICE);
     for (let turn = 0; turn < OFTEN; turn++)
       await assertRefused(await send(service, 'paid/async', paid, ALICE), 503, FULL);
+    // Nor is it lost with a result that nobody has read.
     await upstream.untilRequested('/held', 100);
     await answerAll();
-    const [first] = taken;
-    assert.ok(first);
+    await assertRefused(await send(service, 'paid/async', paid, ALICE), 503, FULL);
     await finished(service, first);
     await served(service, paid, ALICE);
   });
@@ -169,7 +141,7 @@ describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)',
     const paid = await payNative(alice, PRICE);
     for (let turn = 0; turn < 3; turn++)
       await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');
-    await flood(service, 25, () => MALLORY);
+    await flood(service, 100, () => MALLORY);
     for (let turn = 0; turn < OFTEN; turn++)
       await assertRefused(await send(service, 'paid/async', paid, MALLORY), 503, FULL);
     await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');

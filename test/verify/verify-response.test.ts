@@ -127,7 +127,15 @@ describe('verifyResponse accepts', () => {
   });
 
   it('whatever stands beside the signed fields', () => {
-    const more = { ...answer, proof: { claim: {} }, done: true, requestId: 'x', status: 'complete', error: 'none' };
+    const more = {
+      ...answer,
+      proof: { claim: {} },
+      done: true,
+      requestId: 'x',
+      status: 'complete',
+      pollUrl: '/requests/x',
+      error: 'none',
+    };
     assert.equal(verifyResponse(more, { node }).ok, true);
   });
 

@@ -13,7 +13,7 @@ function setUp(capacity?: number) {
 }
 
 function finish(store: AsyncStore<string>, id: string): void {
-  store.reserve(id, id);
+  store.reserve(id);
   store.processing(id);
   store.complete(id, `answer ${id}`);
 }
@@ -21,7 +21,7 @@ function finish(store: AsyncStore<string>, id: string): void {
 describe('states', () => {
   it('go from pending to processing to complete', () => {
     const { store } = setUp();
-    assert.equal(store.reserve('a', 'a'), true);
+    assert.equal(store.reserve('a'), true);
     assert.deepEqual(store.get('a'), { status: 'pending' });
     assert.equal(store.processing('a'), true);
     assert.deepEqual(store.get('a'), { status: 'processing' });
@@ -32,7 +32,7 @@ describe('states', () => {
 
   it('go from pending to processing to failed', () => {
     const { store } = setUp();
-    store.reserve('a', 'a');
+    store.reserve('a');
     store.processing('a');
     assert.equal(store.fail('a', 'API call failed'), true);
     assert.deepEqual(store.get('a'), { status: 'failed', error: 'API call failed' });
@@ -52,7 +52,7 @@ describe('states', () => {
     for (const [name, step] of refused) {
       it(`do not go from ${state} to ${name}`, () => {
         const { store } = setUp();
-        store.reserve('a', 'a');
+        store.reserve('a');
         for (const [, reached] of reach) {
           assert.equal(reached(store), true);
         }
@@ -76,9 +76,9 @@ describe('states', () => {
 
   it('of a request are not begun twice', () => {
     const { store } = setUp();
-    store.reserve('a', 'a');
+    store.reserve('a');
     store.processing('a');
-    assert.equal(store.reserve('a', 'a'), false);
+    assert.equal(store.reserve('a'), false);
     assert.deepEqual(store.get('a'), { status: 'processing' });
   });
 });
@@ -86,7 +86,7 @@ describe('states', () => {
 describe('retention', () => {
   it('of a pending request is 10 minutes', () => {
     const { store, clock } = setUp();
-    store.reserve('a', 'a');
+    store.reserve('a');
     clock.now += 10 * MINUTE - 1;
     assert.deepEqual(store.get('a'), { status: 'pending' });
     clock.now += 1;
@@ -95,7 +95,7 @@ describe('retention', () => {
 
   it('of a processing request is 10 minutes from its start', () => {
     const { store, clock } = setUp();
-    store.reserve('a', 'a');
+    store.reserve('a');
     clock.now += 4 * MINUTE;
     store.processing('a');
     clock.now += 6 * MINUTE - 1;
@@ -107,7 +107,7 @@ describe('retention', () => {
   it('of a result is 1 minute from its completion, read or not', () => {
     const { store, clock } = setUp();
     for (const id of ['read', 'unread']) {
-      store.reserve(id, id);
+      store.reserve(id);
       store.processing(id);
     }
     clock.now += 10 * MINUTE - 1;
@@ -135,7 +135,7 @@ describe('retention', () => {
   for (const step of ['processing', 'complete', 'fail'] as const) {
     it(`that is over is not begun again by ${step}`, () => {
       const { store, clock } = setUp();
-      store.reserve('a', 'a');
+      store.reserve('a');
       if (step !== 'processing') {
         store.processing('a');
       }
@@ -160,9 +160,9 @@ describe('a full store', () => {
   it('holds 100 requests and refuses the next while all are in flight', () => {
     const { store } = setUp();
     for (let i = 0; i < 100; i++) {
-      assert.equal(store.reserve(`r${i}`, `r${i}`), true);
+      assert.equal(store.reserve(`r${i}`), true);
     }
-    assert.equal(store.reserve('one more', 'one more'), false);
+    assert.equal(store.reserve('one more'), false);
     assert.equal(store.get('one more'), undefined);
     assert.equal(store.size, 100);
   });
@@ -170,24 +170,24 @@ describe('a full store', () => {
   it('refuses while it holds unread results and requests in flight, polled or not', () => {
     const { store } = setUp(3);
     finish(store, 'unread');
-    store.reserve('pending', 'pending');
-    store.reserve('processing', 'processing');
+    store.reserve('pending');
+    store.reserve('processing');
     store.processing('processing');
     store.get('pending');
     store.get('processing');
-    assert.equal(store.reserve('new', 'new'), false);
+    assert.equal(store.reserve('new'), false);
     assert.deepEqual(store.get('unread'), { status: 'complete', answer: 'answer unread' });
   });
 
   it('does not take a poll before completion for a read of the result', () => {
     const { store } = setUp(1);
-    store.reserve('a', 'a');
+    store.reserve('a');
     store.processing('a');
     store.get('a');
     store.complete('a', 'x');
-    assert.equal(store.reserve('b', 'b'), false);
+    assert.equal(store.reserve('b'), false);
     store.get('a');
-    assert.equal(store.reserve('b', 'b'), true);
+    assert.equal(store.reserve('b'), true);
   });
 
   it('evicts the result that was first read the longest ago', () => {
@@ -198,31 +198,31 @@ describe('a full store', () => {
     store.get('b');
     store.get('a');
     store.get('b');
-    assert.equal(store.reserve('d', 'd'), true);
+    assert.equal(store.reserve('d'), true);
     assert.equal(store.get('b'), undefined);
-    assert.equal(store.reserve('e', 'e'), true);
-    assert.equal(store.reserve('f', 'f'), false);
+    assert.equal(store.reserve('e'), true);
+    assert.equal(store.reserve('f'), false);
     assert.deepEqual(store.get('c'), { status: 'complete', answer: 'answer c' });
   });
 
   it('evicts a failed result that was read', () => {
     const { store } = setUp(1);
-    store.reserve('a', 'a');
+    store.reserve('a');
     store.processing('a');
     store.fail('a', 'x');
     store.get('a');
-    assert.equal(store.reserve('b', 'b'), true);
+    assert.equal(store.reserve('b'), true);
     assert.equal(store.get('a'), undefined);
   });
 
   it('drops expired entries before a result that was read', () => {
     const { store, clock } = setUp(2);
-    store.reserve('old', 'old');
+    store.reserve('old');
     clock.now += 10 * MINUTE - 1;
     finish(store, 'read');
     store.get('read');
     clock.now += 1;
-    assert.equal(store.reserve('new', 'new'), true);
+    assert.equal(store.reserve('new'), true);
     assert.deepEqual(store.get('read'), { status: 'complete', answer: 'answer read' });
   });
 
@@ -230,77 +230,20 @@ describe('a full store', () => {
     const { store } = setUp(2);
     finish(store, 'read');
     store.get('read');
-    store.reserve('a', 'a');
-    assert.equal(store.reserve('a', 'a'), false);
+    store.reserve('a');
+    assert.equal(store.reserve('a'), false);
     assert.ok(store.get('read'));
   });
 
   it('lets go of what an evicted request finishes with', () => {
     const { store, clock } = setUp(1);
-    store.reserve('a', 'a');
+    store.reserve('a');
     store.processing('a');
     clock.now += 10 * MINUTE;
-    assert.equal(store.reserve('b', 'b'), true);
+    assert.equal(store.reserve('b'), true);
     assert.equal(store.complete('a', 'late'), false);
     assert.equal(store.get('a'), undefined);
     assert.deepEqual(store.get('b'), { status: 'pending' });
-  });
-});
-
-describe('an owner', () => {
-  /** As many requests of that owner as fit. */
-  const fill = (store: AsyncStore<string>, owner: string, from = 0): number => {
-    let taken = 0;
-    while (store.reserve(`${owner} ${from + taken}`, owner)) taken++;
-    return taken;
-  };
-  const end = (store: AsyncStore<string>, id: string) => {
-    store.processing(id);
-    store.complete(id, `answer ${id}`);
-  };
-
-  it('holds a quarter of the store, and four fill it', () => {
-    const { store } = setUp();
-    assert.deepEqual(
-      ['a', 'b', 'c', 'd', 'e'].map((owner) => fill(store, owner)),
-      [25, 25, 25, 25, 0],
-    );
-    assert.equal(store.size, 100);
-  });
-
-  for (const [capacity, share] of [
-    [1, 1],
-    [3, 1],
-    [7, 1],
-    [8, 2],
-  ] as const) {
-    it(`holds ${share} of ${capacity}`, () => assert.equal(fill(setUp(capacity).store, 'a'), share));
-  }
-
-  it('makes room with a result of its own that it has read, the first first', () => {
-    const { store } = setUp(16);
-    fill(store, 'a');
-    store.reserve('other', 'b');
-    for (const id of ['other', 'a 1', 'a 2', 'a 3']) end(store, id);
-    assert.equal(store.reserve('new', 'a'), false);
-    for (const id of ['other', 'a 3', 'a 2']) store.get(id);
-    assert.equal(store.reserve('new', 'a'), true);
-    assert.equal(store.get('a 3'), undefined);
-    assert.equal(store.reserve('newer', 'a'), true);
-    assert.equal(store.get('a 2'), undefined);
-    assert.equal(store.reserve('newest', 'a'), false);
-    assert.deepEqual(store.get('other'), { status: 'complete', answer: 'answer other' });
-    assert.deepEqual(store.get('a 1'), { status: 'complete', answer: 'answer a 1' });
-  });
-
-  it('has its place back when its requests have ended', () => {
-    const { store, clock } = setUp();
-    fill(store, 'a');
-    end(store, 'a 0');
-    clock.now += MINUTE;
-    assert.equal(fill(store, 'a', 100), 1);
-    clock.now += 9 * MINUTE;
-    assert.equal(fill(store, 'a', 200), 24);
   });
 });
 
@@ -308,7 +251,7 @@ it('lets go of what has expired when it is told to, and of nothing else', () => 
   const { store, clock } = setUp();
   for (const id of ['a', 'b']) finish(store, id);
   store.get('a');
-  store.reserve('c', 'c');
+  store.reserve('c');
   clock.now += MINUTE - 1;
   store.dropExpired();
   assert.equal(store.size, 3);
@@ -320,7 +263,7 @@ it('lets go of what has expired when it is told to, and of nothing else', () => 
 
 /** What a store of a capacity should answer, by a plain list of requests. */
 class PlainList {
-  #rows: { id: string; owner: string; record: AsyncRecord<string>; since: number; readAt: number }[] = [];
+  #rows: { id: string; record: AsyncRecord<string>; since: number; readAt: number }[] = [];
   #elapsed = 0;
   readonly #capacity: number;
 
@@ -334,15 +277,13 @@ class PlainList {
     this.#rows = this.#rows.filter((row) => this.#elapsed - row.since < (inFlight(row.record) ? 200 : 50));
   }
 
-  reserve(id: string, owner: string): boolean {
-    const own = this.#rows.filter((row) => row.owner === owner);
-    const atShare = own.length >= Math.max(1, Math.floor(this.#capacity / 4));
-    const full = atShare || this.#rows.length >= this.#capacity;
-    const read = (atShare ? own : this.#rows).filter(({ readAt }) => readAt >= 0);
+  reserve(id: string): boolean {
+    const full = this.#rows.length >= this.#capacity;
+    const read = this.#rows.filter(({ readAt }) => readAt >= 0);
     const [evictable] = read.sort((a, b) => a.readAt - b.readAt);
     if (this.#row(id) !== undefined || (full && evictable === undefined)) return false;
     if (full) this.#rows = this.#rows.filter((row) => row !== evictable);
-    this.#rows.push({ id, owner, record: { status: 'pending' }, since: this.#elapsed, readAt: -1 });
+    this.#rows.push({ id, record: { status: 'pending' }, since: this.#elapsed, readAt: -1 });
     return true;
   }
 
@@ -376,18 +317,17 @@ const inFlight = ({ status }: AsyncRecord<string>) => status === 'pending' || st
 it('answers as a plain list of requests does', () => {
   const id = fc.integer({ min: 0, max: 15 }).map(String);
   const kind = fc.constantFrom('reserve', 'processing', 'complete', 'fail', 'get');
-  const owner = fc.constantFrom('a', 'b', 'c');
-  const step = fc.record({ kind, id, owner, ms: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 60 })) });
+  const step = fc.record({ kind, id, ms: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 60 })) });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 150 }), (capacity, steps) => {
       const clock = { now: 0 };
       const store = new AsyncStore<string>({ capacity, inFlight: 200, finished: 50, now: () => clock.now });
       const list = new PlainList(capacity);
-      for (const [turn, { kind, id, owner, ms }] of steps.entries()) {
+      for (const [turn, { kind, id, ms }] of steps.entries()) {
         clock.now += ms;
         list.pass(ms);
         const [answer, error] = [`answer ${turn}`, `error ${turn}`];
-        if (kind === 'reserve') assert.equal(store.reserve(id, owner), list.reserve(id, owner));
+        if (kind === 'reserve') assert.equal(store.reserve(id), list.reserve(id));
         else if (kind === 'processing') assert.equal(store.processing(id), list.processing(id));
         else if (kind === 'complete')
           assert.equal(store.complete(id, answer), list.end(id, { status: 'complete', answer }));
