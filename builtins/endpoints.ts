@@ -1,4 +1,7 @@
+import { unknownEndpointId } from '../plugins-sdk/context-keys.ts';
 import { definePlugin } from '../plugins-sdk/index.ts';
+
+const ID = /^0x[0-9a-f]{64}$/;
 
 /** Looks an endpoint up by its ID; hex is case-insensitive. */
 export const endpoints = definePlugin({
@@ -6,6 +9,16 @@ export const endpoints = definePlugin({
   budget: 'none',
   setup({ endpoints }) {
     const byId = new Map(endpoints.map((endpoint) => [endpoint.id.toLowerCase(), endpoint]));
-    return { hooks: { resolve: (id) => byId.get(id) ?? byId.get(id.toLowerCase()) } };
+    return {
+      hooks: {
+        resolve: (id, exchange) => {
+          const asked = byId.has(id) ? id : id.toLowerCase();
+          const found = byId.get(asked);
+          // Text that is no ID might be a secret that a client has mistaken for one.
+          if (found === undefined && ID.test(asked)) unknownEndpointId.set(exchange, asked);
+          return found;
+        },
+      },
+    };
   },
 });

@@ -1,4 +1,4 @@
-export { signingHooks } from '../plugins-sdk/host/check-definition.ts';
+export { signingWarning } from '../plugins-sdk/host/check-definition.ts';
 export { loadEnvironment } from './environment.ts';
 export { ConfigErrors, type LocatedFinding, locatedLine } from './findings.ts';
 export { type LoadedConfig, loadConfig, readSettings } from './load.ts';

@@ -50,3 +50,6 @@ export function addAnswerHeaders(exchange: Exchange, headers: Readonly<Record<st
   const isWhole = before === undefined && Object.isFrozen(headers);
   answerHeaders.set(exchange, isWhole ? headers : { ...before, ...headers });
 }
+
+/** The ID that a client asked for and no endpoint has; left at `resolve`, for the log. */
+export const unknownEndpointId = new ContextKey<string>('unknownEndpointId', { once: true });

@@ -13,7 +13,8 @@ export const upstreamClasses = [
   'encode',
 ] as const;
 
-export const failureClasses = [...upstreamClasses, 'busy', 'signer', 'plugin', 'engine'] as const;
+/** `requester`: what the client asked for, and nothing else, made it fail. */
+export const failureClasses = [...upstreamClasses, 'requester', 'busy', 'signer', 'plugin', 'engine'] as const;
 
 export type UpstreamClass = (typeof upstreamClasses)[number];
 export type FailureClass = (typeof failureClasses)[number];

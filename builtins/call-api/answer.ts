@@ -20,6 +20,17 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** Bytes from which finding the values of an encoding in them takes less than parsing them all. */
 const SEARCHED = 2 * 1024;
 
+/** Statuses by which an upstream refuses what a client has asked for; other ones are about the operator, as a wrong key is. */
+const OF_REQUESTERS: ReadonlySet<number> = new Set([400, 404, 422]);
+
+/** What an answer is for. */
+interface Asked {
+  /** Whether some of its values are signed instead of all. */
+  readonly isEncoded: boolean;
+  /** Whether a parameter of the request has its value from the client. */
+  readonly hasClientValue: boolean;
+}
+
 /** The refusal of an answer that says nothing that can be signed. */
 function unusable(reason: string, upstreamStatus: number): Refusal {
   return failed(reason, 'body', { upstreamStatus });
@@ -27,17 +38,19 @@ function unusable(reason: string, upstreamStatus: number): Refusal {
 
 /**
  * @param request that was answered.
- * @param isEncoded whether some of its values are signed instead of all.
  * @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle.
  */
 export function accept(
   { status, headers, body }: BoundedResponse,
   request: OutgoingRequest,
-  isEncoded: boolean,
+  { isEncoded, hasClientValue }: Asked,
 ): Awaitable<ApiResponse> {
   if (status < 200 || status > 299) {
     const retryAfter = retryAfterOf(headers);
-    throw failed(`upstream status ${status}`, classOfStatus(status), { upstreamStatus: status, retryAfter });
+    const said = { upstreamStatus: status, retryAfter };
+    if (hasClientValue && OF_REQUESTERS.has(status))
+      throw failed(`upstream status ${status} to what the client asked for`, 'requester', said);
+    throw failed(`upstream status ${status}`, classOfStatus(status), said);
   }
   if (!isUtf8(body)) throw unusable('the body is not in UTF-8', status);
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);

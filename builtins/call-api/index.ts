@@ -1,9 +1,10 @@
-import { classOfRequest, upstreamClassOf } from '../../plugins-sdk/failure-class.ts';
+import { classOfRequest, failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   ContextKey,
   definePlugin,
   type Endpoint,
   type Exchange,
+  isRefusal,
   perEndpoint,
   RequestFailure,
   StateKey,
@@ -43,6 +44,19 @@ function refuse(error: unknown): never {
   if (!(error instanceof RequestFailure)) throw error;
   const { kind, message, status: upstreamStatus } = error;
   throw failed(`${kind}: ${message}`, classOfRequest(error), { upstreamStatus });
+}
+
+/** Whether the client has given a value for a parameter that is sent. */
+function hasClientValue({ endpoint, parameters }: Exchange): boolean {
+  const declared = keys.parameters.of(endpoint) ?? [];
+  const isGiven = (name: string) => Object.hasOwn(parameters, name) && parameters[name] !== null;
+  return declared.some(({ name, fixed }) => fixed === undefined && isGiven(name));
+}
+
+/** `busy`: the call was aborted, and nothing is known of the upstream. */
+function classOfCall(error: unknown): string {
+  const found = isRefusal(error) ? failureClassOf(error) : undefined;
+  return found === undefined || found === 'busy' ? '' : found;
 }
 
 /** How a call has ended; the reason of a failure is its class. */
@@ -126,9 +140,9 @@ export const callApi = definePlugin({
             status = answer.status;
             clocks.look(hostOf(url), answer.headers, performance.now() - started);
             const isEncoded = keys.encoding.of(exchange.endpoint) !== undefined;
-            return await accept(answer, request, isEncoded);
+            return await accept(answer, request, { isEncoded, hasClientValue: hasClientValue(exchange) });
           } catch (error) {
-            ended = { outcome: 'failed', reason: upstreamClassOf(error) ?? '' };
+            ended = { outcome: 'failed', reason: classOfCall(error) };
             throw error;
           } finally {
             release();

@@ -8,8 +8,10 @@ import { BudgetError, type CompiledPath, fullBudget, type Match, PathError } fro
 import type { Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
-function failed(reason: string): Refusal {
-  return new Refusal(502, 'API call failed', { reason, failureClass: 'encode' });
+/** @param isChosen whether a client has chosen a part of the encoding: then it is the one who got it wrong. */
+function failed(reason: string, isChosen: boolean): Refusal {
+  const failureClass = isChosen ? 'requester' : 'encode';
+  return new Refusal(502, 'API call failed', { reason, failureClass, fault: !isChosen });
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
@@ -24,7 +26,7 @@ function required<T>(found: T | undefined, path: CompiledPath, pathDelegated: bo
   throw new Refusal(502, `No value found at path: ${path.text}`, {
     fault: !pathDelegated,
     reason: pathDelegated ? 'the path that the client has chosen finds nothing' : undefined,
-    failureClass: 'encode',
+    failureClass: pathDelegated ? 'requester' : 'encode',
   });
 }
 
@@ -47,6 +49,8 @@ export interface Encoding {
   readonly plan: Plan;
   /** Whether the requester has chosen the path. */
   readonly pathDelegated: boolean;
+  /** Whether the requester has chosen any part of it. */
+  readonly isDelegated: boolean;
   /** Hears that nothing is left of a number that is not zero. */
   onCutToZero(): void;
 }
@@ -65,7 +69,7 @@ function encoded({ plan, onCutToZero }: Encoding, found: readonly Found[]): Enco
 export function encode(encoding: Encoding, response: ApiResponse): Awaitable<Encoded> {
   const { plan, pathDelegated } = encoding;
   const fail = (cause: unknown): never => {
-    throw refusalOf(cause, pathDelegated);
+    throw refusalOf(cause, encoding);
   };
   try {
     if (LongResponse.is(response)) {
@@ -96,9 +100,9 @@ function inNextTurn<T>({ length }: Buffer, value: T): Awaitable<T> {
   return length > STEP ? setImmediate(value) : value;
 }
 
-function refusalOf(cause: unknown, pathDelegated: boolean): unknown {
+function refusalOf(cause: unknown, { pathDelegated, isDelegated }: Encoding): unknown {
   if (cause instanceof BudgetError && pathDelegated) {
     return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
   }
-  return cause instanceof ValueError || cause instanceof PathError ? failed(cause.message) : cause;
+  return cause instanceof ValueError || cause instanceof PathError ? failed(cause.message, isDelegated) : cause;
 }

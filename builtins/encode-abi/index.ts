@@ -42,7 +42,9 @@ export const encodeAbiPlugin = definePlugin({
           if (known === undefined) return undefined;
           const plan = known.plan ?? chosen.require(exchange);
           const onCutToZero = () => warnOfZero(exchange.endpoint);
-          return encode({ plan, pathDelegated: known.delegated.includes('path'), onCutToZero }, response);
+          const { delegated } = known;
+          const by = { pathDelegated: delegated.includes('path'), isDelegated: delegated.length > 0 };
+          return encode({ plan, ...by, onCutToZero }, response);
         },
       },
     };

@@ -10,7 +10,9 @@ export function failed(
   failureClass: FailureClass,
   { upstreamStatus, retryAfter }: Partial<UpstreamFailureOptions> = {},
 ): Refusal {
-  return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus, retryAfter });
+  // What a client got wrong is nothing that an operator could mend.
+  const fault = failureClass !== 'requester';
+  return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus, retryAfter, fault });
 }
 
 /** Milliseconds that an answer asks to wait: in seconds, or until a date (RFC 9110, 10.2.3). */

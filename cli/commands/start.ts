@@ -7,7 +7,14 @@ import type { Service } from '../service/index.ts';
 import { createLog, type LogSettings, logSettings, type ProcessLog } from '../service/log.ts';
 import { type ReadVariables, readNow } from '../service/reload-faults.ts';
 import { startWatchdog, watchdogSeconds } from '../service/watchdog.ts';
-import { environmentFile, openFileWarning, readEnvironment, userPath, whereKeyWasSought } from '../surroundings.ts';
+import {
+  environmentFile,
+  openFileWarning,
+  packageVersion,
+  readEnvironment,
+  userPath,
+  whereKeyWasSought,
+} from '../surroundings.ts';
 import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
 import { readWorkerIdentity } from '../workers/worker-identity.ts';
 
@@ -37,8 +44,8 @@ export async function start(given: Given): Promise<number> {
   const settings = { ...logSettings(env), ...(identity && { worker: identity.number, colour: identity.colour }) };
   const log = createLog(settings);
   reportCrashesTo(log);
-  const exposed = identity === undefined ? openFileWarning(envFile) : undefined;
-  if (exposed !== undefined) log.warn(exposed);
+  // Of several workers the primary process says so.
+  if (identity === undefined) introduce(log, file, envFile);
   const warn = ({ path, message }: Finding) => identity === undefined && log.warn(`${path}: ${message}`);
   doubts.forEach(warn);
   const seconds = watchdogSeconds(env);
@@ -63,6 +70,13 @@ export async function start(given: Given): Promise<number> {
   } finally {
     await log.drain();
   }
+}
+
+/** The first lines of a log. */
+function introduce(log: ProcessLog, file: string, envFile: string | undefined): void {
+  log.info(`signed-data-proxy ${packageVersion()}`, { config: file });
+  const exposed = openFileWarning(envFile);
+  if (exposed !== undefined) log.warn(exposed);
 }
 
 interface Supervised {

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { type LoadedConfig, type PluginChoice, signingHooks } from '../../config/index.ts';
+import { type LoadedConfig, type PluginChoice, signingWarning } from '../../config/index.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
@@ -213,7 +213,7 @@ function warnOfSigning(
   loaded: LoadedConfig,
   { log }: Pick<Surroundings, 'log'>,
 ): void {
-  const warning = `${definition.name}: ${signingHooks(hooks).join(', ')}`;
-  const known = loaded.warnings.some(({ message }) => message === warning);
-  if (operator && !known && signingHooks(hooks).length > 0) log.warn(warning);
+  const warning = signingWarning(definition.name, hooks);
+  const isKnown = loaded.warnings.some(({ message }) => message === warning);
+  if (operator && warning !== undefined && !isKnown) log.warn(warning);
 }

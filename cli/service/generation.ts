@@ -222,8 +222,8 @@ function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['faile
       endpoint: resolved && `${resolved.api}/${resolved.name}`,
       stage,
       status,
-      // The text is for people, who look the sentence up; programs count the classes.
-      ...(log.format === 'json' ? { reason: failureClassOf(refusal), detail } : { reason: detail }),
+      reason: failureClassOf(refusal),
+      detail,
     };
     if (fault) log.warn(message, fields);
     // A plugin's rejection is an operator's own rule at work.

@@ -1,4 +1,5 @@
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { unknownEndpointId } from '../../plugins-sdk/context-keys.ts';
 import { failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   ContextKey,
@@ -49,15 +50,19 @@ const TURNED_AWAY: ReadonlySet<number> = new Set([401, 429]);
 
 function writeText(writer: Writer, exchange: Exchange, status: number): void {
   const { requestId, method, route, resolved, outcome } = exchange;
-  const what = resolved === undefined ? `${method} ${route}` : resolved.id;
+  const what = resolved === undefined ? `${method} ${route}` : `${resolved.api}/${resolved.name}`;
   const client = clientName.get(exchange);
   const fields: Record<string, string> = { requestId };
-  if (resolved !== undefined) fields.endpoint = `${resolved.api}/${resolved.name}`;
   if (client !== undefined) fields.client = client;
-  if (outcome?.kind === 'refused' && TURNED_AWAY.has(status)) {
-    fields.reason = detailOf(writer, outcome.refusal.reason ?? outcome.refusal.message);
-    fields.address = clientIp(exchange);
+  if (outcome?.kind === 'refused') {
+    const { refusal } = outcome;
+    const isRequesters = failureClassOf(refusal) === 'requester';
+    if (isRequesters) fields.reason = 'requester';
+    if (isRequesters || TURNED_AWAY.has(status)) fields.detail = detailOf(writer, refusal.reason ?? refusal.message);
+    if (TURNED_AWAY.has(status)) fields.address = clientIp(exchange);
   }
+  const endpointId = resolved?.id ?? unknownEndpointId.get(exchange);
+  if (endpointId !== undefined) fields.endpointId = endpointId;
   writer.log.info(`${what} ${status} ${Math.round(exchange.elapsed() * 10) / 10}ms`, fields);
 }
 
@@ -66,7 +71,7 @@ function writeJson(writer: Writer, exchange: Exchange, status: number): void {
   const fields: Record<string, unknown> = {
     requestId,
     endpoint: resolved && `${resolved.api}/${resolved.name}`,
-    endpointId: resolved?.id,
+    endpointId: resolved?.id ?? unknownEndpointId.get(exchange),
     route,
     method,
     mode: resolved?.mode,

@@ -4,7 +4,7 @@ import {
   checkDefinition,
   isDefinition,
   refuseIgnored,
-  signingHooks,
+  signingWarning,
   simpleKeys,
   simplePlugin,
 } from '../../plugins-sdk/host/check-definition.ts';
@@ -228,8 +228,8 @@ class Loading {
   }
 
   #warn({ name, hooks, credentials = [] }: SimplePlugin, path: string): void {
-    const found = signingHooks(hooks);
-    if (found.length > 0) this.#findings.push(warningAt(path, `${name}: ${found.join(', ')}`));
+    const warning = signingWarning(name, hooks);
+    if (warning !== undefined) this.#findings.push(warningAt(path, warning));
     if (credentials.length > 0)
       this.#findings.push(warningAt(path, `${name}: sees the credentials in ${credentials.join(', ')}`));
   }

@@ -198,7 +198,8 @@ function isConfigKey(value: unknown): boolean {
 
 const SIGNING = stageNames.filter((stage) => stageOf(stage).signs);
 
-/** The hooks with which a plugin can change what gets signed or sent as signed, in the order in which they run. */
-export function signingHooks(hooks: object): string[] {
-  return SIGNING.filter((name) => Reflect.get(hooks, name) !== undefined);
+/** @returns what operators are told of a plugin that can change what gets signed, or sent as signed; nothing of other ones. */
+export function signingWarning(plugin: string, hooks: object): string | undefined {
+  const found = SIGNING.filter((name) => Reflect.get(hooks, name) !== undefined);
+  return found.length === 0 ? undefined : `plugin "${plugin}" can change what gets signed (${found.join(', ')})`;
 }

@@ -6,11 +6,15 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { packageVersion } from '../../cli/surroundings.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 import { lastLine, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
 const { eth, all } = specifications();
+
+/** Without the first line, which a start that fails writes, too. */
+const behindFirst = (stdout: string) => stdout.replace(/^\S+ INFO signed-data-proxy \S+ config=\S+\n/, '');
 
 const failed = (...messages: string[]) => ({
   code: 1,
@@ -31,8 +35,9 @@ describe('start', { concurrency: 4 }, () => {
     const lines = stdout.trimEnd().split('\n');
     for (const line of lines) assert.match(line, new RegExp(`^${TIME} (INFO|WARN) \\S`));
     const texts = lines.map((line) => line.replace(new RegExp(`^${TIME} (INFO|WARN) `), ''));
-    assert.match(texts[0] ?? '', /^listening on http:\/\/127\.0\.0\.1:\d+$/);
-    assert.match(texts[1] ?? '', new RegExp(`^signer ${ADDRESS}( |$)`));
+    assert.match(texts[0] ?? '', new RegExp(`^signed-data-proxy ${packageVersion()} config=/\\S+/c\\.yaml$`));
+    assert.match(texts[1] ?? '', /^listening on http:\/\/127\.0\.0\.1:\d+$/);
+    assert.match(texts[2] ?? '', new RegExp(`^signer ${ADDRESS}( |$)`));
     assert.deepEqual(
       texts.filter((text) => text.startsWith('prices/')),
       [`prices/eth ${endpointId(eth)}`, `prices/all ${endpointId(all)}`],
@@ -80,7 +85,8 @@ describe('start', { concurrency: 4 }, () => {
 describe('what stops start-up is one line per error on stderr and exit code 1', { concurrency: 4 }, () => {
   const start = async (t: TestContext, files: Record<string, string>, env: Record<string, string>) => {
     const cwd = await folderWith(t, files);
-    return { cwd, ended: await runCli(t, ['start', '-c', 'c.yaml'], { cwd, env }) };
+    const ended = await runCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
+    return { cwd, ended: { ...ended, stdout: behindFirst(ended.stdout) } };
   };
   const key = { SERVICE_PRIVATE_KEY: KEY };
 
@@ -95,7 +101,10 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
     const env = join(cwd, '.env');
     assert.deepEqual(ended, failed(`${missing}; there is no ${env}: start where it is, or name one with --env`));
     await writeFile(env, 'SERVICE_PRIVATE_KEY=\n', { mode: 0o600 });
-    const again = (...more: string[]) => runCli(t, ['start', '-c', 'c.yaml', ...more], { cwd });
+    const again = async (...more: string[]) => {
+      const ended = await runCli(t, ['start', '-c', 'c.yaml', ...more], { cwd });
+      return { ...ended, stdout: behindFirst(ended.stdout) };
+    };
     assert.deepEqual(await again(), failed(`${missing}; ${env} has neither: write one there`));
     await writeFile(env, `SERVICE_PRIVATE_KEY=${KEY}\n`);
     const other = join(cwd, 'other.env');
@@ -236,6 +245,6 @@ describe('npm start', { concurrency: 4 }, () => {
       ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'],
       { cwd },
     ).ended;
-    assert.deepEqual([code, stdout, stderr], [1, '', `error: ${join(cwd, 'c.yaml')}: file not found\n`]);
+    assert.deepEqual([code, behindFirst(stdout), stderr], [1, '', `error: ${join(cwd, 'c.yaml')}: file not found\n`]);
   });
 });

@@ -78,7 +78,7 @@ beforeEach(() => {
 const faultOf = (start: number) =>
   service.logs
     .slice(start)
-    .map(({ fields }) => String(fields.reason ?? fields.error ?? ''))
+    .map(({ fields }) => String(fields.detail ?? fields.error ?? ''))
     .find((text) => text.includes('plugin "own"')) ?? '';
 
 describe('40 clients of an upstream that fails make one call', () => {

@@ -77,7 +77,7 @@ describe('encodings with `exact: true` refuse what their type would cut', async 
 
   it('and it says why in the log', async () => {
     await refuse('exact', '{"v":0.5}');
-    const reasons = service.logs.flatMap(({ fields }) => (fields.stage === 'encode' ? [fields.reason] : []));
+    const reasons = service.logs.flatMap(({ fields }) => (fields.stage === 'encode' ? [fields.detail] : []));
     assert.equal(reasons.at(-1), 'the number has a fraction, which int256 cuts');
   });
 

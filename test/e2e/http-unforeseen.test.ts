@@ -103,7 +103,7 @@ describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', a
   const explained = (response: Response) => {
     const requestId = response.headers.get('x-request-id');
     return eventually(
-      () => service.logs.find(({ fields }) => fields.requestId === requestId && (fields.reason ?? fields.error)),
+      () => service.logs.find(({ fields }) => fields.requestId === requestId && (fields.detail ?? fields.error)),
       'the reason in the log',
     );
   };
@@ -123,7 +123,7 @@ describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', a
   it('the reason is in the log, with the plugin’s name', async () => {
     const response = await post('a/e', { 'X-Stage': 'validate' });
     const line = await explained(response);
-    assert.match(String(line.fields.reason), /plugin "broken": .*secret detail/);
+    assert.match(String(line.fields.detail), /plugin "broken": .*secret detail/);
   });
 
   for (const how of ['text', 'nothing', 'null', 'number', 'hostile', 'refusal', 'no message']) {

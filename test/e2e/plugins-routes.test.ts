@@ -81,7 +81,7 @@ describe('routes of plugins', async () => {
       'TE',
     ]) {
       await assertRefused(await get(`/framing/${name}`), 500, 'Internal server error');
-      const warnings = service.logs.map(({ fields }) => String(fields.reason));
+      const warnings = service.logs.map(({ fields }) => String(fields.detail));
       const reason = `plugin "everything": Error: returned something of the wrong shape: the header ${name} is the connection's own`;
       assert.ok(
         warnings.some((text) => text.startsWith(reason)),

@@ -45,6 +45,6 @@ it('a variation that fails refuses the request, and names the plugin', async (t)
   const { files, plugins } = pluginFiles({ failing });
   const service = await serviceFor(t, oneApi('http://a.invalid', { e: {} }, { settings: { plugins } }), { files });
   await assertRefused(await service.post('api/e'), 500, 'Internal server error');
-  const said = service.logs.map(({ fields }) => String(fields.reason)).find((reason) => reason.includes('"failing"'));
+  const said = service.logs.map(({ fields }) => String(fields.detail)).find((reason) => reason.includes('"failing"'));
   assert.match(said ?? '', /: a variation must be a text$/m);
 });

@@ -39,8 +39,8 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
         files,
       });
       await assertRefused(await service.post('api/e'), 500, 'Internal server error');
-      const line = service.logs.find(({ fields }) => fields.reason !== undefined);
-      assert.equal(String(line?.fields.reason).split('\n')[0], `plugin "odd": Error: ${why}`);
+      const line = service.logs.find(({ fields }) => fields.detail !== undefined);
+      assert.equal(String(line?.fields.detail).split('\n')[0], `plugin "odd": Error: ${why}`);
       assert.equal(JSON.stringify(service.logs).includes('secret'), false);
     });
   }

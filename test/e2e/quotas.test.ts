@@ -117,7 +117,7 @@ describe('limits and what responses say of them', async () => {
     assert.deepEqual([last[0], last[1]], [200, february]);
     const over = said(await ask(service));
     assert.deepEqual([over[0], over[3], String(over[2]).split(', ')[2]], [429, '86400', '"month";r=0;t=86400']);
-    const reasons = service.logs.flatMap(({ fields }) => (typeof fields.reason === 'string' ? fields.reason : []));
+    const reasons = service.logs.flatMap(({ fields }) => (typeof fields.detail === 'string' ? fields.detail : []));
     assert.deepEqual(
       [...new Set(reasons.filter((reason) => reason.includes('used up')))],
       ['day', 'month'].map((period) => `this client has used up the ${period} of the rateLimit of its key`),

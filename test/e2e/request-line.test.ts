@@ -309,23 +309,23 @@ describe('the line of a request as text', () => {
 
   it('is short, yet says of 401 and 429 why and to whom', async (t) => {
     const of = await start(t, {}, 2);
-    const endpointName = { endpoint: 'a/locked' };
+    const endpointId = of.ids['a/locked'];
     const refused = await of.post('a/locked');
     const requestId = refused.headers.get('x-request-id');
     assert.deepEqual(await textLine(of, refused), {
-      message: `${of.ids['a/locked']} 401 ms`,
-      fields: { requestId, ...endpointName, reason: 'Missing X-Api-Key header', address: '127.0.0.1' },
+      message: 'a/locked 401 ms',
+      fields: { requestId, detail: 'Missing X-Api-Key header', address: '127.0.0.1', endpointId },
     });
     const answered = await of.post('a/locked', {}, { 'X-Api-Key': 'secret-key-1' });
     assert.deepEqual(await textLine(of, answered), {
-      message: `${of.ids['a/locked']} 200 ms`,
-      fields: { requestId: answered.headers.get('x-request-id'), ...endpointName },
+      message: 'a/locked 200 ms',
+      fields: { requestId: answered.headers.get('x-request-id'), endpointId },
     });
     const limited = await of.post('a/locked');
     const { message, fields } = await textLine(of, limited);
     assert.equal(message, 'POST /endpoints/:endpointId 429 ms');
-    const reason = 'its address has sent more than server.rateLimit lets in';
-    assert.deepEqual(fields, { requestId: limited.headers.get('x-request-id'), reason, address: '127.0.0.1' });
+    const detail = 'its address has sent more than server.rateLimit lets in';
+    assert.deepEqual(fields, { requestId: limited.headers.get('x-request-id'), detail, address: '127.0.0.1' });
   });
 });
 

@@ -167,7 +167,7 @@ it('a stage that refuses is no failure of its plugin: the challenge of x402, a w
     apis: [{ name: 'x', url: upstream.url, auth, endpoints: [{ name: 'p', path: '/price' }] }],
   });
   assert.equal((await paid.post('x/p')).status, 402);
-  assert.equal((await paid.post('x/p', {}, { 'X-Payment-Proof': 'rubbish' })).status, 401);
+  assert.equal((await paid.post('x/p', {}, { 'X-Payment-Proof': 'rubbish' })).status, 402);
   const ended = () => paid.logs.filter(({ message }) => / 40[12] [\d.]+ms$/.test(message)).length === 2 || undefined;
   await eventually(ended, 'the lines of both requests');
   const loud = paid.logs.filter(({ level }) => level === 'warn' || level === 'error');

@@ -40,7 +40,7 @@ describe('what the handler of a route gets', async () => {
     fetch(service.url + path, { method: 'POST', body });
   const read = async (response: Response) => JSON.parse(await response.text());
   /** Of the last refusal that was the plugin's fault. */
-  const reason = () => String(service.logs.findLast(({ level }) => level === 'warn')?.fields.reason).split('\n', 1)[0];
+  const reason = () => String(service.logs.findLast(({ level }) => level === 'warn')?.fields.detail).split('\n', 1)[0];
 
   const { files, plugins } = pluginFiles({ routes }, { routes: { timeout: 500 } });
   const service = await serviceFor(suite, oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), {

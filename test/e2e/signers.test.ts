@@ -96,7 +96,7 @@ describe('settings.signer', { concurrency: 4 }, async () => {
       assert.deepEqual(await refusal(service), [502, { error: 'Signing failed' }]);
       const line = service.logs.find(({ message }) => message === 'Signing failed');
       assert.equal(line?.level, 'warn');
-      const said = String(line?.fields.reason);
+      const said = String(line?.fields.detail);
       if (typeof reason === 'string') assert.equal(said, reason);
       else assert.match(said, reason);
     });
@@ -107,7 +107,7 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     assert.deepEqual(await refusal(service), [502, { error: 'Signing failed' }]);
     assert.ok(notes().includes('aborted'));
     const line = service.logs.find(({ message }) => message === 'Signing failed');
-    assert.equal(line?.fields.reason, 'signer "kept": no signature within 50 ms');
+    assert.equal(line?.fields.detail, 'signer "kept": no signature within 50 ms');
   });
 
   it('is asked for a bounded number of signatures at once; who gets no turn is told that the server is busy', async (t) => {

@@ -59,7 +59,7 @@ describeServers('what somebody else wrote into the engine', (program) => {
   };
   /** The reasons that the log gives for requests that failed. */
   const reasons = ({ logs }: RunningService) =>
-    logs.flatMap(({ level, fields }) => (level === 'warn' && fields.reason !== undefined ? [fields.reason] : []));
+    logs.flatMap(({ level, fields }) => (level === 'warn' && fields.detail !== undefined ? [fields.detail] : []));
   const isSound = async (service: RunningService) => {
     assert.deepEqual(await (await fetch(`${service.url}/ready`)).json(), { status: 'ready' });
     assert.equal((await finished(service, await submitted(await service.post('free/async')))).status, 'complete');

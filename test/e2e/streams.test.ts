@@ -79,7 +79,7 @@ describe('a body that streams', async () => {
   const failures = () =>
     service.logs.flatMap(({ level, message, fields }) =>
       level === 'warn' && message === 'Internal server error'
-        ? [[message, fields.status, fields.stage, String(fields.reason).split('\n')[0]]]
+        ? [[message, fields.status, fields.stage, String(fields.detail).split('\n')[0]]]
         : [],
     );
   const start = async () => {

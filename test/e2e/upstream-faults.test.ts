@@ -118,9 +118,7 @@ it('https to a port that speaks plain HTTP is told so, with what to write', asyn
   const url = urlOf(server).replace('http:', 'https:');
   const service = await serviceFor(t, oneApi(url, { e: {} }));
   await assertRefused(await service.post('api/e'), 502, 'API call failed');
-  const details = service.logs.flatMap(({ fields: { stage, detail, reason } }) =>
-    stage === 'callApi' ? [detail ?? reason] : [],
-  );
+  const details = service.logs.flatMap(({ fields: { stage, detail } }) => (stage === 'callApi' ? [detail] : []));
   const cure = 'no TLS is spoken at that port: write http:// in the url, or the port for https';
   assert.deepEqual(details, [`network: GET ${url} failed: ${cure} (ERR_SSL_WRONG_VERSION_NUMBER)`]);
 });
@@ -216,13 +214,13 @@ describe('answers of the upstream (specification: errors 502, limits, empty bodi
   it('the log tells why, the answer never does', () => {
     const reasons = service.logs
       .filter(({ message }) => message === 'API call failed')
-      .map(({ fields }) => String(fields.reason));
+      .map(({ fields }) => String(fields.detail));
     for (const reason of [
       /^timeout: /,
       /^too-large: /,
       /^network: /,
       /^encoding: /,
-      /^upstream status 404$/,
+      /^upstream status 404 to what the client asked for$/,
       /nested deeper/,
       /no JSON/,
     ]) {

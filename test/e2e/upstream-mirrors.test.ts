@@ -77,7 +77,7 @@ describe('mirrors', () => {
     answers(faults.serverError(), faults.empty(503), faults.empty(504));
     await assertRefused(await service.post('api/e'), 502, 'API call failed');
     assert.equal(
-      service.logs.findLast(({ message }) => message === 'API call failed')?.fields.reason,
+      service.logs.findLast(({ message }) => message === 'API call failed')?.fields.detail,
       'upstream status 504',
     );
     assert.deepEqual(asked(), [['/v1/e'], ['/v2/e'], ['/v3/e']]);

@@ -71,7 +71,7 @@ describe('upstreams that have names', () => {
     await eventually(() => asked('dead.test')[0], 'a question');
     for (let turn = 0; turn < 5; turn++) await answers('healthy');
     for (const response of dead) await assertRefused(await response, 502, 'API call failed');
-    const reasons = service.logs.flatMap(({ fields }) => (fields.reason === undefined ? [] : [String(fields.reason)]));
+    const reasons = service.logs.flatMap(({ fields }) => (fields.detail === undefined ? [] : [String(fields.detail)]));
     assert.match(
       reasons.at(-1) ?? '',
       /^timeout: GET http:.*dead\.test.* failed: no address for the host name within \d+ ms$/,
@@ -102,7 +102,7 @@ describe('upstreams that have names', () => {
     await assertRefused(await service.post('unknown/e'), 502, 'API call failed');
     const { fields } = service.logs.findLast(({ level }) => level === 'warn') ?? {};
     assert.equal(
-      fields?.reason,
+      fields?.detail,
       `network: GET ${upstream.url.replace('127.0.0.1', 'unknown.test')} failed: the host name is unknown (ENOTFOUND)`,
     );
     names.set('unknown.test', { A: ['127.0.0.1'] });

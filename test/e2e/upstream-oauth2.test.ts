@@ -49,7 +49,7 @@ describe('oauth2', async () => {
   const post = () => service?.post('api/e') ?? assert.fail('there is no service');
   const ask = async () => (await post()).status;
   const bearers = () => upstream.requests.map(({ headers }) => headers.authorization);
-  const reason = () => service?.logs.findLast(({ message }) => message === 'API call failed')?.fields.reason;
+  const reason = () => service?.logs.findLast(({ message }) => message === 'API call failed')?.fields.detail;
   /** Takes only calls with this token. */
   const taking =
     (good: string): Handler =>

@@ -51,7 +51,7 @@ describe('retry', async () => {
     await assertRefused(await service.post('api/e'), 502, 'API call failed');
     assert.equal(asked(), 3);
     const { fields } = service.logs.findLast(({ message }) => message === 'API call failed') ?? assert.fail();
-    assert.equal(fields.reason, 'upstream status 503');
+    assert.equal(fields.detail, 'upstream status 503');
   });
 
   it('waits as long as Retry-After wants', async () => {

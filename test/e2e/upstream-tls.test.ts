@@ -57,7 +57,7 @@ describe('tls', { skip: withoutOpenssl }, () => {
       const service = await startTestService(oneApi(url, { e: {} }, { api: { tls, timeout: 2000 } }));
       try {
         await assertRefused(await service.post('api/e'), 502, 'API call failed');
-        const { reason } = service.logs.findLast(({ message }) => message === 'API call failed')?.fields ?? {};
+        const { detail: reason } = service.logs.findLast(({ message }) => message === 'API call failed')?.fields ?? {};
         const warned = service.logs.find(({ message }) => message.includes('tls.cert'))?.message;
         return { reason: `${reason}`.replace(/https:\S+/, 'it'), warned: warned?.replace(/ \(line \d+\)/, '') };
       } finally {

@@ -35,7 +35,7 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
   const reasons = (from: number, by = service) =>
     by.logs
       .slice(from)
-      .flatMap(({ level, fields }) => (level !== 'info' && typeof fields.reason === 'string' ? [fields.reason] : []));
+      .flatMap(({ level, fields }) => (level !== 'info' && typeof fields.detail === 'string' ? [fields.detail] : []));
 
   const url = () => new URL(shop.facilitator.url).origin;
   const common: Cases = {

@@ -114,8 +114,8 @@ describe('x402-exact: prices by a plugin', async () => {
       const response = await service.post('a/e', { as });
       await assertRefused(response, 503, 'Plugin "pricer" gave no price');
       const id = response.headers.get('x-request-id');
-      const line = service.logs.find(({ fields }) => fields.requestId === id && fields.reason !== undefined);
-      assert.match(String(line?.fields.reason), reason, as);
+      const line = service.logs.find(({ fields }) => fields.requestId === id && fields.detail !== undefined);
+      assert.match(String(line?.fields.detail), reason, as);
     }
     for (const n of ['-1', '5001', '9'.repeat(90)])
       await assertRefused(await service.post('a/e', { n }), 503, 'Plugin "pricer" gave no price');

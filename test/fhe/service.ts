@@ -53,5 +53,5 @@ export function startFheService(
 
 /** Why encryptions failed, as the log tells. */
 export function reasons(service: RunningService): unknown[] {
-  return service.logs.filter(({ message }) => message === 'FHE encryption failed').map(({ fields }) => fields.reason);
+  return service.logs.filter(({ message }) => message === 'FHE encryption failed').map(({ fields }) => fields.detail);
 }

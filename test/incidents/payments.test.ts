@@ -109,7 +109,7 @@ describe('an alert says', { skip: withoutPromtool }, () => {
       await shop.facilitator.true['/verify'](...asked);
     });
     for (let count = 0; count < 6; count++) {
-      assert.equal((await service.post('a/native', {}, { 'X-Payment-Proof': '{}' })).status, 401);
+      assert.equal((await service.post('a/native', {}, { 'X-Payment-Proof': '{}' })).status, 402);
       assert.equal((await service.post('a/native', {}, await unknown('a/native', count))).status, 401);
       assert.equal((await service.post('a/long', {}, await unknown('a/long', count))).status, 401);
       assert.equal((await service.post('a/exact', {}, { 'PAYMENT-SIGNATURE': '{}' })).status, 402);

@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
+import { lineWriter } from '../../cli/service/log-line.ts';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
@@ -66,16 +67,19 @@ describe('what upstreams want is found by metrics, and their alerts fire', { ski
       { name: 'guarded', ...own, oauth2, endpoints: [{ name: 'e', path: '/e' }] },
       { name: 'down', ...own, breaker: { failures: 1 }, endpoints: [{ name: 'f', path: '/f' }] },
     ];
-    const service = await serviceFor(t, { settings: { metrics: { port: 0 } }, apis });
+    const env = { LOG_FORMAT: 'json' };
+    const service = await serviceFor(t, { settings: { metrics: { port: 0 } }, apis }, { env });
     const before = { scrape: await scrape(service), minutes: 5 };
     assert.deepEqual([(await service.post('guarded/e')).status, (await service.post('down/f')).status], [502, 502]);
     const seen = [before, { scrape: await scrape(service), minutes: 7 }];
     await assertFiring(t, [before], ALERTS, []);
     await assertFiring(t, seen.with(1, { ...seen[1], minutes: 4 } as (typeof seen)[1]), ALERTS, ['UpstreamTokensFail']);
     await assertFiring(t, seen, ALERTS, ['UpstreamBreakerOpen']);
-    const log = service.logs.map(({ message: msg, fields }) => JSON.stringify({ msg, ...fields })).join('\n');
+    // As operators find it: by the writer of the service itself.
+    const line = lineWriter({ format: 'json', colour: false });
+    const log = service.logs.map(({ level, message, fields }) => line({ level, time: '', message }, fields)).join('');
     assert.deepEqual(await foundInLog('`UpstreamTokensFail` fires', log), [
-      { endpoint: 'guarded/e', reason: 'oauth2: no token, status 401' },
+      { endpoint: 'guarded/e', detail: 'oauth2: no token, status 401' },
     ]);
   });
 

@@ -18,7 +18,7 @@ async function start(t: TestContext, auth: object = {}) {
     oneApi(upstream.url, endpoints, { settings: { plugins: [example('jwt-auth')] } }),
   );
   const ask = (token: string) => service.post('api/e', {}, bearer(token));
-  const reasons = () => service.logs.flatMap(({ fields }) => (fields.reason === undefined ? [] : [fields.reason]));
+  const reasons = () => service.logs.flatMap(({ fields }) => (fields.detail === undefined ? [] : [fields.detail]));
   return { ...provider, upstream, service, ask, reasons };
 }
 

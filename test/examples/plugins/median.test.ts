@@ -72,7 +72,7 @@ describe('median', async () => {
     upstream.json('/c', {});
     await assertRefused(await service.post('api/price'), 502, 'API call failed');
     const line = service.logs.findLast(({ message }) => message === 'API call failed');
-    assert.equal(line?.fields.reason, 'upstream status 500; no number');
+    assert.equal(line?.fields.detail, 'upstream status 500; no number');
   });
 
   it('asks one after the other where the API has one slot', async () => {

@@ -46,7 +46,7 @@ describe('remote-signer', async () => {
     return startTestService(oneApi(upstream.url, endpoints, { settings }), { env: withoutKey });
   };
   const reasons = (from: RunningService) =>
-    from.logs.filter(({ message }) => message === 'Signing failed').map(({ fields }) => fields.reason);
+    from.logs.filter(({ message }) => message === 'Signing failed').map(({ fields }) => fields.detail);
 
   const upstream = await upstreamFor(suite, { '/e': faults.json(7) });
   const signer = await upstreamFor(suite, { '/sign': signing(wallet) });
@@ -160,7 +160,7 @@ describe('a plugin that signs for one endpoint', () => {
       [TEST_ADDRESS, TEST_ADDRESS],
     ]);
     assert.equal(service.signer.address, TEST_ADDRESS);
-    assert.ok(service.logs.some(({ message }) => message === 'picky: sign'));
+    assert.ok(service.logs.some(({ message }) => message === 'plugin "picky" can change what gets signed (sign)'));
     await service.stop();
     await upstream.close();
   });

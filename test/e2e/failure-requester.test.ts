@@ -1,0 +1,112 @@
+/** What a client got wrong is no failure of the upstream. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { assertFiring, withoutPromtool } from '../support/alerts.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { type Scrape, scrapeAfter } from '../support/metrics.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
+
+const parameters = [{ name: 'id' }, { name: 'key', fixed: 'k' }];
+const delegated = { type: '*', path: '*' };
+
+async function start(t: TestContext, env: Readonly<Record<string, string>> = {}) {
+  const statuses = [400, 401, 403, 404, 410, 422, 429];
+  const routes = statuses.map((status) => [`/${status}`, faults.json({}, status)]);
+  const upstream = await upstreamFor(t, Object.fromEntries(routes));
+  upstream.json('/price', { price: 1, name: 'ether' });
+  const endpoints = Object.fromEntries(
+    statuses.map((status) => [`e${status}`, { path: `/${status}`, parameters }] as const),
+  );
+  const mirror = await upstreamFor(t, { '*': faults.json({ price: 2 }) });
+  const config = oneApi(
+    upstream.url,
+    { ...endpoints, chosen: { path: '/price', encoding: delegated } },
+    {
+      settings: { metrics: { port: 0 } },
+      api: { breaker: { failures: 1 }, retry: { attempts: 3 }, mirrors: [mirror.url] },
+    },
+  );
+  return { service: await serviceFor(t, config, { env }), upstream, mirror };
+}
+
+describe('a request that its client got wrong', () => {
+  it('is of the class requester: never a failure of the upstream, nor tried again', async (t) => {
+    const { service, upstream, mirror } = await start(t, { LOG_FORMAT: 'json' });
+    for (const status of [400, 404, 422])
+      await assertRefused(await service.post(`api/e${status}`, { id: 1 }), 502, 'API call failed');
+    const { url, ids } = service;
+    const ask = (body: object) =>
+      fetch(`${url}/endpoints/${ids['api/chosen']}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ parameters: body }),
+      });
+    await assertRefused(await ask({ _type: 'int256', _path: '$.nope' }), 502, 'No value found at path: $.nope');
+    await assertRefused(await ask({ _type: 'bool', _path: '$.name' }), 502, 'API call failed');
+    const found = await scrapeAfter(service, 5);
+    assert.deepEqual(found.happened('upstream_failures_total'), {});
+    assert.deepEqual(found.happened('failures_total'), {
+      ...{ 'api e400 requester': 1, 'api e404 requester': 1, 'api e422 requester': 1 },
+      'api chosen requester': 2,
+    });
+    assert.deepEqual([upstream.requests.length, mirror.requests.length], [5, 0]);
+    assert.equal(found.value('upstream_breakers_open'), 0);
+    const lines = service.logs.filter(({ message }) => message === 'request');
+    assert.deepEqual(
+      lines.map(({ level, fields }) => [level, fields.reason, fields.detail]),
+      [
+        ...[400, 404, 422].map((status) => [
+          'info',
+          'requester',
+          `upstream status ${status} to what the client asked for`,
+        ]),
+        ['info', 'requester', 'the path that the client has chosen finds nothing'],
+        ['info', 'requester', 'a text of 5 characters is no value for bool'],
+      ],
+    );
+    assert.ok(!service.logs.some(({ level, fields }) => level === 'warn' && fields.requestId !== undefined));
+  });
+
+  it('is not one where it gave no value, or where the upstream complains of something else', async (t) => {
+    const { service } = await start(t);
+    for (const status of [400, 404, 422])
+      await assertRefused(
+        await service.post(`api/e${status}`, { id: null, key: 'x', other: 1 }),
+        502,
+        'API call failed',
+      );
+    for (const status of [401, 403, 410])
+      await assertRefused(await service.post(`api/e${status}`, { id: 1 }), 502, 'API call failed');
+    const found = await scrapeAfter(service, 6);
+    assert.deepEqual(
+      Object.keys(found.happened('upstream_failures_total')),
+      [400, 401, 403, 404, 410, 422].map((status) => `api e${status} status_4xx`),
+    );
+  });
+
+  it('says why in the text of the log, too, at info', async (t) => {
+    const { service } = await start(t);
+    await service.post('api/e404', { id: 1 });
+    const line = service.logs.find(({ message }) => / 502 /.test(message)) ?? assert.fail();
+    assert.deepEqual([line.level, line.fields.reason], ['info', 'requester']);
+    assert.equal(line.fields.detail, 'upstream status 404 to what the client asked for');
+  });
+
+  it('fires no alert', { skip: withoutPromtool }, async (t) => {
+    const { service } = await start(t);
+    const seen: Scrape[] = [];
+    for (let count = 1; count <= 6; count++) {
+      await service.post('api/e404', { id: 1 });
+      seen.push(await scrapeAfter(service, count));
+    }
+    const alerts = ['RequestsFail', 'BackgroundRequestsFail', 'UpstreamFails'];
+    await assertFiring(
+      t,
+      seen.map((scrape, i) => ({ scrape, minutes: i === 0 ? 45 : 3 })),
+      alerts,
+      [],
+    );
+  });
+});
