@@ -2,10 +2,13 @@
  * Verifies signed answers of the service, off chain: for browsers and Node, without anything of the service itself.
  */
 import { type Answer, readAnswer, type Voucher, vouchersBy } from './answer.ts';
-import { digestOf, type Hex, hashOf, hashOfText, isSame, recoverSigner } from './ethereum.ts';
+import { digestOf, type Hex, hashOf, hashOfText, isSame, type Recovered, recoverSigner } from './ethereum.ts';
 import { readOptions, type VerifyOptions, type Wanted } from './options.ts';
 import { checkReceipt } from './receipt.ts';
 import { type Reason, Refusal } from './refusal.ts';
+
+/** Finds the signer of an EIP-191 personal signature of a 32-byte digest. */
+export type Recover = (digest: Hex, signature: Hex) => Recovered;
 
 /** Seconds that a signer's clock may be ahead of the one that {@link VerifyOptions.maxAge} is checked by. */
 export const CLOCK_SKEW = 60;
@@ -71,22 +74,31 @@ export type Verification = VerifiedEncoded | VerifiedRaw | Refused;
  *   answer does not depend on them, or send the request yourself.
  * - It does not know that nobody else has used the answer before. The contract that takes it has to remember, or you.
  * - Without `maxAge` the answer may be of any day.
+ *
+ * @param recover finds the signer of a digest in place of this package's own arithmetic, such as a native library.
  */
-export function verifyResponse(response: unknown, options: VerifyOptions): Verification {
+export function verifyResponse(
+  response: unknown,
+  options: VerifyOptions,
+  recover: Recover = recoverSigner,
+): Verification {
   try {
-    return verify(response, readOptions(options));
+    return verify(response, readOptions(options), recover);
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, reason: error.reason, message: error.message };
     return { ok: false, reason: 'malformed', message: 'the response cannot be read' };
   }
 }
 
-function verify(response: unknown, wanted: Wanted): Verification {
+function verify(response: unknown, wanted: Wanted, recover: Recover): Verification {
   const answer = readAnswer(response);
   const { endpointId, timestamp, content } = answer;
   const signedData = content.kind === 'encoded' ? content.data : hashOfText(content.json);
   const digest = digestOf(endpointId, timestamp, signedData);
-  const voucher = voucherOf(answer, digest, wanted.node);
+  const check = (by: Voucher, label: string, notByIt: string) => {
+    return vouched(recover(digest, by.signature), by, label, notByIt);
+  };
+  const voucher = voucherOf(answer, wanted.node, check);
   const { node: signer, signature } = voucher;
   const pinned = wanted.node !== null;
   const signed: Signed = { ok: true, signer, pinned, digest, endpointId, timestamp, signedData, signature };
@@ -97,16 +109,19 @@ function verify(response: unknown, wanted: Wanted): Verification {
   return { ...signed, ...receipt, ...content };
 }
 
+/** @returns the voucher, whose node has the checksum of EIP-55. @throws Refusal unless it signed the answer. */
+type Check = (voucher: Voucher, label: string, notByIt: string) => Voucher;
+
 /** Who signed the answer: its node, or the one that is asked for, if the list of further signatures has one by it. */
-function voucherOf({ main, signatures }: Answer, digest: Hex, wanted: Hex | null): Voucher {
+function voucherOf({ main, signatures }: Answer, wanted: Hex | null, check: Check): Voucher {
   const changed = 'or something in the response was changed';
-  const signer = signed(digest, main, 'the signature', `the signature is not by the node ${main.node}, ${changed}`);
+  const signer = check(main, 'the signature', `the signature is not by the node ${main.node}, ${changed}`);
   if (wanted === null || isSame(signer.node, wanted)) return signer;
   let refusal = new Refusal('node', `the response is signed by ${signer.node}, not by ${wanted}`);
   for (const voucher of vouchersBy(wanted, signatures)) {
     const label = `the signature of ${wanted} in signatures`;
     try {
-      return signed(digest, voucher, label, `${label} is not by it, ${changed}`);
+      return check(voucher, label, `${label} is not by it, ${changed}`);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       refusal = error;
@@ -115,9 +130,7 @@ function voucherOf({ main, signatures }: Answer, digest: Hex, wanted: Hex | null
   throw refusal;
 }
 
-/** @returns the voucher, whose node has the checksum of EIP-55. @throws Refusal unless it signed the digest. */
-function signed(digest: Hex, voucher: Voucher, label: string, notByIt: string): Voucher {
-  const recovered = recoverSigner(digest, voucher.signature);
+function vouched(recovered: Recovered, voucher: Voucher, label: string, notByIt: string): Voucher {
   if ('problem' in recovered) throw new Refusal('signature', `${label} is not valid: ${recovered.problem}`);
   if (!isSame(recovered.address, voucher.node)) throw new Refusal('signer', notByIt);
   return { ...voucher, node: recovered.address };
