@@ -1,12 +1,12 @@
 /** Imports lead from folder to folder as ARCHITECTURE.md says, and nowhere else. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { builtins } from '../builtins/index.ts';
-import { importsOf, sources } from './support/imports.ts';
+import { importsOf, sources, tracked } from './support/imports.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -49,12 +49,10 @@ const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp
 /** Packages that example plugins are about. */
 const ABOUT: Readonly<Record<string, string>> = { pg: '/state-postgres.ts', jose: '/jwt-auth.ts' };
 
-const folders = readdirSync(root, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !/^(?:\.\w+|node_modules|dist|coverage|docs)$/.test(entry.name))
-  .map(({ name }) => name);
-const files = folders
-  .flatMap(sources)
-  .filter((file) => !/\/node_modules\/|^test\/(?:package|support\/(?:anvil|pkcs11))\//.test(file));
+const files = tracked.filter(
+  (file) => file.includes('/') && !/^test\/(?:package|support\/(?:anvil|pkcs11))\//.test(file),
+);
+const folders = [...new Set(files.map((file) => file.split('/')[0] ?? ''))];
 const isOurs = (target: string) => folders.includes(target.split('/')[0] ?? '') && target.includes('/');
 
 function isAllowed(file: string, target: string): boolean {

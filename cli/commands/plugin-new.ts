@@ -11,7 +11,7 @@ const LONGEST_NAME = 64;
 const SIMPLEST = 'hooks';
 /** What those are tried with that do not go without a config. */
 const CONFIGS: Readonly<Record<string, string>> = {
-  hooks: '{ decimals: 2 }',
+  hooks: '{ minimum: 2 }',
   upstream: '{ secret: 0123456789abcdef }',
 };
 

@@ -28,7 +28,7 @@ Run its test:
   node --import ${register} --test ${folder}price-floor.test.ts
 
 See what it does to a request:
-  ${DIRECT} plugin test ${folder}price-floor.ts --config '{ decimals: 2 }'
+  ${DIRECT} plugin test ${folder}price-floor.ts --config '{ minimum: 2 }'
 
 Use it, in a config file beside it:
   settings:
@@ -36,7 +36,7 @@ Use it, in a config file beside it:
       - source: ./price-floor.ts
         timeout: 1000
         config:
-          decimals: 2
+          minimum: 2
 `;
 }
 
@@ -60,7 +60,7 @@ describe('plugin new', () => {
     assert.equal(validated.code, 0, validated.stderr);
     assert.match(
       validated.stderr,
-      /^warning: settings\.plugins\[0\]: price-floor: onBeforeApiCall, onAfterApiCall, onBeforeSign \(line 5\)$/m,
+      /^warning: settings\.plugins\[0\]: plugin "price-floor" can change what gets signed \(onBeforeApiCall, onAfterApiCall, onBeforeSign\) \(line 5\)$/m,
     );
   });
 

@@ -115,7 +115,10 @@ describe('MCP', async () => {
       [{ answer, signer: other }, `the response is signed by ${TEST_ADDRESS}, not by ${other}`],
       [{ answer, signer: 'me' }, 'signer must be an address, with the right checksum if it has any'],
       [{ answer: { ...answer, signatures: Array(5).fill({}) } }, 'signatures must have at most 4 entries'],
-      [{ answer: { ...answer, signature: `0x${'ff'.repeat(64)}1b` } }, 'the signature is not valid: signature r is out of range'],
+      [
+        { answer: { ...answer, signature: `0x${'ff'.repeat(64)}1b` } },
+        'the signature is not valid: signature r is out of range',
+      ],
       [{ answer: {} }, 'the response has no node and no signature'],
       [{}, 'the response is no object'],
     ] as const)

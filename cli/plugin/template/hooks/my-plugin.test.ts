@@ -17,10 +17,13 @@ describe('my-plugin', () => {
     assert.deepEqual(outcome, { value: { symbol: 'ETH', limit: 1 } });
   });
 
-  it('rounds every number of the answer', async () => {
-    const harness = await testPlugin(createPlugin({ decimals: 1 }));
-    const outcome = await harness.onAfterApiCall({ data: { price: 2064.16, names: ['a', 0.96] } });
-    assert.deepEqual(outcome, { value: { data: { price: 2064.2, names: ['a', 1] }, status: 200 } });
+  it('refuses an answer with a number below the minimum, and changes none', async () => {
+    const harness = await testPlugin(createPlugin({ minimum: 1 }));
+    assert.deepEqual(await harness.onAfterApiCall({ data: { price: 2064.16, names: ['a', 1] } }), { passed: true });
+    const dropped = { status: 403, message: 'Request dropped by plugin "my-plugin"' };
+    assert.deepEqual(await harness.onAfterApiCall({ data: { price: 2064.16, names: ['a', 0.96] } }), {
+      refused: dropped,
+    });
   });
 
   it('lets nothing be signed that is all zeros', async () => {

@@ -7,7 +7,7 @@
  *     - source: ./my-plugin.ts
  *       timeout: 1000
  *       config:
- *         decimals: 2
+ *         minimum: 2
  * ```
  */
 import { type SimplePlugin, type Static, Type } from 'signed-data-proxy/plugins-sdk';
@@ -15,9 +15,7 @@ import { type SimplePlugin, type Static, Type } from 'signed-data-proxy/plugins-
 /** What `config` may hold. The service checks it before it starts. */
 export const configSchema = Type.Object(
   {
-    decimals: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 15, default: 2, description: 'To how many decimals numbers are rounded' }),
-    ),
+    minimum: Type.Optional(Type.Number({ default: 0, description: 'An answer with a number below this is refused' })),
     requiredHeader: Type.Optional(
       Type.String({
         pattern: '^[a-z0-9-]+$',
@@ -37,7 +35,7 @@ export const configSchema = Type.Object(
  * @param report takes a line for the operator; never hand it secrets.
  */
 export default function createPlugin(
-  { decimals = 2, requiredHeader, slow = 2000 }: Static<typeof configSchema>,
+  { minimum = 0, requiredHeader, slow = 2000 }: Static<typeof configSchema>,
   report: (line: string) => void = console.error,
 ): SimplePlugin {
   return {
@@ -57,12 +55,15 @@ export default function createPlugin(
         return { parameters: Object.fromEntries(trimmed) };
       },
 
-      /** Before the answer is encoded: return other data, or nothing. */
+      /**
+       * Before the answer is encoded: return other data, or nothing. Return nothing where you can: numbers that you return have the
+       * digits of a double, and those of the upstream may have more. Whatever throws drops the request.
+       */
       onAfterApiCall({ response }) {
-        const round = (_: string, value: unknown) => {
-          return typeof value === 'number' ? Number(value.toFixed(decimals)) : value;
-        };
-        return { data: JSON.parse(JSON.stringify(response.data), round) };
+        JSON.stringify(response.data, (_, value: unknown) => {
+          if (typeof value === 'number' && value < minimum) throw new Error(`a number is below ${minimum}`);
+          return value;
+        });
       },
 
       /** Before the encoded bytes are signed: return other bytes, or nothing. Whatever throws drops the request. */
