@@ -1,6 +1,7 @@
 import type { CheckContext, EndpointDraft, Finding } from './define.ts';
 import { keys, type Parameter } from './keys.ts';
 import { checksumAddress } from './lib/eth/hex.ts';
+import { isReadableOnTheWay } from './lib/http/target.ts';
 import { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
 export { error, warning };
@@ -13,6 +14,15 @@ export function checkAddress(path: string, address: string): Finding[] {
   } catch {
     return [error(path, 'the checksum of the address is wrong (EIP-55)')];
   }
+}
+
+/**
+ * Warns of plain HTTP to another machine, where what travels decides what is signed or paid.
+ *
+ * @param harm what anyone on the way could do, such as "change what gets signed".
+ */
+export function checkPlainHttp(path: string, url: string | undefined, harm: string): Finding[] {
+  return isReadableOnTheWay(url) ? [warning(path, `is plain HTTP: anyone on the way could ${harm}; use https`)] : [];
 }
 
 /** Finds a port behind a host to listen on, which the system would look up as a name. */

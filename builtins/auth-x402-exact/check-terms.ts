@@ -1,7 +1,14 @@
-import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
+import {
+  authPath,
+  checkAddress,
+  checkHeaderName,
+  checkPlainHttp,
+  error,
+  isHeaderValue,
+  warning,
+} from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/target.ts';
 import { publicUrlOf } from '../shared/discovery.ts';
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
@@ -48,8 +55,6 @@ function checkFacilitators(at: string, terms: Terms): Finding[] {
 
 /** @param at of its URL. @param beside of its headers and its `auth`. */
 function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: string, beside: string): Finding[] {
-  const message =
-    'is asked whether a payment is good, and anyone on the way could say yes or read what it is sent: use https';
   const own = auth === undefined ? /^content-type$/i : /^(?:content-type|authorization)$/i;
   const secret =
     'is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks';
@@ -57,7 +62,7 @@ function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: str
   return [
     ...checkUrl(at, url, 'paths are appended to it'),
     ...(appended === undefined ? [] : [warning(at, `is asked with /${appended} appended to it: leave that out here`)]),
-    ...(isReadableOnTheWay(url) ? [warning(at, message)] : []),
+    ...checkPlainHttp(at, url, 'say that a payment is good, or read what is sent'),
     ...(auth === undefined || isCdpSecret(auth.keySecret) ? [] : [error(`${beside}.auth.keySecret`, secret)]),
     ...Object.entries(headers).flatMap(([name, value]) => {
       const path = `${beside}.headers.${name}`;

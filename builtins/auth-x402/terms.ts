@@ -1,5 +1,5 @@
 import { Check } from 'typebox/value';
-import { authPath, checkAddress, error, warning } from '../../plugins-sdk/checks.ts';
+import { authPath, checkAddress, checkPlainHttp, error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, type Finding, millisecondsSchema, type Static, Type } from '../../plugins-sdk/index.ts';
 import { addressSchema } from '../../plugins-sdk/keys.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
@@ -87,6 +87,7 @@ function checkTerms(at: string, terms: Terms): Finding[] {
   const payable = BigInt(terms.amount) >> UINT256_BITS === 0n;
   return [
     ...checkUrl(`${at}.rpc`, terms.rpc),
+    ...checkPlainHttp(`${at}.rpc`, terms.rpc, 'say that a payment was made'),
     ...checkAddress(`${at}.token`, terms.token),
     ...(payable ? [] : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
     ...checkPayee(`${at}.recipient`, terms.recipient, isZeroAddress(terms.token) ? undefined : terms.token),

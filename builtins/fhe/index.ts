@@ -1,5 +1,5 @@
 import { Parse } from 'typebox/value';
-import { checkAddress, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
+import { checkAddress, checkPlainHttp, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type Address,
@@ -103,6 +103,7 @@ function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer
   return [
     ...checkAddress(`${at}.verifier`, verifier),
     ...(URL.canParse(rpcUrl) ? [] : [error(`${at}.rpcUrl`, 'is no valid URL')]),
+    ...checkPlainHttp(`${at}.rpcUrl`, rpcUrl, 'name the contracts and signers that are trusted'),
     ...(relayerUrl === undefined ? [] : checkRelayerUrl(`${at}.relayerUrl`, relayerUrl)),
     ...(apiKey.trim() !== '' && isHeaderValue(apiKey)
       ? []
@@ -115,7 +116,8 @@ function checkRelayerUrl(path: string, text: string): Finding[] {
   if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
   const { username, password } = new URL(text);
   if (username !== '' || password !== '') return [error(path, 'must hold no user name or password: use apiKey')];
-  return /[?#]/.test(text) ? [error(path, 'must hold no query or fragment')] : [];
+  if (/[?#]/.test(text)) return [error(path, 'must hold no query or fragment')];
+  return checkPlainHttp(path, text, 'read the key that is sent, and give other keys to encrypt with');
 }
 
 function check({ config, endpoints }: CheckContext): Finding[] {

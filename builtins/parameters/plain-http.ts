@@ -1,4 +1,4 @@
-import { apiPath, declaredParameters, warning } from '../../plugins-sdk/checks.ts';
+import { apiPath, checkPlainHttp, declaredParameters, warning } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/target.ts';
@@ -9,7 +9,7 @@ const CREDENTIAL = /^(?:proxy-)?authorization$|^cookie$|api-?key|token|secret|pa
 /** How many places a text names. */
 const NAMED = 3;
 
-/** Finds APIs that are called over plain HTTP, beyond this machine, with something that nobody else should read. */
+/** Finds APIs that are called over plain HTTP, beyond this machine, and names the credentials that they are sent. */
 export function plainHttp(context: CheckContext): Finding[] {
   const byApi = new Map<string, EndpointDraft[]>();
   for (const endpoint of context.endpoints) {
@@ -25,7 +25,7 @@ export function plainHttp(context: CheckContext): Finding[] {
       ...secretHeaders(api, first, context),
       ...endpoints.flatMap((endpoint) => secretParameters(endpoint, context)),
     ];
-    if (places.length === 0) return [];
+    if (places.length === 0) return checkPlainHttp(`${api}.url`, keys.url.of(first), 'change what gets signed');
     const more = places.length > NAMED ? ` and ${places.length - NAMED} more` : '';
     const message = `sends credentials that anyone on the way can read (${places.slice(0, NAMED).join(', ')}${more}): use https`;
     return [warning(`${api}.url`, message)];

@@ -1,7 +1,8 @@
 import { Check } from 'typebox/value';
-import { error } from '../../plugins-sdk/checks.ts';
+import { error, warning } from '../../plugins-sdk/checks.ts';
 import { definePlugin, stateEngine, Type } from '../../plugins-sdk/index.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
+import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
 import { RedisArea } from './area.ts';
 import { Connection } from './connection.ts';
 import { problemOf, RedisSchema, targetOf } from './target.ts';
@@ -20,6 +21,8 @@ const redis = stateEngine({
   },
 });
 
+const PLAIN = 'is without TLS: anyone on the way could change what is kept, payments included; use rediss or tls';
+
 const OwnSchema = Type.Object({ ...RedisSchema.properties, type: Type.Literal('redis') });
 
 /** Keeps state in a Redis or Valkey server, where all replicas of the service share it. */
@@ -30,7 +33,9 @@ export const stateRedis = definePlugin({
     const state = stateKey.in(config);
     if (!Check(OwnSchema, state)) return [];
     const problem = problemOf(state);
-    return problem === undefined ? [] : [error(`settings.state.${problem[0]}`, problem[1])];
+    if (problem !== undefined) return [error(`settings.state.${problem[0]}`, problem[1])];
+    const { host, tls } = targetOf(state);
+    return tls !== undefined || isLoopback(host) ? [] : [warning('settings.state.url', PLAIN)];
   },
   setup: () => ({}),
 });

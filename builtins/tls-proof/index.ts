@@ -1,4 +1,4 @@
-import { checkAddress, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
+import { checkAddress, checkPlainHttp, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
@@ -58,6 +58,7 @@ function isRegExp(text: string): boolean {
   }
 }
 
+const NO_ATTESTORS = 'has no attestors: a proof is taken whoever attests it; list the addresses that you trust';
 const NO_PATTERN = 'is no regular expression of JavaScript: make sure that the attestor reads it';
 
 /** The claim that clients get shows the URL and the body. */
@@ -85,7 +86,8 @@ function checkGateway(text: string): Finding[] {
   const at = 'settings.proof.gatewayUrl';
   if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
   const { username, password } = new URL(text);
-  return username === '' && password === '' ? [] : [error(at, 'must hold no user name or password')];
+  if (username !== '' || password !== '') return [error(at, 'must hold no user name or password')];
+  return checkPlainHttp(at, text, 'read what is asked, and answer with proofs of their own');
 }
 
 function check(context: CheckContext): Finding[] {
@@ -93,6 +95,7 @@ function check(context: CheckContext): Finding[] {
   const attestors = proof === 'none' ? [] : (proof.attestors ?? []);
   return [
     ...(proof === 'none' ? [] : checkGateway(proof.gatewayUrl)),
+    ...(proof === 'none' || proof.attestors !== undefined ? [] : [warning('settings.proof', NO_ATTESTORS)]),
     ...attestors.flatMap((address, i) => checkAddress(`settings.proof.attestors[${i}]`, address)),
     ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context, proof !== 'none')),
   ];

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
-import { checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../checks.ts';
+import { checkAddress, checkHeaderName, checkPlainHttp, error, isHeaderValue } from '../checks.ts';
 import type { CheckContext, Finding } from '../define.ts';
 import { addressSchema, signerKey } from '../keys.ts';
 import { type Address, checksumAddress } from '../lib/eth/hex.ts';
-import { type HttpTarget, httpTarget, isReadableOnTheWay } from '../lib/http/target.ts';
+import { type HttpTarget, httpTarget } from '../lib/http/target.ts';
 import { closedObject } from '../schema/closed-object.ts';
 import { isRecord } from '../schema/path.ts';
 
@@ -40,9 +40,9 @@ function targetFindings(at: string, target: SignerTarget): Finding[] {
 }
 
 function readable(at: string, target: SignerTarget): Finding[] {
-  const sends = isTarget(target) && Object.keys(httpTarget(target.url, target.headers).headers).length > 0;
-  const message = 'sends credentials that anyone on the way can read: use https';
-  return sends && isReadableOnTheWay(target.url) ? [warning(`${at}url`, message)] : [];
+  return isTarget(target)
+    ? checkPlainHttp(`${at}url`, target.url, 'have what they like signed, or read the credentials that are sent')
+    : [];
 }
 
 function throwFirst([finding]: readonly Finding[]): void {

@@ -141,6 +141,62 @@ describe('endpoints that are open to everyone', () => {
   });
 });
 
+describe('plain HTTP to another machine, where what travels decides what is signed or paid', () => {
+  const address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+  const token = '0x0000000000000000000000000000000000000000';
+  const paid = (rpc: string) => ({ type: 'x402', network: 1, rpc, token, amount: '1', recipient: address });
+  const fhe = { network: 'sepolia', verifier: address };
+  const plainly = (harm: string) => `is plain HTTP: anyone on the way could ${harm}; use https`;
+  const cases: readonly (readonly [path: string, message: string, at: (host: string) => Block])[] = [
+    ['apis[0].auth.rpc', plainly('say that a payment was made'), (host) => config({ auth: paid(`http://${host}`) })],
+    [
+      'settings.proof.gatewayUrl',
+      plainly('read what is asked, and answer with proofs of their own'),
+      (host) => ({
+        settings: { proof: { type: 'reclaim', gatewayUrl: `http://${host}`, attestors: [address] } },
+        ...config(),
+      }),
+    ],
+    [
+      'settings.fhe.rpcUrl',
+      plainly('name the contracts and signers that are trusted'),
+      (host) => ({ settings: { fhe: { ...fhe, rpcUrl: `http://${host}` } }, ...config() }),
+    ],
+    [
+      'settings.fhe.relayerUrl',
+      plainly('read the key that is sent, and give other keys to encrypt with'),
+      (host) => ({
+        settings: { fhe: { ...fhe, rpcUrl: 'https://rpc.example.com', relayerUrl: `http://${host}` } },
+        ...config(),
+      }),
+    ],
+    [
+      'settings.signer.url',
+      plainly('have what they like signed, or read the credentials that are sent'),
+      (host) => ({ settings: { signer: { type: 'web3signer', url: `http://${host}`, address } }, ...config() }),
+    ],
+    [
+      'settings.state.url',
+      'is without TLS: anyone on the way could change what is kept, payments included; use rediss or tls',
+      (host) => ({ settings: { state: { type: 'redis', url: `redis://${host}` } }, ...config() }),
+    ],
+  ];
+  for (const [path, message, at] of cases) {
+    it(`${path} is warned of, and not to this machine`, async () => {
+      const found = async (host: string) => (await warningsOf(at(host))).filter((line) => line.startsWith(`${path}:`));
+      assert.deepEqual(await found('node.example.com:8545'), [`${path}: ${message}`]);
+      assert.deepEqual(await found('127.0.0.1:8545'), []);
+    });
+  }
+
+  it('so is a proof that anyone may attest', async () => {
+    const proof = { type: 'reclaim', gatewayUrl: 'https://gateway.example.com' };
+    assert.deepEqual(await warningsOf({ settings: { proof }, ...config() }), [
+      'settings.proof: has no attestors: a proof is taken whoever attests it; list the addresses that you trust',
+    ]);
+  });
+});
+
 describe('credentials over plain HTTP', () => {
   const warned = (places: string) => [
     `apis[0].url: sends credentials that anyone on the way can read (${places}): use https`,
@@ -207,14 +263,16 @@ describe('credentials over plain HTTP', () => {
     });
   }
 
-  it('not over https, and not without credentials', async () => {
+  it('not over https; without credentials, an answer could be changed', async () => {
     const parameters = [{ name: 'a', fixed: 'x' }, { name: 'b' }];
     assert.deepEqual(await warningsOf(config({ headers }, { parameters: [{ name: 'a', secret: true }] })), []);
-    assert.deepEqual(await warningsOf(plain({ headers: { Accept: 'x', 'User-Agent': 'x' } }, { parameters })), []);
+    assert.deepEqual(await warningsOf(plain({ headers: { Accept: 'x', 'User-Agent': 'x' } }, { parameters })), [
+      'apis[0].url: is plain HTTP: anyone on the way could change what gets signed; use https',
+    ]);
   });
 
   it('names each API by itself', async () => {
-    const [one] = config({ url: 'http://one.example.com' }).apis;
+    const [one] = config({ url: 'https://one.example.com', headers }).apis;
     const [two] = config({ name: 'b', url: 'http://two.example.com', headers }).apis;
     const { warnings } = await loadObject({ apis: [one, two] });
     assert.deepEqual(

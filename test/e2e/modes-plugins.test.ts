@@ -245,7 +245,7 @@ describe('a mode that answers a refusal in words of its own', () => {
     instead(new TypeError('a slip'));
     await assertRefused(await service.post('x/patient-down'), 500, 'Internal server error');
     await notes.until('onError');
-    const faults = service.logs.flatMap(({ level, message, fields: { status, reason } }) => {
+    const faults = service.logs.flatMap(({ level, message, fields: { status, detail: reason } }) => {
       return level === 'warn' && status !== undefined ? [[message, status, String(reason).split('\n')[0]]] : [];
     });
     assert.deepEqual(faults, [

@@ -40,7 +40,7 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
     const service = await serviceFor(t, config, { files, env: { SERVICE_PRIVATE_KEY: '' } });
     const response = await service.post('prices/eth');
     const line = service.logs.find(({ fields }) => fields.stage === 'sign');
-    return { status: response.status, body: JSON.parse(await response.text()), reason: line?.fields.reason };
+    return { status: response.status, body: JSON.parse(await response.text()), reason: line?.fields.detail };
   }
 
   it('has its answers shown as its own', async (t) => {
@@ -217,7 +217,8 @@ describe('what settings.signer may be', { concurrency: true }, () => {
     const next = { ...wallet, address: THIRD.address, url: 'http://u:geheim@signer.internal' };
     const warnings = (more: object) =>
       warningsOf({ settings: { signer: { ...wallet, next } }, apis: apis.map((api) => ({ ...api, ...more })) });
-    const readable = 'settings.signer.next.url: sends credentials that anyone on the way can read: use https';
+    const readable =
+      'settings.signer.next.url: is plain HTTP: anyone on the way could have what they like signed, or read the credentials that are sent; use https';
     const unseen = 'settings.signer.next: signs no answer: no API and no endpoint has "signatures: true"';
     const about = (lines: readonly string[]) => lines.filter((line) => line.startsWith('settings.signer')).toSorted();
     assert.deepEqual(about(await warnings({})), [readable, unseen].toSorted());

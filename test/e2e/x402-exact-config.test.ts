@@ -107,7 +107,7 @@ describe('x402-exact in the config', () => {
       `${AT}.accepts[0].maxTimeoutSeconds: is not longer than the "timeout" of the API (60000 ms): a late answer finds its payment expired, and is not shown`,
     ]);
     assert.deepEqual(await warningsOf(config({ ...terms, facilitator: 'http://facilitator.example.com' })), [
-      `${AT}.facilitator: is asked whether a payment is good, and anyone on the way could say yes or read what it is sent: use https`,
+      `${AT}.facilitator: is plain HTTP: anyone on the way could say that a payment is good, or read what is sent; use https`,
     ]);
     assert.deepEqual(await warningsOf(config({ ...terms, facilitator: 'https://facilitator.example.com/x/verify/' })), [
       `${AT}.facilitator: is asked with /verify appended to it: leave that out here`,

@@ -88,7 +88,9 @@ describe('x402: a node that misbehaves ends in a clear 401 in bounded time, and 
   };
   /** What the operator finds in the log, beside the line of the request itself. */
   const reasons = () =>
-    service.logs.flatMap(({ level, fields: { reason } }) => (reason && level !== 'info' ? [[level, reason]] : []));
+    service.logs.flatMap(({ level, fields: { detail: reason } }) =>
+      reason && level !== 'info' ? [[level, reason]] : [],
+    );
   /** Applies a fault to one method and passes on the rest. */
   const only =
     (method: string, fault: Handler): Handler =>
