@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
+import { pemText } from '../../plugins-sdk/lib/text/pem.ts';
 import type { FacilitatorTerms } from './terms.ts';
 
 type Key = NonNullable<FacilitatorTerms['auth']>;
@@ -7,7 +8,7 @@ type Key = NonNullable<FacilitatorTerms['auth']>;
 export function isCdpSecret(secret: string): boolean {
   try {
     return isPem(secret)
-      ? createPrivateKey(secret).asymmetricKeyDetails?.namedCurve === 'prime256v1'
+      ? createPrivateKey(pemText(secret)).asymmetricKeyDetails?.namedCurve === 'prime256v1'
       : /^[A-Za-z0-9+/]{86}==$/.test(secret);
   } catch {
     return false;
@@ -26,7 +27,7 @@ export async function cdpHeaders(
     apiKeyId: keyId,
     // The library reads no other PEM.
     apiKeySecret: isPem(keySecret)
-      ? createPrivateKey(keySecret).export({ type: 'pkcs8', format: 'pem' }).toString()
+      ? createPrivateKey(pemText(keySecret)).export({ type: 'pkcs8', format: 'pem' }).toString()
       : keySecret,
     requestMethod: method,
     requestHost: host,

@@ -1,5 +1,5 @@
 import { createHttpClient, type Endpoint, type HttpClient } from '../../plugins-sdk/index.ts';
-import { tlsKey } from '../shared/upstream-tls.ts';
+import { tlsOf } from '../shared/upstream-tls.ts';
 
 /** The clients of all APIs: one for those that show no certificate and believe in the usual authorities, one for each other. */
 export class Clients {
@@ -9,7 +9,7 @@ export class Clients {
   /** @param connections most sockets per origin. */
   constructor(endpoints: readonly Endpoint[], connections: number) {
     this.#usual = createHttpClient({ connections });
-    const options = new Map(endpoints.map((endpoint) => [endpoint.api, tlsKey.of(endpoint)]));
+    const options = new Map(endpoints.map((endpoint) => [endpoint.api, tlsOf(endpoint)]));
     const own = [...options].filter(([, tls]) => tls !== undefined);
     this.#own = new Map(own.map(([api, tls]) => [api, createHttpClient({ connections, tls })]));
   }

@@ -1,3 +1,4 @@
+import { redirectTarget } from '../../plugins-sdk/context-keys.ts';
 import { classOfRequest, failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   ContextKey,
@@ -11,6 +12,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
+import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Responses } from '../../plugins-sdk/openapi/part.ts';
@@ -46,11 +48,19 @@ function refuse(error: unknown): never {
   throw failed(`${kind}: ${message}`, classOfRequest(error), { upstreamStatus });
 }
 
-/** Whether the client has given a value for a parameter that is sent. */
-function hasClientValue({ endpoint, parameters }: Exchange): boolean {
+/** Leaves host and path of a `Location`, never its query. */
+function noteRedirect(exchange: Exchange, base: string, { status, headers: { location } }: BoundedResponse): void {
+  if (status < 300 || status > 399 || typeof location !== 'string' || !URL.canParse(location, base)) return;
+  const { host, pathname } = new URL(location, base);
+  redirectTarget.set(exchange, host + pathname);
+}
+
+/** What decides how an answer is read. */
+function askedBy({ endpoint, parameters }: Exchange) {
   const declared = keys.parameters.of(endpoint) ?? [];
   const isGiven = (name: string) => Object.hasOwn(parameters, name) && parameters[name] !== null;
-  return declared.some(({ name, fixed }) => fixed === undefined && isGiven(name));
+  const hasClientValue = declared.some(({ name, fixed }) => fixed === undefined && isGiven(name));
+  return { isEncoded: keys.encoding.of(endpoint) !== undefined, hasClientValue };
 }
 
 /** `busy`: the call was aborted, and nothing is known of the upstream. */
@@ -138,9 +148,9 @@ export const callApi = definePlugin({
               .request({ method, url, headers, body, ...bounds })
               .catch(refuse);
             status = answer.status;
+            noteRedirect(exchange, url, answer);
             clocks.look(hostOf(url), answer.headers, performance.now() - started);
-            const isEncoded = keys.encoding.of(exchange.endpoint) !== undefined;
-            return await accept(answer, request, { isEncoded, hasClientValue: hasClientValue(exchange) });
+            return await accept(answer, request, askedBy(exchange));
           } catch (error) {
             ended = { outcome: 'failed', reason: classOfCall(error) };
             throw error;

@@ -4,6 +4,7 @@ import { error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { type Endpoint, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { pemText } from '../../plugins-sdk/lib/text/pem.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
@@ -23,11 +24,17 @@ export const tlsKey = optionalKey(
   ),
 );
 
+/** The certificates and the key of an API, as they are read. */
+export function tlsOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Readonly<Record<string, string>> | undefined {
+  const tls = tlsKey.of(endpoint);
+  return tls && Object.fromEntries(Object.entries(tls).map(([name, text]) => [name, pemText(text)]));
+}
+
 const endOf = (cert: string) => Date.parse(new X509Certificate(cert).validTo);
 
 /** Says when the first of the certificates ends that the service shows; NaN where it shows none. */
 export function certificateMeter(endpoints: readonly Endpoint[], meters: Meters): void {
-  const ends = endpoints.flatMap((endpoint) => tlsKey.of(endpoint)?.cert ?? []).map(endOf);
+  const ends = endpoints.flatMap((endpoint) => tlsOf(endpoint)?.cert ?? []).map(endOf);
   meters.gauge(
     {
       name: 'upstream_certificate_ends_seconds',
@@ -40,7 +47,7 @@ export function certificateMeter(endpoints: readonly Endpoint[], meters: Meters)
 
 /** What is wrong with the certificates of an API. @param at its config path. */
 export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
-  const tls = tlsKey.of(endpoint);
+  const tls = tlsOf(endpoint);
   if (tls === undefined) return [];
   const { cert, key, ca } = tls;
   if (!/^https:/i.test(keys.url.of(endpoint) ?? '')) return [error(`${at}.tls`, 'needs an https URL')];

@@ -1,5 +1,6 @@
 import { createSecureContext } from 'node:tls';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
+import { pemText } from '../../plugins-sdk/lib/text/pem.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ pattern: '-----BEGIN ', description }));
@@ -37,6 +38,12 @@ export interface RedisTarget {
 
 const PORT = 6379;
 
+/** Certificates and keys as they are read. */
+function readable(tls: RedisConfig['tls']): Static<typeof TlsSchema> {
+  const texts = tls === true ? {} : (tls ?? {});
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, pemText(text)]));
+}
+
 /** @throws Error when the URL cannot be parsed. */
 export function targetOf({ url, tls, ...own }: RedisConfig): RedisTarget {
   const parsed = new URL(url);
@@ -48,7 +55,7 @@ export function targetOf({ url, tls, ...own }: RedisConfig): RedisTarget {
     db: Number(parsed.pathname.slice(1)),
     ...(username === '' ? {} : { username }),
     ...(password === '' ? {} : { password }),
-    ...(tls === undefined && parsed.protocol === 'redis:' ? {} : { tls: tls === true ? {} : (tls ?? {}) }),
+    ...(tls === undefined && parsed.protocol === 'redis:' ? {} : { tls: readable(tls) }),
   };
 }
 
@@ -60,7 +67,7 @@ export function problemOf(config: RedisConfig): readonly [path: string, message:
     return ['url', 'is no valid URL'];
   }
   try {
-    createSecureContext(config.tls === true ? {} : config.tls);
+    createSecureContext(readable(config.tls));
     return undefined;
   } catch (error) {
     return ['tls', `cannot be used: ${error instanceof Error ? error.message : String(error)}`];

@@ -15,7 +15,7 @@ import { isLoopback, isReadableOnTheWay } from '../../plugins-sdk/lib/http/targe
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { failed, worse } from '../shared/upstream-failure.ts';
 import { isBelow } from '../shared/upstream-hosts.ts';
-import { tlsKey } from '../shared/upstream-tls.ts';
+import { tlsOf } from '../shared/upstream-tls.ts';
 import { Settings, Token } from './token.ts';
 
 const oauth2 = optionalKey('api', 'oauth2', Settings);
@@ -100,7 +100,7 @@ function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
       const { api } = endpoint;
       const settings = oauth2.of(endpoint);
       if (settings === undefined) return [];
-      const client = createHttpClient({ tls: tlsKey.of(endpoint) });
+      const client = createHttpClient({ tls: tlsOf(endpoint) });
       const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
       return [[api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }, 1) })]];
     }),

@@ -2,7 +2,7 @@ import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { readConfigFile, type Tree } from '../../config/yaml.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal } from '../../kernel/refusal.ts';
-import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
+import { inexactParameters, redirectTarget } from '../../plugins-sdk/context-keys.ts';
 import {
   type ApiResponse,
   type Definition,
@@ -56,7 +56,8 @@ export async function runTrial(
 ): Promise<{ readonly trial: Trial; readonly hide: LoadedConfig['hide'] }> {
   const tree = variantsOf(await readConfigFile(file), name);
   if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
-  const loaded = await loadConfig({ file, tree, env, builtins: [once(), ...builtins] });
+  const redirect: { target?: string | undefined } = {};
+  const loaded = await loadConfig({ file, tree, env, builtins: [once(redirect), ...builtins] });
   const { hooks, plugins } = assemble(loaded, log);
   const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
@@ -74,7 +75,9 @@ export async function runTrial(
   };
   try {
     await startAll(plugins, loaded.hide);
-    const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide));
+    const { rawData = null } = await ask(RAW).catch((error: unknown) =>
+      fail(name, error, loaded.hide, redirect.target),
+    );
     const values: TriedValue[] = [];
     for (const leaf of leavesOf(rawData, MOST_VALUES)) values.push(await tried(leaf, ask));
     const own = keys.encoding.of(of(OWN) ?? raw);
@@ -88,16 +91,20 @@ export async function runTrial(
 
 type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
 
-/** Keeps the first answer of the upstream for all who ask after it. */
-function once(): Definition {
+/** Keeps the first answer of the upstream for all who ask after it. @param redirect takes where it leads instead. */
+function once(redirect: { target?: string | undefined }): Definition {
   let first: ApiResponse | undefined;
   return definePlugin({
     name: 'first-answer',
     budget: 'none',
     setup: () => ({
       hooks: {
-        callApi: async (_request, _exchange, { next }) => {
-          first ??= await next();
+        callApi: async (_request, exchange, { next }) => {
+          try {
+            first ??= await next();
+          } finally {
+            redirect.target ??= redirectTarget.get(exchange);
+          }
           return first;
         },
       },
@@ -116,9 +123,10 @@ async function startAll(plugins: AssembledPlugins['plugins'], hide: LoadedConfig
 }
 
 /** @throws Error in the words of the refusal, and with its reason. */
-function fail(name: string, error: unknown, hide: (text: string) => string): never {
+function fail(name: string, error: unknown, hide: (text: string) => string, redirect: string | undefined): never {
   const { status, message, reason } = asRefusal(error);
-  throw new Error(hide(`${name}: ${status} ${message}${reason === undefined ? '' : ` (${reason})`}`));
+  const why = reason === undefined ? '' : ` (${reason}${redirect === undefined ? '' : ` to ${redirect}`})`;
+  throw new Error(hide(`${name}: ${status} ${message}${why}`));
 }
 
 function tried(leaf: Leaf, ask: Ask): Promise<TriedValue> {

@@ -53,6 +53,13 @@ describe('try', () => {
     assert.match(stderr, /c\.yaml: there is no endpoint eth, did you mean "prices\/eth"\?\n$/);
   });
 
+  it('says where a redirect leads, without its query (cases, row 12)', async (t) => {
+    upstream.on('/price', faults.redirect('https://other.example/v2/price?key=secret', 307));
+    const { code, stderr } = await tried(t, config({}));
+    const said = 'error: prices/eth: 502 API call failed (upstream status 307 to other.example/v2/price)\n';
+    assert.deepEqual([code, stderr], [1, said]);
+  });
+
   it('says which parameters the endpoint does not take', async (t) => {
     upstream.text('/price', '1');
     const text = config({ parameters: [{ name: 'symbol', default: 'ETH' }] });

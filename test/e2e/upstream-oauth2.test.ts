@@ -107,8 +107,22 @@ describe('oauth2', async () => {
       faults.json({ error: 'invalid_client', error_description: SECRET }, 401),
       'oauth2: no token, status 401',
     ],
-    ['answers no token', faults.json({ token_type: 'Bearer' }), 'oauth2: no token, status 200'],
-    ['answers no JSON', faults.html(), 'oauth2: no token, status 200'],
+    [
+      'answers no token',
+      faults.json({ token_type: 'Bearer' }),
+      'oauth2: no token, status 200: access_token is missing, or no token',
+    ],
+    ['answers no JSON', faults.html(), 'oauth2: no token, status 200: it is no JSON object'],
+    [
+      'answers a token of another kind',
+      faults.json({ access_token: 'x', token_type: 'mac' }),
+      'oauth2: no token, status 200: token_type is neither Bearer nor JWT',
+    ],
+    [
+      'tells no lifetime',
+      faults.json({ access_token: 'x', token_type: 'Bearer', expires_in: 'soon' }),
+      'oauth2: no token, status 200: expires_in is no number of seconds',
+    ],
     ['is out of order', faults.serverError(), 'oauth2: no token, status 500'],
     [
       'resets the connection',
@@ -124,6 +138,18 @@ describe('oauth2', async () => {
       else assert.match(`${reason()}`, text);
       assert.deepEqual(bearers(), []);
       assert.ok(!JSON.stringify(service?.logs).includes(SECRET));
+    });
+  }
+
+  for (const [what, answer] of [
+    ['members that are null', { token_type: 'Bearer', scope: null, refresh_token: null, expires_in: '3600' }],
+    ['no type', {}],
+    ['the type of its format', { token_type: 'JWT' }],
+  ] as const) {
+    it(`is taken of an answer with ${what} (cases, row 6)`, async () => {
+      tokens(faults.json({ access_token: 'x', ...answer }));
+      assert.equal(await ask(), 200);
+      assert.deepEqual(bearers(), ['Bearer x']);
     });
   }
 
@@ -151,7 +177,7 @@ describe('oauth2', async () => {
   it('sends no token that could be two headers', async () => {
     tokens(token('t1\r\nX-Other: 1'));
     await assertRefused(await post(), 502, 'API call failed');
-    assert.deepEqual([reason(), bearers()], ['oauth2: no token, status 200', []]);
+    assert.deepEqual([reason(), bearers()], ['oauth2: no token, status 200: access_token is missing, or no token', []]);
   });
 
   it('counts tokens by API', async () => {

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { folderWith } from '../cli/run.ts';
@@ -18,23 +19,49 @@ export function certificatesFor(t: TestContext, ...names: readonly string[]): Pr
   return certificatesOf(t, 1, names);
 }
 
+function openssl(...words: readonly string[]): void {
+  const { status, stderr } = spawnSync('openssl', words, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+}
+
+function newKey(file: string): string[] {
+  return ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', file];
+}
+
+/** PEM texts of a root, of an authority below it, and of a certificate that this one has made for a name. */
+export async function chainFor(t: TestContext, name: string) {
+  const folder = await folderWith(t, { leaf: `subjectAltName=${name}\n`, authority: 'basicConstraints=CA:TRUE\n' });
+  const file = (of: string) => join(folder, of);
+  openssl('req', '-x509', ...newKey(file('root.key')), '-days', '1', '-subj', '/CN=root', '-out', file('root.pem'));
+  for (const [of, by, extensions] of [
+    ['middle', 'root', 'authority'],
+    ['cert', 'middle', 'leaf'],
+  ] as const) {
+    openssl('req', ...newKey(file(`${of}.key`)), '-subj', `/CN=${of}`, '-out', file('request.pem'));
+    const by509 = ['-CA', file(`${by}.pem`), '-CAkey', file(`${by}.key`), '-CAcreateserial', '-days', '1'];
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      file('request.pem'),
+      ...by509,
+      '-extfile',
+      file(extensions),
+      '-out',
+      file(`${of}.pem`),
+    );
+  }
+  const [root = '', intermediate = '', cert = '', key = ''] = await Promise.all(
+    ['root.pem', 'middle.pem', 'cert.pem', 'cert.key'].map((of) => readFile(file(of), 'utf8')),
+  );
+  return { root, intermediate, cert, key };
+}
+
 /** @param days for which the certificate is good; -1: it was until yesterday. */
 export async function certificatesOf(t: TestContext, days: number, names: readonly string[]): Promise<Certificates> {
   const folder = await folderWith(t, { extensions: `subjectAltName=${names.join(',')}\n` });
   const file = (name: string) => join(folder, name);
-  const openssl = (...words: readonly string[]) => {
-    const { status, stderr } = spawnSync('openssl', words, { encoding: 'utf8' });
-    if (status !== 0) throw new Error(stderr);
-  };
-  const key = (name: string) => [
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-keyout',
-    file(name),
-  ];
+  const key = (name: string) => newKey(file(name));
   openssl('req', '-x509', ...key('ca.key'), '-days', '1', '-subj', '/CN=private authority', '-out', file('ca.pem'));
   openssl('req', ...key('key.pem'), '-subj', '/CN=service', '-out', file('request.pem'));
   const signed = ['-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', `${days}`];

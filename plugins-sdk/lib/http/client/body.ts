@@ -71,6 +71,14 @@ export function codingOf(header: string | string[] | undefined): Coding | undefi
   return CODINGS.get(String(header).trim().toLowerCase());
 }
 
+/** A coding that is not read, by its name where that is one. */
+export function namedCoding(header: string | string[] | undefined): string {
+  const name = String(header).trim();
+  return /^[\w.-]{1,32}$/.test(name)
+    ? `the answer has the unknown content encoding ${name}`
+    : 'the answer has several content encodings, or an odd one';
+}
+
 /** A coding adds a little to data that cannot be compressed, so a body of just `maxBytes` may be longer while coded. */
 export function codedLimit(maxBytes: number): number {
   return maxBytes + Math.ceil(maxBytes / 256) + 1024;

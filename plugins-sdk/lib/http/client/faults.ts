@@ -14,6 +14,8 @@ export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 const UNTRUSTED = 'its certificate is of no authority that this process trusts';
 
+const OLD_TLS = 'it speaks no TLS of version 1.2 or later';
+
 const EXPLANATIONS = new Map([
   ['ECONNREFUSED', 'the connection was refused'],
   ['ECONNRESET', 'the connection was reset'],
@@ -29,6 +31,13 @@ const EXPLANATIONS = new Map([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', UNTRUSTED],
   ['CERT_HAS_EXPIRED', 'its certificate has expired'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for other names'],
+  [
+    'UNABLE_TO_GET_ISSUER_CERT',
+    'its certificate leads to one that is not in ca: write the root there, beside the intermediate',
+  ],
+  ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', 'it speaks HTTP/2 only, which this service does not'],
+  ['ERR_SSL_UNSUPPORTED_PROTOCOL', OLD_TLS],
+  ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', OLD_TLS],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'no TLS is spoken at that port: write http:// in the url, or the port for https'],
   ['UND_ERR_SOCKET', 'the connection was closed before the answer was complete'],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the body is not as long as announced'],
@@ -40,9 +49,16 @@ const EXPLANATIONS = new Map([
 /** Says what happened by the error's code alone: the messages of undici and llhttp can quote what was sent. */
 export function faultText(error: Error): string {
   if (error instanceof ProxyFailure) return error.message;
-  if (error instanceof undici().errors.HTTPParserError) return 'the answer is not valid HTTP';
   const code = codeOf(error);
+  if (error instanceof undici().errors.HTTPParserError) return `the answer is not valid HTTP${parserText(error)}`;
+  if (code === 'UND_ERR_SOCKET' && error.message === 'bad response') return 'it sent 100 Continue unasked';
   return code ? `${EXPLANATIONS.get(code) ?? 'the connection failed'} (${code})` : 'the connection failed';
+}
+
+/** The parser's own words, which are constants; undici has lost the code that goes with them. */
+function parserText({ message }: Error): string {
+  const [, words] = /^Response does not match the HTTP\/1\.1 protocol \(([\w `'/:,-]{1,80})\)$/.exec(message) ?? [];
+  return words === undefined ? '' : ` (${words})`;
 }
 
 /** Whether the server has said something, though nothing that can be read. */

@@ -10,6 +10,7 @@ import {
   type Decoder,
   isWholeStream,
   NO_BYTES,
+  namedCoding,
 } from './body.ts';
 import type { Connection } from './connection.ts';
 import { CLOSED_BY_PEER, codeOf, faultText, isBodilessMismatch, isUnreadable } from './faults.ts';
@@ -159,7 +160,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     const coding = codingOf(this.#headers['content-encoding']);
     const limit = coding === 'identity' ? maxBytes : codedLimit(maxBytes);
     if (!coding) {
-      this.fail('encoding', 'the answer has an unknown content encoding');
+      this.fail('encoding', namedCoding(this.#headers['content-encoding']));
     } else if (Number(this.#headers['content-length']) > limit) {
       this.#failTooLarge();
     } else {
