@@ -4,7 +4,7 @@ import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signin
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../service/crash.ts';
 import type { Service } from '../service/index.ts';
-import { createLog, type LogSettings, logSettings, type ProcessLog } from '../service/log.ts';
+import { createLog, type LogSettings, logSettings, type Opening, type ProcessLog } from '../service/log.ts';
 import { type ReadVariables, readNow } from '../service/reload-faults.ts';
 import { startWatchdog, watchdogSeconds } from '../service/watchdog.ts';
 import {
@@ -42,10 +42,11 @@ export async function start(given: Given): Promise<number> {
   const env = await Promise.race([readEnvironment(envFile, (finding) => doubts.push(finding)), signalled]);
   if (typeof env === 'string') return 0;
   const settings = { ...logSettings(env), ...(identity && { worker: identity.number, colour: identity.colour }) };
-  const log = createLog(settings);
+  const log = createLog(settings, undefined, identity === undefined ? openingFor(file) : undefined);
   reportCrashesTo(log);
   // Of several workers the primary process says so.
-  if (identity === undefined) introduce(log, file, envFile);
+  const exposed = identity === undefined ? openFileWarning(envFile) : undefined;
+  if (exposed !== undefined) log.warn(exposed);
   const warn = ({ path, message }: Finding) => identity === undefined && log.warn(`${path}: ${message}`);
   doubts.forEach(warn);
   const seconds = watchdogSeconds(env);
@@ -72,11 +73,8 @@ export async function start(given: Given): Promise<number> {
   }
 }
 
-/** The first lines of a log. */
-function introduce(log: ProcessLog, file: string, envFile: string | undefined): void {
-  log.info(`signed-data-proxy ${packageVersion()}`, { config: file });
-  const exposed = openFileWarning(envFile);
-  if (exposed !== undefined) log.warn(exposed);
+function openingFor(config: string): Opening {
+  return { message: `signed-data-proxy ${packageVersion()}`, fields: { config } };
 }
 
 interface Supervised {

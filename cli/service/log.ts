@@ -33,6 +33,12 @@ export interface ProcessLog extends ServiceLog {
   drain(): Promise<void>;
 }
 
+/** The first line of a log. */
+export interface Opening {
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
 /** Where lines go, each with its line feed. */
 export interface LogDestination {
   write(line: string): void;
@@ -64,17 +70,26 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
 /**
  * A log on stdout, or at the destination given. Every event is one line: in text `<ISO time> <LEVEL> <message> key=value …`,
  * in JSON an object with `level`, `time` (ISO), `msg` and the fields. Lines are out within 100 ms and at exit.
+ * @param opening comes before all other lines; a start that fails without a line does not need it.
  */
-export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
+export function createLog(settings: LogSettings, destination?: LogDestination, opening?: Opening): ProcessLog {
   const target =
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
   const { format } = settings;
   const lineOf = lineWriter(settings);
   let lowest = LEVELS.indexOf(settings.level);
+  let first = opening;
+  const open = () => {
+    const now = first;
+    first = undefined;
+    if (now !== undefined) log.info(now.message, now.fields);
+  };
   const at = (level: keyof Log) => {
     const rank = LEVELS.indexOf(level);
     return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      if (rank >= lowest) target.write(lineOf({ level, time: isoTime(), message }, fields));
+      if (rank < lowest) return;
+      open();
+      target.write(lineOf({ level, time: isoTime(), message }, fields));
     };
   };
   const log: ProcessLog = {
@@ -86,7 +101,10 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     setLevel: (level) => {
       lowest = LEVELS.indexOf(level);
     },
-    pass: (line) => target.write(line),
+    pass: (line) => {
+      open();
+      target.write(line);
+    },
     flush: () => target.flushSync?.(),
     drain: async () => target.drain?.(),
   };

@@ -13,9 +13,6 @@ import { lastLine, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
 const { eth, all } = specifications();
 
-/** Without the first line, which a start that fails writes, too. */
-const behindFirst = (stdout: string) => stdout.replace(/^\S+ INFO signed-data-proxy \S+ config=\S+\n/, '');
-
 const failed = (...messages: string[]) => ({
   code: 1,
   signal: null,
@@ -85,8 +82,7 @@ describe('start', { concurrency: 4 }, () => {
 describe('what stops start-up is one line per error on stderr and exit code 1', { concurrency: 4 }, () => {
   const start = async (t: TestContext, files: Record<string, string>, env: Record<string, string>) => {
     const cwd = await folderWith(t, files);
-    const ended = await runCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
-    return { cwd, ended: { ...ended, stdout: behindFirst(ended.stdout) } };
+    return { cwd, ended: await runCli(t, ['start', '-c', 'c.yaml'], { cwd, env }) };
   };
   const key = { SERVICE_PRIVATE_KEY: KEY };
 
@@ -101,10 +97,7 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
     const env = join(cwd, '.env');
     assert.deepEqual(ended, failed(`${missing}; there is no ${env}: start where it is, or name one with --env`));
     await writeFile(env, 'SERVICE_PRIVATE_KEY=\n', { mode: 0o600 });
-    const again = async (...more: string[]) => {
-      const ended = await runCli(t, ['start', '-c', 'c.yaml', ...more], { cwd });
-      return { ...ended, stdout: behindFirst(ended.stdout) };
-    };
+    const again = (...more: string[]) => runCli(t, ['start', '-c', 'c.yaml', ...more], { cwd });
     assert.deepEqual(await again(), failed(`${missing}; ${env} has neither: write one there`));
     await writeFile(env, `SERVICE_PRIVATE_KEY=${KEY}\n`);
     const other = join(cwd, 'other.env');
@@ -245,6 +238,6 @@ describe('npm start', { concurrency: 4 }, () => {
       ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'],
       { cwd },
     ).ended;
-    assert.deepEqual([code, behindFirst(stdout), stderr], [1, '', `error: ${join(cwd, 'c.yaml')}: file not found\n`]);
+    assert.deepEqual([code, stdout, stderr], [1, '', `error: ${join(cwd, 'c.yaml')}: file not found\n`]);
   });
 });
