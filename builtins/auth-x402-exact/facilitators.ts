@@ -62,7 +62,7 @@ export class Facilitators {
         if (!(error instanceof FacilitatorFailure)) throw error;
         this.#failedAt.set(one, performance.now());
         if (index === order.length - 1 || !mayAskNext(error)) throw error;
-        this.#log.warn(`the facilitator at ${one.origin} failed: the next one is asked`, { reason: error.message });
+        this.#log.warn(`the facilitator at ${one.origin} failed: the next one is asked`, { detail: error.message });
       }
     }
     throw new Error('there is a facilitator');

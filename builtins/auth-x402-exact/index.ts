@@ -92,8 +92,8 @@ async function inspect(facilitator: Facilitator, { terms }: Method, { log }: Ser
         log.warn(`the facilitator at ${origin} does not say that it settles exact payments on ${network}`);
   } catch (error) {
     if (isOver()) return;
-    const reason = error instanceof Error ? error.message : String(error);
-    log.warn(`the facilitator at ${origin} could not be asked what it supports`, { reason });
+    const detail = error instanceof Error ? error.message : String(error);
+    log.warn(`the facilitator at ${origin} could not be asked what it supports`, { detail });
   }
 }
 

@@ -77,6 +77,6 @@ async function conclude(
   const { requestId, endpoint, network, asset, amount, payer, nonce, transaction } = ended;
   const fields = { requestId, endpoint, network, asset, amount, payer, nonce };
   if (found.kind === 'taken') log.info('the chain says that a payment was settled', { ...fields, transaction });
-  else log.info('the chain says that a payment was not settled', { ...fields, reason: found.why });
+  else log.info('the chain says that a payment was not settled', { ...fields, detail: found.why });
   return said;
 }

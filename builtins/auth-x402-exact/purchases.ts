@@ -194,7 +194,7 @@ export class Purchases {
     const { log, records } = this.#options;
     this.#count(purchase, exchange, 'unsettled');
     const sent = transaction === '' ? {} : { transaction };
-    log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), reason, ...sent });
+    log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), detail: reason, ...sent });
     await records.close({ ...record, fate: 'not settled', ...sent });
     await dropEntries(purchase);
     await this.#giveBack(purchase);

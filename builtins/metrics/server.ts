@@ -91,7 +91,7 @@ export class MetricsServer {
         this.#log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] }),
       ),
     );
-    surviveRefusals(server, (reason) => this.#log.warn('connections to the metrics cannot be accepted', { reason }));
+    surviveRefusals(server, (detail) => this.#log.warn('connections to the metrics cannot be accepted', { detail }));
     // None of them may hold a connection for nothing.
     server.timeout = 30_000;
     this.#server = server;

@@ -175,7 +175,7 @@ export const tlsProof = definePlugin({
         const { requestId, endpoint, abandoned } = exchange;
         counted({ outcome: abandoned ? 'abandoned' : 'failed' }, 1);
         if (!(failure instanceof NoProof)) throw failure;
-        const fields = { requestId, endpointId: endpoint.id, reason: failure.message };
+        const fields = { requestId, endpointId: endpoint.id, detail: failure.message };
         // The client has left: nobody gets the answer, and so nobody needs the proof.
         if (abandoned) log.debug('no TLS proof', fields);
         else log.warn('no TLS proof', fields);

@@ -85,8 +85,8 @@ export class Control {
   }
 
   #unreachable(error: unknown): void {
-    const reason = messageOf(error);
-    this.#log.warn('operators cannot reach this service by commands', { path: this.#path, reason });
+    const detail = messageOf(error);
+    this.#log.warn('operators cannot reach this service by commands', { path: this.#path, detail });
   }
 
   close(): void {

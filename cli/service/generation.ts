@@ -215,7 +215,6 @@ function measuring(state: StateClient | undefined, meters: MeterSet): () => void
 function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['failed'] {
   return ({ requestId, resolved }, refusal) => {
     const { stage, status, message, fault } = refusal;
-    const detail = refusal.reason === undefined ? undefined : hide(refusal.reason);
     const fields = {
       requestId,
       endpointId: resolved?.id,
@@ -223,7 +222,7 @@ function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['faile
       stage,
       status,
       reason: failureClassOf(refusal),
-      detail,
+      detail: refusal.reason === undefined ? undefined : hide(refusal.reason),
     };
     if (fault) log.warn(message, fields);
     // A plugin's rejection is an operator's own rule at work.

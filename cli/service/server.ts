@@ -62,7 +62,7 @@ export class Server {
     const limits = () => this.#current.connectionLimits;
     const refused = new RefusedConnections(log, limits);
     limitConnections(this.#server, limits, (limit) => refused.add(limit));
-    surviveRefusals(this.#server, (reason) => log.warn('connections cannot be accepted', { reason }));
+    surviveRefusals(this.#server, (detail) => log.warn('connections cannot be accepted', { detail }));
     const unwatch = watchDescriptors(log, () => this.#connections.size);
     this.#server.once('close', unwatch);
   }

@@ -55,7 +55,7 @@ describe('a terminal that takes nothing', { skip: hasScript ? false : 'there is 
     terminal.stdin.write(GO);
     process.kill(pid, 'SIGTERM');
     assert.deepEqual(await ended, [0, null]);
-    assert.equal(shown().split('endpoint=prices/eth\r\n').length, 51);
+    assert.equal(shown().split(' INFO prices/eth 502 ').length, 51);
     assert.match(shown(), /INFO stopped\r\n$/);
   });
 });

@@ -38,7 +38,7 @@ describe('a service whose event loop no longer turns ends with a line that says 
       await assert.rejects(ask({ block: 'yes' }));
       const { code, signal, stdout, stderr } = await ended;
       assert.deepEqual([code, signal, stderr], [1, null, '']);
-      assert.equal(stdout.split('endpoint=prices/eth\n').length, 11);
+      assert.equal(stdout.split(' INFO prices/eth 502 ').length, 11);
       assert.match(stdout, new RegExp(`\n${TIME} ERROR ${WHY} \\(at .*p\\.mjs:3:\\d+\\)?\\)\n$`));
     });
   }

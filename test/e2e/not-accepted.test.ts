@@ -23,7 +23,7 @@ it('connections that cannot be accepted are one line for each server, and both g
   const said = service.logs.flatMap(({ level, message, fields }) => {
     return message.includes('cannot be accepted') ? [[level, message, fields]] : [];
   });
-  const fields = { reason: 'accept ENOMEM' };
+  const fields = { detail: 'accept ENOMEM' };
   assert.deepEqual(said.toSorted(), [
     ['warn', 'connections cannot be accepted', fields],
     ['warn', 'connections to the metrics cannot be accepted', fields],

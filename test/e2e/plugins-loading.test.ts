@@ -111,7 +111,7 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
     const warnings = service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
     assert.deepEqual(
       warnings.filter((message) => message.includes('settings.plugins')),
-      ['settings.plugins[4]: parsed: onAfterApiCall'],
+      ['settings.plugins[4]: plugin "parsed" can change what gets signed (onAfterApiCall)'],
     );
   });
 });

@@ -72,7 +72,7 @@ for (const isolate of [false, true]) {
       assert.deepEqual([response.status, await response.json()], [403, { error: 'Request dropped by plugin "a"' }]);
       const reasons = () =>
         service.logs.flatMap(({ message, fields }) => {
-          const [reason] = String(fields?.error ?? fields?.reason).split('\n');
+          const [reason] = String(fields?.error ?? fields?.detail).split('\n');
           return reason?.includes('memo') ? [[message, reason]] : [];
         });
       for (const late = AbortSignal.timeout(10_000); reasons().length < 2 && !late.aborted; )

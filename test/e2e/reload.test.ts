@@ -37,7 +37,7 @@ export default {
 const withTag = (tag: string, more: object = {}) => ({
   settings: { plugins: [{ source: './tagged.mjs', config: { tag, ...more } }] },
 });
-const WARNING = 'warn tagged: onAfterApiCall';
+const WARNING = 'warn plugin "tagged" can change what gets signed (onAfterApiCall)';
 
 /** Answers that the upstream owes. */
 const held: ServerResponse[] = [];

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { keccak256, solidityPacked } from 'ethers';
-import { eventually } from '../support/http.ts';
+import { assertRefused, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
@@ -121,6 +121,20 @@ describe('the line of a request as JSON', () => {
       reason: 'encode',
       detail: 'No value found at path: $.none',
       upstream: { status: 200, attempts: 1 },
+    });
+  });
+
+  it('has the ID of an unknown endpoint', async () => {
+    const endpointId = `0x${'ab'.repeat(32)}`;
+    const response = await fetch(`${service.url}/endpoints/${endpointId}`, { method: 'POST' });
+    await assertRefused(response, 404, 'Endpoint not found');
+    assert.deepEqual(await fieldsOf(response), {
+      ...HERE,
+      endpointId,
+      route: '/endpoints/:endpointId',
+      method: 'POST',
+      status: 404,
+      detail: 'Endpoint not found',
     });
   });
 

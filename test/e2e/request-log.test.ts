@@ -160,7 +160,7 @@ describe('a plugin whose hook is dropped', () => {
   });
 });
 
-it('a stage that refuses is no failure of its plugin: the challenge of x402, a wrong proof', async (t) => {
+it('a stage that refuses is no failure of its plugin: the challenge of x402, a header that is no proof', async (t) => {
   const terms = { network: 1, rpc: 'http://127.0.0.1:9', token: NATIVE, amount: '1', recipient: RECIPIENT };
   const auth = { type: 'x402', ...terms };
   const paid = await serviceFor(t, {

@@ -98,7 +98,7 @@ export default {
     const response = await looping.post('api/e');
     assert.deepEqual([response.status, await response.json()], [500, { error: 'Internal server error' }]);
     const reasons = looping.logs.filter(({ message }) => message === 'Internal server error');
-    assert.match(String(reasons[0]?.fields?.reason), /an endpoint asks for itself/);
+    assert.match(String(reasons[0]?.fields?.detail), /an endpoint asks for itself/);
     await looping.stop();
   });
 
@@ -120,7 +120,7 @@ export default {
     const looping = await startTestService(config, { files: files.files });
     assert.equal((await looping.post('api/a')).status, 200);
     const reasons = looping.logs.filter(({ message }) => message === 'Internal server error');
-    assert.match(String(reasons[0]?.fields?.reason), /an endpoint asks for itself/);
+    assert.match(String(reasons[0]?.fields?.detail), /an endpoint asks for itself/);
     await looping.stop();
   });
 

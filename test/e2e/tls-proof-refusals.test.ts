@@ -185,8 +185,8 @@ describe('whatever the gateway does, the answer goes out (decisions: dropped, lo
     assert.deepEqual([line.level, line.message], ['warn', 'no TLS proof']);
     assert.equal(line.fields.endpointId, service.ids[`api/${endpoint}`]);
     assert.match(String(line.fields.requestId), /^0x[0-9a-f]{64}$/);
-    if (typeof reason === 'string') assert.equal(line.fields.reason, reason);
-    else assert.match(String(line.fields.reason), reason);
+    if (typeof reason === 'string') assert.equal(line.fields.detail, reason);
+    else assert.match(String(line.fields.detail), reason);
     assert.ok(!JSON.stringify(service.logs).includes(MARK));
   };
 
@@ -258,7 +258,9 @@ describe('whatever the gateway does, the answer goes out (decisions: dropped, lo
       const response = await orphan.post('api/price');
       assert.equal(response.status, 200);
       assert.ok(!('proof' in JSON.parse(await response.text())));
-      const reasons = orphan.logs.filter(({ level }) => level === 'warn').map(({ fields }) => fields.reason);
+      const reasons = orphan.logs
+        .filter(({ message }) => message === 'no TLS proof')
+        .map(({ fields }) => fields.detail);
       assert.equal(reasons.length, 1);
       assert.match(String(reasons[0]), /^network: .*ECONNREFUSED/);
     } finally {

@@ -1,18 +1,31 @@
 /** The log tells the cause of an incident. */
 import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
 import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launchCli, type Running } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
 import { JSON_HEADERS } from '../support/http.ts';
-import { foundInLog } from '../support/incidents.ts';
+import { foundInLog, symptomsOf } from '../support/incidents.ts';
 import { suite } from '../support/lifetime.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
 const HOUR = 3_600_000;
 const LATE_MS = 120;
 const SLOW_MS = 100;
+
+it('each symptom of docs/incidents.md has a test here', async () => {
+  const folder = new URL('.', import.meta.url);
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts'));
+  const tests = (await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))).join('');
+  const symptoms = await symptomsOf();
+  assert.ok(symptoms.length > 20, String(symptoms.length));
+  assert.deepEqual(
+    symptoms.filter((symptom) => !tests.includes(`'${symptom}'`)),
+    [],
+  );
+});
 
 describe('an incident', async () => {
   const upstream = await upstreamFor(suite);

@@ -4,7 +4,6 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
-import { lineWriter } from '../../cli/service/log-line.ts';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
@@ -75,11 +74,8 @@ describe('what upstreams want is found by metrics, and their alerts fire', { ski
     await assertFiring(t, [before], ALERTS, []);
     await assertFiring(t, seen.with(1, { ...seen[1], minutes: 4 } as (typeof seen)[1]), ALERTS, ['UpstreamTokensFail']);
     await assertFiring(t, seen, ALERTS, ['UpstreamBreakerOpen']);
-    // As operators find it: by the writer of the service itself.
-    const line = lineWriter({ format: 'json', colour: false });
-    const log = service.logs.map(({ level, message, fields }) => line({ level, time: '', message }, fields)).join('');
-    assert.deepEqual(await foundInLog('`UpstreamTokensFail` fires', log), [
-      { endpoint: 'guarded/e', detail: 'oauth2: no token, status 401' },
+    assert.deepEqual(await foundInLog('`UpstreamTokensFail` fires', service.written()), [
+      { endpoint: 'guarded/e', reason: 'status_4xx', detail: 'oauth2: no token, status 401' },
     ]);
   });
 

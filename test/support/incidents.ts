@@ -5,11 +5,21 @@ import { readPage } from './docs.ts';
 
 const run = promisify(execFile);
 
+/** The cells of the table of symptoms of docs/incidents.md. */
+async function rows(): Promise<string[][]> {
+  const [page = ''] = (await readPage('docs/incidents.md')).split('## Alerts');
+  const [, ...lines] = page.split('\n').filter((line) => line.startsWith('| '));
+  return lines.map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.replaceAll('\\|', '|').trim()));
+}
+
+export async function symptomsOf(): Promise<string[]> {
+  return (await rows()).map(([, symptom = '']) => symptom);
+}
+
 /** The query of a row of docs/incidents.md. */
 export async function queryOf(symptom: string): Promise<string> {
-  const rows = (await readPage('docs/incidents.md')).split('\n').filter((line) => line.startsWith('| '));
-  const cells = rows.map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.replaceAll('\\|', '|').trim()));
-  const [, , query = ''] = cells.find(([, name]) => name === symptom) ?? assert.fail(`no row for "${symptom}"`);
+  const [, , query = ''] =
+    (await rows()).find(([, name]) => name === symptom) ?? assert.fail(`no row for "${symptom}"`);
   return /^`(.+)`$/.exec(query)?.[1] ?? assert.fail(`the query of "${symptom}" is not all code: ${query}`);
 }
 

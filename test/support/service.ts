@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { type Service, startService } from '../../cli/service/index.ts';
-import type { ServiceLog } from '../../cli/service/log.ts';
+import { createLog, type ServiceLog } from '../../cli/service/log.ts';
 import { publicKeyWarning } from '../../cli/service/public-keys.ts';
 import { endsWith, type Lifetime } from './lifetime.ts';
 
@@ -19,6 +19,8 @@ export interface LogLine {
 
 export interface RunningService extends Service {
   readonly logs: LogLine[];
+  /** The log as its reader gets it, with `LOG_FORMAT=json`. */
+  written(): string;
   /** Endpoint IDs by `<api>/<endpoint>`, read from the start-up log. */
   readonly ids: Readonly<Record<string, string>>;
   /** The folder of the config file. */
@@ -44,12 +46,15 @@ export async function startTestService(
   await writeFile(file, stringify({ version: '1.0', ...config, server }));
   for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(folder, name), text);
   const logs: LogLine[] = [];
+  let written = '';
+  const json = createLog({ level: 'debug', format: 'json', colour: false }, { write: (line) => (written += line) });
   const at =
     (level: LogLine['level']) =>
     (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
       // Said of the key of every test; test/cli/public-keys.test.ts is about it.
       if (message === publicKeyWarning(TEST_ADDRESS)) return;
       logs.push({ level, message, fields });
+      if (format === 'json') json[level](message, fields);
     };
   const format = options.env?.LOG_FORMAT === 'json' ? 'json' : 'text';
   const log: ServiceLog = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), format };
@@ -63,6 +68,7 @@ export async function startTestService(
   return {
     ...service,
     logs,
+    written: () => written,
     ids,
     folder,
     post: (endpoint, parameters, headers = {}) =>

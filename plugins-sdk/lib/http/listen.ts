@@ -30,7 +30,7 @@ const QUIET_MS = 60_000;
  * Keeps a server that listens alive where the system lets it accept no connection: without memory for one, say.
  * @param told why, now and then.
  */
-export function surviveRefusals(server: Server, told: (reason: string) => void): void {
+export function surviveRefusals(server: Server, told: (detail: string) => void): void {
   const tell = atMostEvery(QUIET_MS, told);
   server.on('error', ({ message }) => {
     if (server.listening) tell(message);
