@@ -15,7 +15,7 @@ interface Discovered {
  * The extension `bazaar` of x402, with which facilitators list what is sold: what the public library's
  * `declareDiscoveryExtension` makes, with the method. That library would bring viem, ajv and more for this one object.
  */
-export function bazaarExtension({ inputSchema, input, example }: Discovered) {
+function bazaarExtension({ inputSchema, input, example }: Discovered) {
   const isShown = example !== undefined;
   const answer = {
     type: 'object',
@@ -49,8 +49,8 @@ export function bazaarExtension({ inputSchema, input, example }: Discovered) {
   };
 }
 
-/** What the OpenAPI document says of an endpoint, the most telling first: a header holds only so much. */
-export function bazaarExtensions(document: OpenApiObject, endpoint: Pick<Endpoint, 'id'>) {
+/** What the OpenAPI document says of an endpoint. */
+export function bazaarOf(document: OpenApiObject, endpoint: Pick<Endpoint, 'id'>) {
   const operation = operationOf(document, endpoint);
   const asked = askedOf(bodySchemaOf(document, endpoint), document);
   const answered = memberAt(operation, 'responses');
@@ -61,7 +61,7 @@ export function bazaarExtensions(document: OpenApiObject, endpoint: Pick<Endpoin
   const known = isRecord(example)
     ? { example: { ...example, ...('endpointId' in example && { endpointId: endpoint.id }) } }
     : {};
-  return [{ ...asked, ...known }, asked, { inputSchema: ANYTHING, input: {} }].map(bazaarExtension);
+  return bazaarExtension({ ...asked, ...known });
 }
 
 const ANYTHING = { type: 'object' };

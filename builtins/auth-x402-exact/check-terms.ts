@@ -1,3 +1,4 @@
+import type { PaymentRequired } from '@x402/core/types';
 import {
   authPath,
   checkAddress,
@@ -14,11 +15,8 @@ import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
 import { checkAmount } from './check-price.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
-import { encodedHeader, offered } from './offer.ts';
+import { encodedHeader, inHeader, LONGEST_REQUIRED, offered } from './offer.ts';
 import { type Accept, type FacilitatorTerms, facilitatorsOf, secondsOf, type Terms, TYPE, termsIn } from './terms.ts';
-
-/** Characters of a header that clients can be expected to take: Node and nginx allow 8 KB at least. */
-const LONGEST_HEADER = 8192;
 
 const NO_PUBLIC_URL =
   'needs "publicUrl", or settings.openapi.servers: a wallet signs for which service it is, which the service must know';
@@ -139,9 +137,7 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   ]);
   const all = methods.map(({ terms }) => terms);
   const [{ at } = { at: endpoint.path }] = methods;
-  const length = encodedHeader(offered({ ...endpoint, id: `0x${'0'.repeat(64)}` }, all, context.config)).length;
-  if (length > LONGEST_HEADER - ROOM_FOR_ERROR)
-    findings.push(error(`${at}.accepts`, `is too much for a header of ${LONGEST_HEADER} characters: leave some out`));
+  findings.push(...checkLength(`${at}.accepts`, offered({ ...endpoint, id: ANY_ID }, all, context.config)));
   if (endpoint.auth.at(-1)?.type !== TYPE)
     findings.push(
       warning(`${at}`, 'is not the last method: who comes without credentials is not told what to pay; put it last'),
@@ -149,8 +145,21 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   return findings;
 }
 
-/** Characters of a header that the longest reason of a refusal takes. */
+/** Of a header, the characters that the longest reason of a refusal takes. */
 const ROOM_FOR_ERROR = 200;
+const ANY_ID = `0x${'0'.repeat(64)}` as const;
+
+function checkLength(at: string, required: PaymentRequired): Finding[] {
+  const fits = (count: number) => {
+    const { extensions: _, ...least } = inHeader({ ...required, accepts: required.accepts.slice(0, count) });
+    return encodedHeader(least).length <= LONGEST_REQUIRED - ROOM_FOR_ERROR;
+  };
+  const { length } = required.accepts;
+  if (fits(length)) return [];
+  const most = required.accepts.findLastIndex((_, i) => fits(i));
+  const message = `has ${length} ways to pay, of which ${Math.max(most, 0)} fit into the header of a challenge (${LONGEST_REQUIRED} characters): leave out the others`;
+  return [error(at, message)];
+}
 
 /** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
 export function checkAllTerms(context: CheckContext): Finding[] {

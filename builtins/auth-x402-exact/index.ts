@@ -28,7 +28,7 @@ import {
   sameParameters,
   spent,
 } from './authenticate.ts';
-import { bazaarExtensions } from './bazaar.ts';
+import { bazaarOf } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { Facilitators } from './facilitators.ts';
@@ -110,7 +110,7 @@ function meansOf(services: Services, core: Core, budget: number): Means {
   });
   const quotes = perEndpoint(endpoints, (endpoint) => {
     const terms = new Map(methodsOf(endpoint).map((method) => [method, methodOf(method).terms]));
-    const bazaar = document === undefined ? [] : bazaarExtensions(document, endpoint);
+    const bazaar = document && bazaarOf(document, endpoint);
     return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar, now), prices);
   });
   const area =

@@ -32,15 +32,23 @@ export function offered(endpoint: Endpoint, all: readonly Terms[], config: Confi
 
 const CATALOGUE_NAME = new RegExp(CATALOGUE_TEXT);
 
-/** Characters of the header `PAYMENT-REQUIRED` that leave room for others: proxies take 8 KB of them all. */
-const LONGEST_EXTENDED = 6000;
+/** Characters of the header `PAYMENT-REQUIRED`: nginx reads 4 KB of an answer's head unless `proxy_buffer_size` says otherwise. */
+export const LONGEST_REQUIRED = 3200;
 
-/** The same with as many extensions as fit, the most telling first; one that tells nobody where it is sold is of no use. */
-function extended(required: PaymentRequired, bazaar: readonly object[], signIn?: SignInTerms): PaymentRequired {
+/** What the header says: what is long and for catalogues, the description and schemas, stands in the body alone. */
+export function inHeader({ resource, extensions = {}, ...terms }: PaymentRequired): PaymentRequired {
+  const { url = '', mimeType } = resource ?? {};
+  const short = { ...terms, resource: { url, ...(mimeType !== undefined && { mimeType }) } };
+  const { bazaar: _, ...own } = extensions;
+  const whole = { ...short, extensions: own };
+  return encodedHeader(whole).length <= LONGEST_REQUIRED ? whole : short;
+}
+
+/** The same with its extensions; one that tells nobody where it is sold is of no use. */
+function extended(required: PaymentRequired, bazaar: object | undefined, signIn?: SignInTerms): PaymentRequired {
   const own = { [PAYMENT_IDENTIFIER]: identifierExtension, ...(signIn && { [SIGN_IN]: challengeOf(signIn, 0) }) };
-  const told = /^https?:/.test(required.resource?.url ?? '') ? bazaar : [];
-  const all = [...told.map((one) => ({ bazaar: one, ...own })), own].map((extensions) => ({ ...required, extensions }));
-  return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? required;
+  const isTold = bazaar !== undefined && /^https?:/.test(required.resource?.url ?? '');
+  return { ...required, extensions: { ...(isTold && { bazaar }), ...own } };
 }
 
 /** What payers sign in to, where they may read again what they have bought. */
@@ -85,12 +93,12 @@ export class Offer {
     this.signIn = signIn;
   }
 
-  /** @param bazaar what catalogues may be told of it, the most telling first. @param now epoch milliseconds. */
+  /** @param bazaar what catalogues may be told of it. @param now epoch milliseconds. */
   static of(
     endpoint: Endpoint,
     all: readonly Terms[],
     config: Config,
-    bazaar: readonly object[],
+    bazaar: object | undefined,
     now: () => number,
   ): Offer {
     const required = offered(endpoint, all, config);
@@ -103,10 +111,10 @@ export class Offer {
     return new Offer({ ...this.#offered, accepts: [...accepts] }, this.#now, this.signIn);
   }
 
-  /** Of what a client has sent, the extensions that are as they were offered. */
-  echoed(extensions: unknown): Readonly<Record<string, unknown>> | undefined {
-    const same = Object.entries(this.#offered.extensions ?? {}).filter(([name, value]) =>
-      isDeepStrictEqual(memberAt(extensions, name), value),
+  /** What facilitators are told: for their catalogues, and of what a client has sent the extensions that are as they were offered. */
+  told(extensions: unknown): Readonly<Record<string, unknown>> | undefined {
+    const same = Object.entries(this.#offered.extensions ?? {}).filter(
+      ([name, value]) => name === 'bazaar' || isDeepStrictEqual(memberAt(extensions, name), value),
     );
     return same.length === 0 ? undefined : Object.fromEntries(same);
   }
@@ -118,7 +126,7 @@ export class Offer {
   /** @param error one of the protocol's codes, or a sentence. */
   refusal(error: string, { headers = {}, reason }: PaymentRefusal = {}): Refusal {
     const body = { ...this.#offered, ...this.#challenged(), error, ...(reason === undefined ? {} : { reason }) };
-    const all = { 'PAYMENT-REQUIRED': encodedHeader(body), 'Cache-Control': 'no-store', ...headers };
+    const all = { 'PAYMENT-REQUIRED': encodedHeader(inHeader(body)), 'Cache-Control': 'no-store', ...headers };
     return new Refusal(402, error, { body, headers: all, ...(reason === undefined ? {} : { reason }) });
   }
 

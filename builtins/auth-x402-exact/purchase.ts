@@ -35,9 +35,9 @@ export function entriesOf({ identified, readable }: Purchase): Entry[] {
 export function askedOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): Asked {
   const { resource } = offer;
   if (resource === undefined) throw new Error('an offer names its resource');
-  const echoed = offer.echoed(extensions);
+  const told = offer.told(extensions);
   const payload = { signature, authorization };
-  const sent = { x402Version: 2, resource, accepted: requirements, payload, ...(echoed && { extensions: echoed }) };
+  const sent = { x402Version: 2, resource, accepted: requirements, payload, ...(told && { extensions: told }) };
   return [sent, requirements, authorization.from];
 }
 

@@ -70,7 +70,7 @@ describe('x402-exact in the config', () => {
           extra: { name: 'x'.repeat(200), version: '1' },
         })),
       ),
-      /^apis\[0\]\.auth\.accepts: is too much for a header of 8192 characters: leave some out$/,
+      /^apis\[0\]\.auth\.accepts: has 20 ways to pay, of which 4 fit into the header of a challenge \(3200 characters\): leave out the others$/,
     ],
     ['nothing at all', config({ ...terms, accepts: [] }), /^apis\[0\]\.auth\.accepts: /],
     ['another scheme', config({ ...terms, facilitator: 'ftp://x' }), /^apis\[0\]\.auth\.facilitator: /],

@@ -35,7 +35,9 @@ describe('x402-exact: what catalogues are told of what is sold', async () => {
   const settings = { openapi: { title: 'Prices', servers: [PUBLIC] } };
   const service = await serviceFor(suite, shop.config(endpoints, { settings }, { tags: ['price', 'oracle'] }));
 
-  const bazaarOf = async (endpoint: string) => (await askedFor(await service.post(endpoint))).extensions?.bazaar;
+  /** What catalogues are told stands in the body. */
+  const required = async (endpoint: string) => JSON.parse(await (await service.post(endpoint)).text());
+  const bazaarOf = async (endpoint: string) => (await required(endpoint)).extensions?.bazaar;
   const asked = (path: string) =>
     shop.facilitator.requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body));
 
@@ -71,34 +73,19 @@ describe('x402-exact: what catalogues are told of what is sold', async () => {
     for (const endpoint of ['e', 'raw', 'chosen', 'stream', 'async', 'odd', 'wide']) {
       const response = await service.post(`a/${endpoint}`);
       const header = response.headers.get('payment-required') ?? '';
-      const required = JSON.parse(await response.text());
-      const bazaar: DiscoveryExtension & Record<string, unknown> = required.extensions.bazaar;
+      const whole = JSON.parse(await response.text());
+      const bazaar: DiscoveryExtension & Record<string, unknown> = whole.extensions.bazaar;
       assert.deepEqual(validateDiscoveryExtension(bazaar), { valid: true }, endpoint);
       assert.deepEqual(validateDiscoveryExtensionSpec(bazaar), { valid: true }, endpoint);
-      assert.deepEqual(validatePaymentRequiredDetailed(required).valid, true, endpoint);
-      assert.ok(header.length <= 6000, `${endpoint}: ${header.length}`);
-      assert.deepEqual(await askedFor(response), required);
+      const short = await askedFor(response);
+      assert.equal(validatePaymentRequiredDetailed(whole).valid, true, endpoint);
+      assert.ok(header.length <= 3200, `${endpoint}: ${header.length}`);
+      assert.deepEqual(short.accepts, whole.accepts);
     }
   });
 
-  it('where the document is too long for a header, less is told', async () => {
-    const { info, schema } = await bazaarOf('a/wide');
-    assert.deepEqual(info, { input: { type: 'http', bodyType: 'json', body: {}, method: 'POST' } });
-    assert.deepEqual(schema.properties.input.properties.body, { type: 'object' });
-  });
-
-  it('where the offers fill the header, there are no extensions', async () => {
-    const [accept] = shop.auth.accepts;
-    const accepts = Array.from({ length: 18 }, (_, i) => ({ ...accept, amount: String(1000 + i) }));
-    const auth = { ...shop.auth, publicUrl: PUBLIC, accepts };
-    const many = await startTestService(shop.config({ e: {} }, {}, { auth }));
-    const { extensions, accepts: offers } = await askedFor(await many.post('a/e'));
-    await many.stop();
-    assert.deepEqual([extensions, offers.length], [undefined, 18]);
-  });
-
   it('a payment has it verified and settled with what was offered, and a facilitator can list it', async () => {
-    const { resource, extensions } = await askedFor(await service.post('a/e'));
+    const { resource, extensions } = await required('a/e');
     const at = endpointUrl(service, 'a/e');
     const body = '{"parameters":{"symbol":"ETH"}}';
     const response = await payingFetch(alice, shop.market)(at, { method: 'POST', headers: JSON_HEADERS, body });
@@ -129,15 +116,15 @@ describe('x402-exact: what catalogues are told of what is sold', async () => {
   it('what was offered otherwise is dropped, and changes no terms', async () => {
     const paid = await payloadFor(service, 'a/e', alice);
     const before = asked('/settle').length;
-    const bazaar = JSON.parse(JSON.stringify(paid.extensions?.bazaar));
+    const bazaar = await bazaarOf('a/e');
     bazaar.info.input.method = 'GET';
     const extensions = { bazaar, other: { info: {} }, ['__proto__']: { bazaar } };
     const resource = { url: 'https://evil.example', serviceName: 'Evil' };
     const response = await service.post('a/e', { symbol: 'ETH' }, paidBy({ ...paid, extensions, resource }));
     assert.equal(response.status, 200, await response.text());
     const { paymentPayload, paymentRequirements } = asked('/settle')[before];
-    const { resource: own, accepts } = await askedFor(await service.post('a/e'));
-    assert.equal('extensions' in paymentPayload, false);
+    const { resource: own, accepts, extensions: offered } = await required('a/e');
+    assert.deepEqual(paymentPayload.extensions, { bazaar: offered.bazaar });
     assert.deepEqual(paymentPayload.resource, own);
     assert.deepEqual(paymentRequirements, accepts[0]);
     assert.equal(accepts[0].payTo, paid.accepted.payTo);
@@ -152,7 +139,7 @@ describe('x402-exact: what catalogues are told of what is sold', async () => {
     ] as const;
     for (const [config, kind, url] of configs) {
       const other = await startTestService(config);
-      const { resource, extensions } = await askedFor(await other.post('a/e'));
+      const { resource, extensions } = JSON.parse(await (await other.post('a/e')).text());
       assert.equal(typeof extensions.bazaar, kind ?? 'undefined');
       assert.equal(resource.url, `${url}${other.ids['a/e']}`);
       await other.stop();

@@ -40,7 +40,7 @@ describe('the config of the replicas', () => {
     const { config, endpoints, warnings } = await loadConfig({ file, env, builtins: definitions() });
     assert.deepEqual(
       warnings.map(({ path }) => path),
-      ['server.rateLimit.trustForwardedFor'],
+      ['server.rateLimit.trustForwardedFor', 'settings.state.url'],
     );
     assert.deepEqual(
       endpoints.map(({ api, name }) => `${api}/${name}`),

@@ -75,7 +75,12 @@ describe('the example configs', () => {
     );
     assert.deepEqual(
       warnings.map(({ path }) => path),
-      ['server.rateLimit.trustForwardedFor', 'apis[1].endpoints[1].cache', 'apis[1].endpoints[3].cache'],
+      [
+        'server.rateLimit.trustForwardedFor',
+        'settings.proof',
+        'apis[1].endpoints[1].cache',
+        'apis[1].endpoints[3].cache',
+      ],
     );
   });
 

@@ -141,7 +141,7 @@ describe('the config of kubernetes.yaml', () => {
     });
     assert.deepEqual(
       warnings.map(({ path }) => path),
-      ['server.rateLimit.trustForwardedFor', 'settings.metrics.host'],
+      ['server.rateLimit.trustForwardedFor', 'settings.metrics.host', 'settings.state.url'],
     );
     const { server, settings } = parse(configText);
     assert.deepEqual(config.server, {

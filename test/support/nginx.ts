@@ -23,10 +23,11 @@ export async function startNginx(lifetime: Lifetime, config: string): Promise<st
   return join(folder, 'error.log');
 }
 
-/** nginx with the config of the example for replicas, in front of these URLs. @returns where it listens, and its error log. */
+/** nginx with the config of the example for replicas, in front of these URLs. @param change of it. @returns where it listens, and its error log. */
 export async function startProxy(
   lifetime: Lifetime,
   replicas: readonly string[],
+  change = (config: string) => config,
 ): Promise<{ readonly url: string; readonly errorLog: string }> {
   const port = await freePort();
   const to = replicas.map((url) => `server ${url.replace('http://', '')} max_fails=1 fail_timeout=2s;`);
@@ -34,5 +35,5 @@ export async function startProxy(
   const config = text
     .replace('listen 8080', `listen 127.0.0.1:${port}`)
     .replace(/server signed-data-proxy:3000 resolve (.*);/, to.join(' '));
-  return { errorLog: await startNginx(lifetime, config), url: `http://127.0.0.1:${port}` };
+  return { errorLog: await startNginx(lifetime, change(config)), url: `http://127.0.0.1:${port}` };
 }
