@@ -13,6 +13,7 @@ import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';
+import { hostGuard } from './hosts.ts';
 import type { Recorder } from './recorder.ts';
 import { MetricsServer } from './server.ts';
 import { Traffic } from './traffic.ts';
@@ -24,6 +25,15 @@ const metricsKey = optionalKey(
     {
       port: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port; 0 takes a free one' }),
       host: Type.Optional(Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' })),
+      hosts: Type.Optional(
+        Type.Array(
+          Type.String({ pattern: '^[A-Za-z0-9._-]+$', description: 'Host name alone, without http:// and port' }),
+          {
+            description:
+              'Names at which /metrics and /status may be asked, besides IP addresses and localhost; default none',
+          },
+        ),
+      ),
     },
     'Serves metrics at GET /metrics on a port of its own; default none',
   ),
@@ -99,13 +109,18 @@ export const metrics = definePlugin({
     const shown = address === undefined ? [] : endpoints;
     const [traffic, failures] = [new Traffic(meters, shown), new Failures(meters, shown)];
     if (address === undefined) return {};
-    const { port, host = LOOPBACK } = address;
+    const { port, host = LOOPBACK, hosts = [] } = address;
     // Apart from the server: counters go on when the port changes.
     const counted = states.keep(keptRecording, '', () => recording(services));
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
     const text = async () => (await counted.start()).text(workers);
     const metrics = async () => ({ status: 200, headers: TEXT, body: await text() });
-    const pages = { '/metrics': metrics, '/status': () => processes(services), ...probes(services) };
+    const guarded = hostGuard(hosts, log);
+    const pages = {
+      '/metrics': guarded(metrics),
+      '/status': guarded(() => processes(services)),
+      ...probes(services),
+    };
     return {
       start: async () => {
         const recorder = await counted.start();

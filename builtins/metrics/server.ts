@@ -9,7 +9,7 @@ import { atMostEvery } from '../../plugins-sdk/lib/time/at-most-every.ts';
 const QUIET_MS = 60_000;
 
 /** What is served at a path. */
-export type Pages = Readonly<Record<string, () => HttpResponse | Promise<HttpResponse>>>;
+export type Pages = Readonly<Record<string, (request: IncomingMessage) => HttpResponse | Promise<HttpResponse>>>;
 
 /** Milliseconds. */
 const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheckingInterval: 1000 };
@@ -65,14 +65,15 @@ export class MetricsServer {
     return this.#closing;
   }
 
-  async #answer({ url = '', method }: IncomingMessage): Promise<HttpResponse> {
+  async #answer(request: IncomingMessage): Promise<HttpResponse> {
+    const { url = '', method } = request;
     const path = url.split('?', 1)[0] ?? '';
     const pages = this.#pages.at(-1) ?? {};
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
     if (page === undefined) return refusal(404, 'Not Found');
     if (method !== 'GET') return refusal(405, 'Method Not Allowed', { Allow: 'GET' });
     try {
-      return await page();
+      return await page(request);
     } catch (error) {
       this.#log.error(`${path} cannot be shown`, { error: String(error) });
       return refusal(500, 'Internal server error');

@@ -47,8 +47,9 @@ async function statusUrl(given: Given): Promise<string> {
 async function shownAt(url: string): Promise<readonly unknown[]> {
   try {
     const { status, text } = await httpGet(url, MAX_BYTES);
-    const { processes }: { readonly processes?: unknown } = Object(status === 200 ? jsonIn(text) : undefined);
-    if (Array.isArray(processes)) return processes;
+    const { processes, error: why }: Readonly<Record<string, unknown>> = Object(jsonIn(text));
+    if (status === 200 && Array.isArray(processes)) return processes;
+    if (status === 403 && typeof why === 'string') throw new Error(`${url}: ${why}`);
     throw new Error(`${url}: answers with status ${status} and no status: is it the port of a service's metrics?`);
   } catch (error) {
     if (!(error instanceof RequestFailure)) throw error;

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { packageVersion } from '../../cli/surroundings.ts';
 import { freePort } from '../state/redis-server.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { exchangeRaw } from '../support/raw-http.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { ADDRESS, configText, KEY } from './service-config.ts';
 
@@ -54,18 +55,28 @@ errors
   });
 
   it('lists the processes of a service with workers', async (t) => {
-    const { cwd } = await start(t, '--workers', '2');
+    const { cwd, port } = await start(t, '--workers', '2');
     const { stdout } = await runCli(t, ['status', '-c', 'c.yaml', '--json'], { cwd });
     const { processes } = JSON.parse(stdout);
     const pids = processes.map(({ service }: { service: { pid: number } }) => service.pid);
     assert.deepEqual([processes.length, new Set(pids).size], [2, 2]);
     const { stdout: text } = await runCli(t, ['status', '-c', 'c.yaml'], { cwd });
     assert.deepEqual(text.match(/^service$/gm), ['service', 'service']);
+    const request = 'GET /status HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n';
+    for (let i = 0; i < 8; i++)
+      assert.match(await exchangeRaw(`http://127.0.0.1:${port}`, request), /^HTTP\/1\.1 403 /);
   });
 
   const both = 'one of -c, --config <file> and --url <url> must be given: each says where the metrics are';
   const nobody =
     'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
+
+  it('says why it may not ask at that name', async (t) => {
+    const why = 'Host not allowed: the operator can add it to settings.metrics.hosts';
+    const { url } = await upstreamFor(t, { '/status': faults.json({ error: why }, 403) });
+    const { code, stderr } = await runCli(t, ['status', '--url', url]);
+    assert.deepEqual([code, stderr], [1, `error: ${url}/status: ${why}\n`]);
+  });
 
   it('says what to do where no status is', async (t) => {
     const port = await freePort();

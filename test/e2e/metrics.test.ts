@@ -8,7 +8,8 @@ import { endpointUrl, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { metricsUrl, type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { openRaw } from '../support/raw-http.ts';
+import { exchangeRaw, openRaw } from '../support/raw-http.ts';
+import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
 
@@ -339,6 +340,100 @@ describe('metrics', { concurrency: 4 }, async () => {
   });
 });
 
+describe('the hosts of the metrics', async () => {
+  const hosts = ['Prometheus_1.internal', 'scraper.example.'];
+  const config = { metrics: { port: 0, hosts } };
+  const service = await serviceFor(suite, oneApi('https://a.example', { e: {} }, { settings: config }));
+  const refused = '{"error":"Host not allowed: the operator can add it to settings.metrics.hosts"}';
+  /** The status line and the body of the answer to a GET with these lines. */
+  const get = async (path: string, lines: readonly string[], version = '1.1') => {
+    const head = [`GET ${path} HTTP/${version}`, ...lines, 'Connection: close'].join('\r\n');
+    const text = await exchangeRaw(metricsUrl(service), `${head}\r\n\r\n`);
+    return { status: Number(text.split(' ')[1]), body: /\{.*\}/.exec(text)?.[0] };
+  };
+
+  for (const host of [
+    ...['127.0.0.1', '127.0.0.1:9464', '10.1.2.3:80', '[::1]', '[::1]:9464', '[2001:DB8::1]', '[fe80::1%25eth0]:9464'],
+    ...['localhost', 'LocalHost:9464', 'localhost.', 'localhost.:1', '127.0.0.1.'],
+    ...[
+      'prometheus_1.internal',
+      'PROMETHEUS_1.INTERNAL:9464',
+      'prometheus_1.internal.',
+      'scraper.example',
+      'scraper.example.',
+    ],
+  ])
+    it(`${host} is answered`, async () => {
+      for (const path of ['/metrics', '/status?a'])
+        assert.equal((await get(path, [`Host: ${host}`])).status, 200, path);
+    });
+
+  for (const host of [
+    ...[
+      'evil.example',
+      'evil.example:9464',
+      'localhost.evil.example',
+      'a.localhost',
+      '127.0.0.1.evil.example',
+      '127.1',
+    ],
+    ...['2130706433', '0x7f000001', '::1', '[::1', '[localhost]', '[127.0.0.1]', '127.0.0.1:9464:1', '127.0.0.1:x'],
+    ...['user@localhost', 'localhost/', 'localhost,evil.example', 'localhost..', '.', '', ':9464', 'x.scraper.example'],
+  ])
+    it(`${JSON.stringify(host)} is refused`, async () => {
+      for (const path of ['/metrics', '/status'])
+        assert.deepEqual(await get(path, [`Host: ${host}`]), { status: 403, body: refused }, path);
+    });
+
+  it('none is refused, and so are several', async () => {
+    assert.deepEqual(await get('/metrics', [], '1.0'), { status: 403, body: refused });
+    assert.equal((await get('/metrics', [])).status, 400);
+    const several = ['Host: 127.0.0.1', 'Host: evil.example'];
+    assert.deepEqual(await get('/metrics', several), { status: 403, body: refused });
+    assert.deepEqual(await get('/metrics', several.toReversed()), { status: 403, body: refused });
+  });
+
+  it('a target with a host of its own is none of the pages, whatever stands in the header', async () => {
+    for (const host of ['127.0.0.1', 'evil.example'])
+      assert.deepEqual(await get(`http://${host}/metrics`, ['Host: 127.0.0.1']), {
+        status: 404,
+        body: '{"error":"Not Found"}',
+      });
+  });
+
+  it('probes may ask at any, and other paths tell nothing', async () => {
+    for (const [path, status] of [
+      ['/health', 200],
+      ['/ready', 200],
+      ['/other', 404],
+    ] as const)
+      assert.equal((await get(path, ['Host: lb.example'])).status, status);
+  });
+
+  it('a reload changes them; the log names the key, and the host of the first that was refused', async (t) => {
+    const own = await serviceFor(t, oneApi('https://a.example', { e: {} }, { settings }));
+    const ask = async () => {
+      const text = await exchangeRaw(
+        metricsUrl(own),
+        'GET /status HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n',
+      );
+      return Number(text.split(' ')[1]);
+    };
+    assert.deepEqual([await ask(), await ask()], [403, 403]);
+    const warned = own.logs.filter(({ message }) => message.includes('settings.metrics.hosts'));
+    assert.deepEqual(warned, [
+      {
+        level: 'warn',
+        message: 'the metrics were asked at a host that is not in settings.metrics.hosts',
+        fields: { host: 'a.example' },
+      },
+    ]);
+    const named = { metrics: { port: 0, hosts: ['a.example'] } };
+    assert.equal((await reload(own, oneApi('https://a.example', { e: {} }, { settings: named }))).done, true);
+    assert.equal(await ask(), 200);
+  });
+});
+
 describe('the config of the metrics', () => {
   const configured = (metrics: unknown, server?: object) => ({
     ...(server && { server }),
@@ -355,6 +450,17 @@ describe('the config of the metrics', () => {
     assert.equal((await errorsOf(configured({ port: 65_536 }))).length, 1);
     assert.equal((await errorsOf(configured({ port: 1, prot: 1 }))).length, 1);
     assert.equal((await errorsOf(configured(true))).length, 1);
+  });
+
+  it('names hosts alone', async () => {
+    const form = 'Host name alone, without http:// and port (pattern ^[A-Za-z0-9._-]+$)';
+    const why = `settings.metrics.hosts[1]: has the wrong form, expected: ${form}`;
+    assert.deepEqual(await errorsOf(configured({ port: 1, hosts: [] })), []);
+    for (const bad of ['http://a.example', 'a.example:9464', '*.example', '', 'a b', '[::1]'])
+      assert.deepEqual(await errorsOf(configured({ port: 1, hosts: ['ok', bad] })), [why], bad);
+    assert.deepEqual(await errorsOf(configured({ port: 1, hosts: 'a.example' })), [
+      'settings.metrics.hosts: expected a list, found a string',
+    ]);
   });
 
   it('warns of an address that others can reach', async () => {
