@@ -63,9 +63,12 @@ const JSON_TYPE = 'application/json';
 function announcesJson(headers: IncomingHttpHeaders): boolean {
   const { 'content-type': full = '' } = headers;
   const type = full === JSON_TYPE ? full : full.replace(/;.*$/s, '').trim().toLowerCase();
-  const { 'content-encoding': coding = 'identity', 'transfer-encoding': transfer = 'chunked' } = headers;
-  return type === JSON_TYPE && coding.toLowerCase() === 'identity' && transfer.toLowerCase() === 'chunked';
+  const { 'content-encoding': coding = '', 'transfer-encoding': transfer = 'chunked' } = headers;
+  return type === JSON_TYPE && !COMPRESSED.test(coding) && transfer.toLowerCase() === 'chunked';
 }
+
+/** A list of codings with one that changes the body; an empty list is one of none (RFC 9110, section 5.6.1). */
+const COMPRESSED = /(?:^|,)[\t ]*(?!identity[\t ]*(?:,|$))[^\t ,]/i;
 
 let counting: Promise<Middleware> | undefined;
 

@@ -296,12 +296,26 @@ describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', 
   });
 
   describe('a compressed request body is refused (415)', () => {
-    for (const coding of ['gzip', 'deflate', 'br', 'zstd', 'GZIP', 'x-gzip', 'identity, gzip', 'gzip, identity', 'x']) {
+    for (const coding of [
+      'gzip',
+      'deflate',
+      'br',
+      'zstd',
+      'GZIP',
+      'x-gzip',
+      'identity, gzip',
+      'gzip, identity',
+      'x',
+      'identity;q=1',
+      'identityx',
+      ',gzip',
+    ]) {
       it(coding, () => refused(gzipSync('{}'), 415, CONTENT_TYPE, { ...JSON_HEADERS, 'Content-Encoding': coding }));
     }
 
-    it('identity is no compression', async () => {
-      assert.equal(await answered('{}', { ...JSON_HEADERS, 'Content-Encoding': 'Identity' }), '/price');
+    it('identity is no compression, nor is a list without a coding', async () => {
+      for (const coding of ['Identity', 'identity, identity', '', ' , identity ,', ','])
+        assert.equal(await answered('{}', { ...JSON_HEADERS, 'Content-Encoding': coding }), '/price', coding);
     });
 
     it('nor may the transfer be compressed', async () => {
