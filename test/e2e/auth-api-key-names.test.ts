@@ -43,7 +43,7 @@ describe('API keys with names', { concurrency: 4 }, async () => {
 
   const linesOf = (service: RunningService) =>
     service.logs.flatMap(({ message, fields }) =>
-      / (\d{3}) [\d.]+ms$/.test(message) && fields.endpoint ? [[/ (\d{3}) /.exec(message)?.[1], fields.client]] : [],
+      / (\d{3}) [\d.]+ms$/.test(message) && fields.endpointId ? [[/ (\d{3}) /.exec(message)?.[1], fields.client]] : [],
     );
 
   it('are accepted like others; the name stands in the log line, the key nowhere', async (t) => {
