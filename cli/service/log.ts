@@ -78,11 +78,11 @@ export function createLog(settings: LogSettings, destination?: LogDestination, o
   const { format } = settings;
   const lineOf = lineWriter(settings);
   let lowest = LEVELS.indexOf(settings.level);
-  let first = opening;
+  // Its time is the start's, whenever it is written.
+  let first = opening && lineOf({ level: 'info', time: isoTime(), message: opening.message }, opening.fields);
   const open = () => {
-    const now = first;
+    if (first !== undefined && LEVELS.indexOf('info') >= lowest) target.write(first);
     first = undefined;
-    if (now !== undefined) log.info(now.message, now.fields);
   };
   const at = (level: keyof Log) => {
     const rank = LEVELS.indexOf(level);
