@@ -57,7 +57,7 @@ const ABBREVIATION =
 const BEFORE_NUMBER = /(?:^|[^\p{L}\p{N}])(?:nos?|nr|num|max|min|avg|fig|eq|sec|vol|ver|ref|pp?)\.$/iu;
 
 function firstSentence(text: string): string {
-  for (const { 0: mark, index } of text.matchAll(/[.!?]+["')\]]*(?= |$)/g)) {
+  for (const { 0: mark, index } of text.matchAll(/(?<! )[.!?]+["')\]]*(?= |$)/g)) {
     const end = index + mark.length;
     if (end >= SHORTEST_SENTENCE && !isInside(text.slice(0, index + 1), text.slice(end + 1))) return text.slice(0, end);
   }
