@@ -46,6 +46,8 @@ function isRoot(certificate: string): boolean {
 
 /** Finds a port behind a host to listen on, which the system would look up as a name. */
 export function checkHost(path: string, host: string | undefined): Finding[] {
+  const [, bare] = /^\[(.*)\]$/.exec(host ?? '') ?? [];
+  if (bare !== undefined) return [error(path, `has brackets, which belong to URLs: write ${bare}`)];
   const [, name, port] = /^([^:]+|\[.*\]):(\d+)$/.exec(host ?? '') ?? [];
   if (name === undefined) return [];
   return [error(path, `holds a port: write host: ${name.replace(/^\[|\]$/g, '')} and port: ${port}`)];

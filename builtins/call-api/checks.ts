@@ -6,6 +6,7 @@ import { checkTls } from '../shared/upstream-tls.ts';
 function checkUrl(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.url`;
   const text = keys.url.of(endpoint) ?? '';
+  if (!text.includes('://')) return [error(at, 'has no scheme: write https:// or http:// in front')];
   if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return [error(at, 'must be an http or https URL')];

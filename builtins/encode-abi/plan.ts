@@ -62,9 +62,26 @@ function suggestion(name: string): string {
   return `, did you mean "${meant}"?${FRACTIONS.test(written) ? ' Fractions are kept with times, such as 1e18' : ''}`;
 }
 
+const counted = (count: number) => (count === 1 ? '1 value' : `${count} values`);
+
+/** What an operator may take a path for. */
+function mistakeIn(path: string): string | undefined {
+  // Names in quotes and filters may hold anything.
+  const bare = path.replace(/\[[^\]]*\]|'[^']*'|"[^"]*"/g, '');
+  if (bare.startsWith('(') || /^[^$]*\$.*[^.\w]\$/.test(bare))
+    return 'a path cannot calculate: write the path of one value; a plugin can compute others';
+  const [found] = /\{\w+\}/.exec(bare) ?? [];
+  return (
+    found &&
+    `holds ${found}, and a path takes no parameters: write the name of a member, or ['${found}'] for one that is called so`
+  );
+}
+
 /** @throws PlanError */
 export function parsePaths(text: string, origin: Origin): readonly CompiledPath[] {
   return members('path', text, origin).map((path) => {
+    const mistake = origin === 'operator' ? mistakeIn(path) : undefined;
+    if (mistake !== undefined) throw new PlanError('path', mistake);
     try {
       return compilePath(path, origin);
     } catch (error) {
@@ -145,7 +162,10 @@ export function cuts({ types = [], times }: Pinned, timesDelegated: boolean): re
 
 function checkLengths({ types, paths, times }: Pinned): void {
   if (types !== undefined && paths !== undefined && types.length !== paths.length) {
-    throw new PlanError('path', `has ${paths.length} member(s), but type has ${types.length}`);
+    throw new PlanError(
+      'path',
+      `lists ${counted(paths.length)}, and type lists ${counted(types.length)}: write one type for each path`,
+    );
   }
   const count = types?.length ?? paths?.length;
   if (times === undefined || count === undefined || times.length === 1 || times.length === count) return;

@@ -1,4 +1,4 @@
-import { error } from '../../plugins-sdk/checks.ts';
+import { error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { type CheckContext, type Endpoint, type Finding, type Static, Type } from '../../plugins-sdk/index.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
@@ -69,6 +69,10 @@ export const VERIFY_TOOL = 'verify_answer';
 /** Characters of a tool's name, by the protocol. */
 const LONGEST_NAME = 128;
 
+/** Characters of a tool's name that common clients take. */
+const COMMON_NAME = 64;
+const TOO_LONG = `clients of several models refuse names of more than ${COMMON_NAME} characters`;
+
 type Named = Pick<Endpoint, 'api' | 'name'>;
 
 export function labelOf({ api, name }: Named): string {
@@ -104,11 +108,12 @@ export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'e
     const name = toolName(endpoint);
     const at = `${endpoint.path}.name`;
     if (name.length > LONGEST_NAME) return [error(at, `gives a tool name of more than ${LONGEST_NAME} characters`)];
+    const long = name.length > COMMON_NAME ? [warning(at, `gives the tool name ${name}: ${TOO_LONG}`)] : [];
     const owner = owners.get(name);
     if (owner !== undefined)
       return [error(at, `the tool ${name} would be that of ${owner}, too: rename it, or settings.mcp.exclude one`)];
     owners.set(name, labelOf(endpoint));
-    return [];
+    return long;
   });
   return [...unknown, ...clashes];
 }

@@ -173,7 +173,9 @@ function wrongType(nodes: readonly SchemaNode[], value: unknown, path: string): 
   const isText = ({ choices: allowed, types }: SchemaNode) =>
     allowed?.some((choice) => typeof choice === 'string' && Number(choice) === value) ?? types.includes('string');
   const quotes = quotable && nodes.some(isText) ? ', write it in quotes' : '';
-  return reasonAt(path, `expected ${[...wanted].join(' or ')}, found ${found}${quotes}`, guess(choices, value));
+  const isShort = typeof value === 'string' && value.length <= 20 && nodes.some(isDuration);
+  const shown = isShort ? JSON.stringify(value) : found;
+  return reasonAt(path, `expected ${[...wanted].join(' or ')}, found ${shown}${quotes}`, guess(choices, value));
 }
 
 /** The choice that the value was perhaps meant to be. */
@@ -183,7 +185,9 @@ function guess(choices: readonly unknown[], value: unknown): string | undefined 
 }
 
 function kindsOf(node: SchemaNode): readonly string[] {
-  return isDuration(node) ? ['a duration (milliseconds, or a text such as 10s)'] : node.types.map(named);
+  return isDuration(node)
+    ? ['a duration (milliseconds, or a number with a unit: 500ms, 10s, 2m, 1h, 1d)']
+    : node.types.map(named);
 }
 
 function named(type: string): string {

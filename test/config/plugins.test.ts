@@ -328,8 +328,8 @@ test('timeouts are the budget', async (t) => {
   assert.equal(loaded.plugins.find(({ source }) => source === 'builtin:cache')?.budget, 8);
   for (const [timeout, message] of [
     [0, 'must be at least 1'],
-    [1.5, 'expected a duration (milliseconds, or a text such as 10s), found a number'],
-    ['1 s', 'expected a duration (milliseconds, or a text such as 10s), found a string'],
+    [1.5, 'expected a duration (milliseconds, or a number with a unit: 500ms, 10s, 2m, 1h, 1d), found a number'],
+    ['1 s', 'expected a duration (milliseconds, or a number with a unit: 500ms, 10s, 2m, 1h, 1d), found "1 s"'],
     [2_147_483_648, 'must be at most 2147483647'],
   ] as const) {
     assert.deepEqual(await errorsOfOne(t, simple, { timeout }), [`settings.plugins[0].timeout: ${message}`]);

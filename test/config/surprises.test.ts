@@ -51,6 +51,9 @@ describe('what would work in silence, and otherwise than meant', () => {
       const found = await errorsOf({ server: { host }, settings: { metrics: { port: 9464, host } }, apis: [api()] });
       assert.deepEqual(found.toSorted(), [`server.host: ${why}`, `settings.metrics.host: ${why}`]);
     }
+    assert.deepEqual(await errorsOf({ server: { host: '[::]' }, apis: [api()] }), [
+      'server.host: has brackets, which belong to URLs: write ::',
+    ]);
     for (const host of ['::', '::1', 'fe80::1:3201', '0.0.0.0', 'localhost'])
       assert.deepEqual(await errorsOf({ server: { host }, apis: [api()] }), []);
   });

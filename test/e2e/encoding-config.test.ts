@@ -82,6 +82,19 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
     }
   });
 
+  it('a path that calculates, or takes a parameter, is none; names that look alike are (cases, rows 1 and 2)', async () => {
+    const calculates = '.path: a path cannot calculate: write the path of one value; a plugin can compute others';
+    for (const path of ['$.a + $.b', '($.a+$.b)/2', '$.a-$.b', '$.a * $.b']) {
+      assert.equal(await fault({ type: 'int256', path }), calculates, path);
+    }
+    const takes =
+      ".path: holds {id}, and a path takes no parameters: write the name of a member, or ['{id}'] for one that is called so";
+    for (const path of ['$.{id}', '$.a.{id}.b']) assert.equal(await fault({ type: 'int256', path }), takes, path);
+    for (const path of ['$.a+b', '$.eth-usd', '$.BTC/USD', "$['{id}']", "$['a + $.b']", '$.list[?(@.a == @root.b)].v']) {
+      assert.deepEqual(await errors({ type: 'int256', path }), [], path);
+    }
+  });
+
   it('`times` on a type that is no integer is rejected, whatever the rest', async () => {
     for (const type of ['bool', 'address', 'string', 'bytes', 'bytes32']) {
       for (const times of ['1e18', '1', '0.5', '*']) {
@@ -143,8 +156,14 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
         `${type} ${path} ${times}`,
       );
     }
-    assert.equal(await fault({ type: 'int256,bool', path: '$.a' }), '.path: has 1 member(s), but type has 2');
-    assert.equal(await fault({ type: 'int256', path: '$.a,$.b' }), '.path: has 2 member(s), but type has 1');
+    assert.equal(
+      await fault({ type: 'int256,bool', path: '$.a' }),
+      '.path: lists 1 value, and type lists 2 values: write one type for each path',
+    );
+    assert.equal(
+      await fault({ type: 'int256', path: '$.a,$.b' }),
+      '.path: lists 2 values, and type lists 1 value: write one type for each path',
+    );
     assert.equal(
       await fault({ type: 'int256,bool', path: '$.a,$.b', times: '1,,' }),
       '.times: has 3 members, but type has 2',
@@ -156,7 +175,7 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
     assert.equal(await fault({ type: '*', path: '$.a,$.b', times: '1,2,3' }), '.times: has 3 members, but path has 2');
     assert.equal(
       await fault({ type: 'int256', path: '$.a,$.b', times: '*' }),
-      '.path: has 2 member(s), but type has 1',
+      '.path: lists 2 values, and type lists 1 value: write one type for each path',
     );
     assert.equal(
       await fault({ type: 'int8,int8', path: '*', times: '1,2,3' }),
