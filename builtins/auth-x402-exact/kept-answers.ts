@@ -3,14 +3,19 @@ import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
 import {
   type Exchange,
   type Log,
-  Refusal,
+  type Refusal,
   SignedResponse,
   type StateArea,
   StateUnavailable,
 } from '../../plugins-sdk/index.ts';
 import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
-import { type CompareAndSetOptions, type Conflict, StateUnreadable, type Taken } from '../../plugins-sdk/state/area.ts';
+import {
+  type BucketLimit,
+  type CompareAndSetOptions,
+  type Conflict,
+  StateUnreadable,
+} from '../../plugins-sdk/state/area.ts';
 import { idOf, type Payment } from './payload.ts';
 
 /** What stands under a key of a payer, from the moment his payment was found good. */
@@ -51,7 +56,6 @@ export const OTHER_REQUEST = 'Payment identifier was used for another request';
 export const TOO_LONG = 'The answer is too long to be given again';
 export const NO_ROOM = 'The answer was not kept: too much was sold within an hour';
 export const FORMER_SIGNER = 'The answer is of a former signer and is not given again';
-export const NO_PLACE = 'Too many payments with an identifier — slow down';
 
 /** Keys that a process holds where no engine does. */
 export const MOST_KEYS = 16_384;
@@ -61,13 +65,6 @@ const limits = {
   payerBytes: { max: 8 * 1024 * 1024, window: KEPT_MS },
   allBytes: { max: 64 * 1024 * 1024, window: KEPT_MS },
 };
-
-/** Milliseconds after which a client tries again where all places are taken. */
-const FULL_RETRY_MS = 60_000;
-
-function noPlace(retryAfter: number): Refusal {
-  return new Refusal(429, NO_PLACE, { headers: { 'Retry-After': String(Math.ceil(retryAfter / 1000)) } });
-}
 
 export interface KeptAnswersOptions {
   readonly area: StateArea;
@@ -98,26 +95,35 @@ export class KeptAnswers {
     return text === undefined ? undefined : boughtIn(text, key);
   }
 
-  /** Writes what is to stand under a new key. @throws Refusal 429 where no place is left. @throws StateUnavailable */
-  async claim(key: string, text: string, options: CompareAndSetOptions): Promise<Conflict | undefined> {
-    try {
-      return await this.area.compareAndSet(key, undefined, text, options);
-    } catch (error) {
-      // Memory is never away: it is full, and of the payments of others.
-      throw this.#options.isInMemory && error instanceof StateUnavailable ? noPlace(FULL_RETRY_MS) : error;
-    }
+  /** Writes what is to stand under a new key. @returns `full` where no place is left. @throws StateUnavailable */
+  claim(key: string, text: string, options: CompareAndSetOptions): Promise<Conflict | 'full' | undefined> {
+    return this.#orFull(this.area.compareAndSet(key, undefined, text, options));
   }
 
-  /** Takes a place of the payer's share. @throws StateUnavailable */
-  async takePlace(payer: string): Promise<Pick<Taken, 'granted' | 'retryAfter'>> {
-    if (!this.#options.isInMemory) return { granted: 1, retryAfter: 0 };
-    return this.area.takeTokens(`keys of ${payer}`, limits.payerKeys);
+  /** Takes a place of the payer's share. */
+  async takePlace(payer: string): Promise<boolean> {
+    return !this.#options.isInMemory || this.#take(`keys of ${payer}`, limits.payerKeys, 1);
   }
 
   /** Takes room for an answer, of the payer's share and of all. @throws StateUnavailable */
   async takeBytes(payer: string, bytes: number): Promise<boolean> {
-    const own = await this.area.takeTokens(`bytes of ${payer}`, limits.payerBytes, bytes);
-    return own.granted === bytes && (await this.area.takeTokens('bytes', limits.allBytes, bytes)).granted === bytes;
+    const own = await this.#take(`bytes of ${payer}`, limits.payerBytes, bytes);
+    return own && this.#take('bytes', limits.allBytes, bytes);
+  }
+
+  async #take(key: string, limit: BucketLimit, n: number): Promise<boolean> {
+    const taken = await this.#orFull(this.area.takeTokens(key, limit, n));
+    return taken !== 'full' && taken.granted === n;
+  }
+
+  /** Memory is never away: it is full, of the payments of others. */
+  async #orFull<T>(work: Promise<T>): Promise<T | 'full'> {
+    try {
+      return await work;
+    } catch (error) {
+      if (this.#options.isInMemory && error instanceof StateUnavailable) return 'full';
+      throw error;
+    }
   }
 }
 
@@ -161,19 +167,18 @@ export class Entry {
   }
 
   /**
-   * @returns `false` where another payment has it, which may be settled yet.
-   * @throws Refusal 429 where the payer has had his share, or no place is left. @throws StateUnavailable
+   * Takes a place for the answer. Where none is left, or the payer has had his share, the answer is not kept.
+   * @returns `false` where another payment has it, which may be settled yet. @throws StateUnavailable
    */
   async claim(): Promise<boolean> {
     const text = JSON.stringify(this.#bought);
     const options = { ttl: this.#life, durable: !this.#isShared };
     const other = await this.#kept.claim(this.#key, text, options);
+    if (other === 'full') return true;
     const isThere = other?.value !== undefined;
-    const { granted, retryAfter } = isThere ? { granted: 1, retryAfter: 0 } : await this.#kept.takePlace(this.#payer);
-    this.#isClaimed = granted > 0;
-    if (this.#isClaimed) return !isThere || other.value === text;
-    await this.drop();
-    throw noPlace(retryAfter);
+    this.#isClaimed = isThere || (await this.#kept.takePlace(this.#payer));
+    if (!this.#isClaimed) await this.drop();
+    return !isThere || other.value === text;
   }
 
   /** Gives it back: the payment was not taken, and will not be by this request. */
@@ -193,11 +198,12 @@ export class Entry {
   }
 
   async #keep({ json }: SignedResponse, exchange: Exchange): Promise<void> {
+    if (!this.#isClaimed) return;
     const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
     const { fingerprint = '' } = this;
     const { area } = this.#kept;
     const sold: Sold = { fingerprint, settled, ...(await this.#keepable(json)) };
-    if (this.#isShared && (sold.answer === undefined || !this.#isClaimed)) return this.drop();
+    if (this.#isShared && sold.answer === undefined) return this.drop();
     const options = { ttl: KEPT_MS, keepLonger: true, durable: true };
     const text = JSON.stringify({ ...this.#bought, sold });
     let expected: string | undefined = JSON.stringify(this.#bought);

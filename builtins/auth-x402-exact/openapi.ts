@@ -2,7 +2,7 @@ import { type AuthMethod, objectSchema, refTo } from '../../plugins-sdk/index.ts
 import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
-import { FORMER_SIGNER, NO_PLACE, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
+import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
 import { noPrice } from './plugin-price.ts';
 import { boundsOf, TOO_DEAR } from './price.ts';
 import { NOT_YET } from './sign-ins.ts';
@@ -62,7 +62,7 @@ const headers = {
     schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
   },
   PaymentInProgress: {
-    description: 'Seconds to wait, where another request has this payment or its payer has sent too many',
+    description: 'Seconds to wait, where another request has this payment',
     schema: { type: 'integer', minimum: 0 },
   },
 };
@@ -95,7 +95,6 @@ export const openApiPart: OpenApiPart = {
             'What was bought by this payment identifier is not given, or not there yet for its payer who has signed in',
           errors: [OTHER_REQUEST, TOO_LONG, NO_ROOM, FORMER_SIGNER, NOT_YET],
         },
-        429: { errors: [NO_PLACE], headers: { 'Retry-After': refTo('headers', 'PaymentInProgress') } },
         401: {
           description: 'Whether the payment is good could not be found out',
           errors: ['Payment verification unavailable', 'Too many x402 verification attempts — slow down'],

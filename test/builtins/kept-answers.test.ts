@@ -1,14 +1,16 @@
-/** Where all room for identifiers is taken, their payers are told so, and no operator is. */
+/** Where all room for identifiers is taken, payers buy all the same: their answers are not kept. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Entry, KeptAnswers } from '../../builtins/auth-x402-exact/kept-answers.ts';
 import type { Payment } from '../../builtins/auth-x402-exact/payload.ts';
-import { MemoryArea } from '../../plugins-sdk/index.ts';
+import { type Exchange, MemoryArea, type SignedResponse } from '../../plugins-sdk/index.ts';
 
-it('an identifier for which there is no room is 429, and no fault of the service', async () => {
-  const nothing = () => undefined;
-  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const kept = new KeptAnswers({ area: new MemoryArea({ capacity: 1 }), isInMemory: true, log });
+it('a full table refuses no payment, whose answer is not kept then', async () => {
+  const lines: string[] = [];
+  const line = (message: string) => void lines.push(message);
+  const log = { debug: line, info: line, warn: line, error: line };
+  const area = new MemoryArea({ capacity: 1 });
+  const kept = new KeptAnswers({ area, isInMemory: true, log });
   const entryOf = (from: string, id: string) => {
     const authorization = { from, nonce: '0x1' };
     const requirements = { network: 'eip155:1', asset: '0x1' };
@@ -16,8 +18,13 @@ it('an identifier for which there is no room is 429, and no fault of the service
     return new Entry(kept, payment as unknown as Payment, `${from} ${id}`, Date.now());
   };
   assert.equal(await entryOf('0xa', 'one').claim(), true);
-  const refused = { status: 429, message: 'Too many payments with an identifier — slow down', fault: false };
-  await assert.rejects(entryOf('0xb', 'one').claim(), { ...refused, headers: { 'Retry-After': '60' } });
+  const second = entryOf('0xb', 'one');
+  assert.equal(await second.claim(), true);
+  await second.keep({ json: '{}' } as unknown as SignedResponse, { requestId: '0x1' } as unknown as Exchange);
+  assert.deepEqual([await second.find(), area.size, lines], [undefined, 1, []]);
   await entryOf('0xa', 'one').drop();
-  assert.equal(await entryOf('0xa', 'two').claim(), true);
+  // The bucket of the first payer takes all room for buckets: a second payer has no share either.
+  const third = entryOf('0xb', 'two');
+  assert.equal(await third.claim(), true);
+  assert.deepEqual([area.size, lines], [0, []]);
 });
