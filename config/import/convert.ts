@@ -157,6 +157,12 @@ export class Conversion implements Imported {
       this.leftOut.push({ what: 'its security', at, reason: schemes });
       return { api, own: [], hasWay: false, isSent: isSentBy(api, []) };
     }
+    if (schemes.length > 0 && operation.security.length > 1)
+      this.leftOut.push({
+        what: 'its security',
+        at,
+        reason: 'has several ways, of which the first possible one is taken',
+      });
     for (const { headers = {}, oauth2, remark } of schemes) {
       const isTaken =
         (oauth2 !== undefined && hasHeader(api, 'authorization')) ||

@@ -253,6 +253,14 @@ describe('of credentials', () => {
   });
 });
 
+it('of several ways in, the first that a config can have is taken, with a word', async (t) => {
+  const securitySchemes = { odd: { type: 'mutualTLS' }, key: { type: 'apiKey', in: 'header', name: 'X-Key' } };
+  const more = { components: { securitySchemes }, security: [{ odd: [] }, { key: [] }] };
+  const { apis, said } = await outcome(t, api({ '/a': { get: ok } }, more));
+  assert.deepEqual(apis[0].headers, { 'X-Key': '$' + '{UPSTREAM_T_KEY}' });
+  assert.deepEqual(said, ['its security: has several ways, of which the first possible one is taken (GET /a)']);
+});
+
 describe('of bodies', () => {
   it('members that are read-only are left out, however that is said', async (t) => {
     const schemas = { Id: { type: 'integer', readOnly: true } };
