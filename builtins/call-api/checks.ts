@@ -6,7 +6,9 @@ import { checkTls } from '../shared/upstream-tls.ts';
 function checkUrl(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.url`;
   const text = keys.url.of(endpoint) ?? '';
-  if (!text.includes('://')) return [error(at, 'has no scheme: write https:// or http:// in front')];
+  // What stands before a port is a host, though it looks like a scheme.
+  if (text !== '' && (!/^[a-z][\w+.-]*:/i.test(text) || /^[\w.-]+:\d/.test(text)))
+    return [error(at, 'has no scheme: write https:// or http:// in front')];
   if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return [error(at, 'must be an http or https URL')];

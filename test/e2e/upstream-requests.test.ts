@@ -165,7 +165,9 @@ describe('the configured URL, path and headers', () => {
       assert.deepEqual(await url(good), [], good);
     }
     const bad: [string, string][] = [
-      ['nonsense', 'is no valid URL'],
+      ['nonsense', 'has no scheme: write https:// or http:// in front'],
+      ['127.0.0.1:80', 'has no scheme: write https:// or http:// in front'],
+      ['localhost:80/v1', 'has no scheme: write https:// or http:// in front'],
       ['http://', 'is no valid URL'],
       ['', 'is no valid URL'],
       ['ftp://a.example', 'must be an http or https URL'],
@@ -175,7 +177,7 @@ describe('the configured URL, path and headers', () => {
       ['http://a.example/?', 'must hold no query or fragment: use parameters'],
       ['http://a.example/#', 'must hold no query or fragment: use parameters'],
       ['http://a.example/x y', 'holds a character that must be percent-encoded'],
-      [' http://a.example', 'holds a character that must be percent-encoded'],
+      [' http://a.example', 'has no scheme: write https:// or http:// in front'],
       ['http:\\\\a.example', 'holds a character that must be percent-encoded'],
       ['http://a.exa\nmple', 'holds a character that must be percent-encoded'],
     ];
