@@ -29,7 +29,7 @@ describe('SERVICE_WATCHDOG', () => {
     const { code, stdout, stderr } = await looping.ended;
     assert.deepEqual([code, stderr], [1, '']);
     const why = 'the event loop has not turned for 3 s: the process ends, to be started again';
-    assert.match(stdout, new RegExp(`^${TIME} ERROR ${why} \\(at .*p\\.mjs:1:\\d+\\)\n$`));
+    assert.match(stdout, new RegExp(`^${TIME} INFO .+\n${TIME} ERROR ${why} \\(at .*p\\.mjs:1:\\d+\\)\n$`));
     await other.output(lastLine);
     other.child.kill('SIGTERM');
     assert.equal((await other.ended).code, 0);
