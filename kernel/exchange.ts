@@ -95,6 +95,11 @@ export class Exchange extends ContextHolder {
     return this.#client?.aborted ?? false;
   }
 
+  /** Whether its work goes on without the client's connection: what comes of it is in no response. */
+  get detached(): boolean {
+    return this.#isDetached;
+  }
+
   /** How it ended, once that is certain. Where a mode answers first and works later, that may be after its response. */
   get outcome(): RequestOutcome | undefined {
     return this.#outcome;

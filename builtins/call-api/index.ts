@@ -58,8 +58,11 @@ function noteRedirect(exchange: Exchange, base: string, { status, headers: { loc
 /** What decides how an answer is read. */
 function askedBy({ endpoint, parameters }: Exchange) {
   const declared = keys.parameters.of(endpoint) ?? [];
-  const isGiven = (name: string) => Object.hasOwn(parameters, name) && parameters[name] !== null;
-  const hasClientValue = declared.some(({ name, fixed }) => fixed === undefined && isGiven(name));
+  // In a body, null is a value.
+  const hasClientValue = declared.some(
+    ({ name, in: place, fixed }) =>
+      fixed === undefined && Object.hasOwn(parameters, name) && (place === 'body' || parameters[name] !== null),
+  );
   return { isEncoded: keys.encoding.of(endpoint) !== undefined, hasClientValue };
 }
 

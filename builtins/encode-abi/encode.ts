@@ -5,29 +5,27 @@ import { STEP } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
 import { BudgetError, type CompiledPath, fullBudget, type Match, PathError } from './json-path/index.ts';
-import type { Plan } from './plan.ts';
+import type { Field, Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
-/** @param isChosen whether a client has chosen a part of the encoding: then it is the one who got it wrong. */
-function failed(reason: string, isChosen: boolean): Refusal {
-  const failureClass = isChosen ? 'requester' : 'encode';
-  return new Refusal(502, 'API call failed', { reason, failureClass, fault: !isChosen });
+/** @param isClients whether a client has chosen what is wrong: operators have nothing to mend then. */
+function failed(message: string, reason: string | undefined, isClients: boolean): Refusal {
+  const failureClass = isClients ? 'requester' : 'encode';
+  return new Refusal(502, message, { reason, failureClass, fault: !isClients });
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
-function find({ plan, pathDelegated }: Encoding, data: Json): readonly Match[] {
+function find(encoding: Encoding, data: Json): readonly Match[] {
   const budget = fullBudget();
-  return plan.map(({ path }) => required(path.first(data, budget), path, pathDelegated));
+  return encoding.plan.map(({ path }) => required(path.first(data, budget), path, encoding));
 }
 
-function required<T>(found: T | undefined, path: CompiledPath, pathDelegated: boolean): T {
+function required<T>(found: T | undefined, path: CompiledPath, { delegated }: Encoding): T {
   if (found !== undefined) return found;
-  // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
-  throw new Refusal(502, `No value found at path: ${path.text}`, {
-    fault: !pathDelegated,
-    reason: pathDelegated ? 'the path that the client has chosen finds nothing' : undefined,
-    failureClass: pathDelegated ? 'requester' : 'encode',
-  });
+  const isClients = delegated.includes('path');
+  // What a client has sent stays out of the log.
+  const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
+  throw failed(`No value found at path: ${path.text}`, reason, isClients);
 }
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
@@ -47,10 +45,8 @@ function withDigits(matches: readonly Match[], json: string | Buffer | undefined
 /** How values become an encoding. */
 export interface Encoding {
   readonly plan: Plan;
-  /** Whether the requester has chosen the path. */
-  readonly pathDelegated: boolean;
-  /** Whether the requester has chosen any part of it. */
-  readonly isDelegated: boolean;
+  /** What the requester has chosen of it. */
+  readonly delegated: readonly Field[];
   /** Hears that nothing is left of a number that is not zero. */
   onCutToZero(): void;
 }
@@ -67,7 +63,7 @@ function encoded({ plan, onCutToZero }: Encoding, found: readonly Found[]): Enco
 
 /** @throws Refusal */
 export function encode(encoding: Encoding, response: ApiResponse): Awaitable<Encoded> {
-  const { plan, pathDelegated } = encoding;
+  const { plan } = encoding;
   const fail = (cause: unknown): never => {
     throw refusalOf(cause, encoding);
   };
@@ -77,7 +73,7 @@ export function encode(encoding: Encoding, response: ApiResponse): Awaitable<Enc
       const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
       if (places.length < plan.length) return encodeParsed(encoding, response).catch(fail);
       const values = valuesAt(bytes, places);
-      const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
+      const found = plan.map(({ path }, i) => required(values[i], path, encoding));
       return inNextTurn(bytes, encoded(encoding, found));
     }
     if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
@@ -100,9 +96,13 @@ function inNextTurn<T>({ length }: Buffer, value: T): Awaitable<T> {
   return length > STEP ? setImmediate(value) : value;
 }
 
-function refusalOf(cause: unknown, { pathDelegated, isDelegated }: Encoding): unknown {
-  if (cause instanceof BudgetError && pathDelegated) {
+function refusalOf(cause: unknown, { delegated }: Encoding): unknown {
+  const isPathChosen = delegated.includes('path');
+  if (cause instanceof BudgetError && isPathChosen) {
     return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
   }
-  return cause instanceof ValueError || cause instanceof PathError ? failed(cause.message, isDelegated) : cause;
+  if (cause instanceof PathError) return failed('API call failed', cause.message, isPathChosen);
+  if (!(cause instanceof ValueError)) return cause;
+  const isClients = isPathChosen || delegated.includes('type') || (delegated.includes('times') && cause.isOfFactor);
+  return failed('API call failed', cause.message, isClients);
 }

@@ -42,9 +42,7 @@ export const encodeAbiPlugin = definePlugin({
           if (known === undefined) return undefined;
           const plan = known.plan ?? chosen.require(exchange);
           const onCutToZero = () => warnOfZero(exchange.endpoint);
-          const { delegated } = known;
-          const by = { pathDelegated: delegated.includes('path'), isDelegated: delegated.length > 0 };
-          return encode({ plan, ...by, onCutToZero }, response);
+          return encode({ plan, delegated: known.delegated, onCutToZero }, response);
         },
       },
     };

@@ -6,6 +6,13 @@ import { type Decimal, decimalOf, equalDecimals, isWhole, parseDecimal, scaleToI
 /** An upstream value that its ABI type has no place for. The text describes the value without showing it. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
+  /** Whether it is a number that fits with another factor. */
+  readonly isOfFactor: boolean;
+
+  constructor(message: string, isOfFactor = false) {
+    super(message);
+    this.isOfFactor = isOfFactor;
+  }
 }
 
 /** One value on its way into the encoding; see {@link coerce}. */
@@ -98,10 +105,10 @@ function toInteger(
   const decimal = typeof value === 'string' ? decimalOfText(value) : decimalOfNumber(value, token);
   if (decimal === undefined) throw refused(type, value);
   if (exact === true && !isWhole(decimal, times))
-    throw new ValueError(`the number has a fraction, which ${type.name} cuts`);
+    throw new ValueError(`the number has a fraction, which ${type.name} cuts`, true);
   const integer = scaleToInteger(decimal, times);
   if (integer === undefined || integer < type.min || integer > type.max) {
-    throw new ValueError(`the number is out of the range of ${type.name}`);
+    throw new ValueError(`the number is out of the range of ${type.name}`, true);
   }
   if (integer === 0n && decimal.digits !== '' && times?.digits !== '') onCutToZero?.();
   return integer;

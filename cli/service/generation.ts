@@ -213,20 +213,21 @@ function measuring(state: StateClient | undefined, meters: MeterSet): () => void
 }
 
 function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['failed'] {
-  return ({ requestId, resolved }, refusal) => {
+  return ({ requestId, resolved, detached }, refusal) => {
     const { stage, status, message, fault } = refusal;
+    const reason = failureClassOf(refusal);
     const fields = {
       requestId,
       endpointId: resolved?.id,
       endpoint: resolved && `${resolved.api}/${resolved.name}`,
       stage,
       status,
-      reason: failureClassOf(refusal),
+      reason,
       detail: refusal.reason === undefined ? undefined : hide(refusal.reason),
     };
     if (fault) log.warn(message, fields);
-    // A plugin's rejection is an operator's own rule at work.
-    else if (stage === 'onHttpRequest') log.info(message, fields);
+    // A plugin's rejection is an operator's own rule at work; the line of a detached request was written before.
+    else if (stage === 'onHttpRequest' || (detached && reason !== undefined)) log.info(message, fields);
     else log.debug(message, fields);
   };
 }

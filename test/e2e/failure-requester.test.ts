@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
-import { assertRefused } from '../support/http.ts';
+import { assertRefused, eventually } from '../support/http.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
@@ -16,13 +16,21 @@ async function start(t: TestContext, env: Readonly<Record<string, string>> = {})
   const routes = statuses.map((status) => [`/${status}`, faults.json({}, status)]);
   const upstream = await upstreamFor(t, Object.fromEntries(routes));
   upstream.json('/price', { price: 1, name: 'ether' });
+  const scaled = { type: 'int256', times: '*' };
   const endpoints = Object.fromEntries(
     statuses.map((status) => [`e${status}`, { path: `/${status}`, parameters }] as const),
   );
   const mirror = await upstreamFor(t, { '*': faults.json({ price: 2 }) });
   const config = oneApi(
     upstream.url,
-    { ...endpoints, chosen: { path: '/price', encoding: delegated } },
+    {
+      ...endpoints,
+      later: { path: '/404?later', parameters, mode: 'async' },
+      body: { path: '/422', method: 'POST', parameters: [{ name: 'id', in: 'body' }] },
+      chosen: { path: '/price', encoding: delegated },
+      scaled: { path: '/price', encoding: { ...scaled, path: '$.price' } },
+      broken: { path: '/price', encoding: { ...scaled, path: '$.name' } },
+    },
     {
       settings: { metrics: { port: 0 } },
       api: { breaker: { failures: 1 }, retry: { attempts: 3 }, mirrors: [mirror.url] },
@@ -94,12 +102,44 @@ describe('a request that its client got wrong', () => {
     assert.equal(line.fields.detail, 'upstream status 404 to what the client asked for');
   });
 
+  it('says why at info also where it fails after its response', async (t) => {
+    for (const env of [{}, { LOG_FORMAT: 'json' }]) {
+      const { service } = await start(t, env);
+      assert.equal((await service.post('api/later', { id: 1 })).status, 202);
+      await eventually(
+        () => service.logs.some(({ fields }) => fields.reason === 'requester') || undefined,
+        'the end of a request',
+      );
+      const lines = service.logs.filter(({ fields }) => fields.reason === 'requester');
+      assert.deepEqual(
+        lines.map(({ level, message, fields }) => [level, message, fields.endpoint, fields.detail]),
+        [['info', 'API call failed', 'api/later', 'upstream status 404 to what the client asked for']],
+      );
+    }
+  });
+
+  it('has given a value with null in a body, which is one', async (t) => {
+    const { service } = await start(t);
+    await assertRefused(await service.post('api/body', { id: null }), 502, 'API call failed');
+    assert.deepEqual((await scrapeAfter(service, 1)).happened('failures_total'), { 'api body requester': 1 });
+  });
+
+  it('is at fault for a factor alone only where another one would do', async (t) => {
+    const { service } = await start(t);
+    for (const endpoint of ['scaled', 'broken'])
+      await assertRefused(await service.post(`api/${endpoint}`, { _times: '1e77' }), 502, 'API call failed');
+    const found = await scrapeAfter(service, 2);
+    assert.deepEqual(found.happened('failures_total'), { 'api scaled requester': 1, 'api broken encode': 1 });
+    assert.deepEqual(found.happened('upstream_failures_total'), { 'api broken encode': 1 });
+  });
+
   it('fires no alert', { skip: withoutPromtool }, async (t) => {
     const { service } = await start(t);
     const seen: Scrape[] = [];
     for (let count = 1; count <= 6; count++) {
       await service.post('api/e404', { id: 1 });
-      seen.push(await scrapeAfter(service, count));
+      await service.post('api/later', { id: 1 });
+      seen.push(await scrapeAfter(service, 2 * count));
     }
     const alerts = ['RequestsFail', 'BackgroundRequestsFail', 'UpstreamFails'];
     await assertFiring(

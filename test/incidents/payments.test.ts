@@ -19,7 +19,12 @@ const askedAt = (path: string) => ({ auth: { ...termsOn(shop.chain, PRICE), rpc:
 const service = await serviceFor(
   suite,
   shop.config(
-    { exact: {}, native: { auth: termsOn(shop.chain, PRICE) }, faulty: askedAt('/rpc'), long: askedAt('/long') },
+    {
+      exact: {},
+      native: { auth: termsOn(shop.chain, PRICE), parameters: [{ name: 'id' }] },
+      faulty: askedAt('/rpc'),
+      long: askedAt('/long'),
+    },
     { server: { rateLimit: { max: 1000, x402: { max: 1000 } } }, settings: { metrics: { port: 0 } } },
   ),
   { env: { LOG_FORMAT: 'json' } },
@@ -129,6 +134,14 @@ describe('an alert says', { skip: withoutPromtool }, () => {
       const proof = await proofHeader(bob, service, 'a/faulty', transaction);
       for (let count = 0; count < 6; count++) assert.equal((await service.post('a/faulty', {}, proof)).status, 401);
     });
+    const before = { scrape: await scrape(service), minutes: 30 };
+    shop.upstream.on('/p', faults.json({}, 404));
+    const given = await proofHeader(bob, service, 'a/native', transaction);
+    assert.equal((await service.post('a/native', { id: 'none' }, given)).status, 502);
+    const after = await scrape(service);
+    assert.equal(after.table('failures_total')['a native requester'], 1);
+    assert.equal(after.table('x402_proofs_total').refunded, 1);
+    await assertFiring(t, [before, { scrape: after, minutes: 3 }], ['PaymentsRefunded'], []);
     shop.upstream.on('/p', faults.serverError());
     await assertFires(t, ['PaymentsRefunded'], async () => {
       const proof = await proofHeader(bob, service, 'a/native', transaction);
