@@ -163,7 +163,7 @@ function redemptionsIn(
 ): Redemptions {
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
   const life = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
-  const ledger = new Ledger({ area, life, now, mayHaveLost: stateEngine !== undefined });
+  const ledger = new Ledger({ area, life, now });
   return new Redemptions({ holds: new Holds({ area, stateEngine, debts, log }), ledger, stateEngine, now });
 }
 

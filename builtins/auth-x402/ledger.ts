@@ -18,8 +18,6 @@ export interface LedgerOptions {
   readonly life: number;
   /** Epoch milliseconds. */
   now(): number;
-  /** Whether an empty ledger may have been emptied, so that what was mined before could have been redeemed. */
-  readonly mayHaveLost: boolean;
 }
 
 const KEY = 'ledger';
@@ -50,8 +48,9 @@ export class Ledger {
   }
 
   #begin(): LedgerTerms {
-    const { life, now, mayHaveLost } = this.#options;
-    return { began: mayHaveLost ? now() : 0, life, past: [] };
+    const { life, now } = this.#options;
+    // An empty ledger may be one that was lost, with a restart or by an engine: what was mined before could have been redeemed.
+    return { began: now(), life, past: [] };
   }
 
   #raise({ began, life, past }: LedgerTerms): LedgerTerms {

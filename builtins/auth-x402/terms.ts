@@ -1,7 +1,7 @@
 import { Check } from 'typebox/value';
 import { authPath, checkAddress, checkPlainHttp, error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, type Finding, millisecondsSchema, type Static, Type } from '../../plugins-sdk/index.ts';
-import { addressSchema } from '../../plugins-sdk/keys.ts';
+import { addressSchema, stateKey } from '../../plugins-sdk/keys.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
@@ -99,11 +99,19 @@ function checkTerms(at: string, terms: Terms): Finding[] {
   ];
 }
 
+const IN_MEMORY =
+  'keeps payments in memory: after a restart, those that were made before it are refused (Payment too old); use file or redis';
+
 /** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
-export function checkAllTerms({ endpoints }: CheckContext): Finding[] {
-  return endpoints.flatMap((endpoint) => {
-    return endpoint.auth.flatMap(({ type, ...terms }, index) =>
-      type === 'x402' && Check(TermsSchema, terms) ? checkTerms(authPath(endpoint, index), terms) : [],
-    );
-  });
+export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
+  const isSold = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
+  const isInMemory = [undefined, 'memory'].includes(stateKey.in(config) as undefined);
+  return [
+    ...(isSold && isInMemory ? [warning('settings.state', IN_MEMORY)] : []),
+    ...endpoints.flatMap((endpoint) => {
+      return endpoint.auth.flatMap(({ type, ...terms }, index) =>
+        type === 'x402' && Check(TermsSchema, terms) ? checkTerms(authPath(endpoint, index), terms) : [],
+      );
+    }),
+  ];
 }

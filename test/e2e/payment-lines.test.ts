@@ -53,7 +53,7 @@ it('a payment that is settled is a line and a count, and so is one that is not',
     [
       'warn',
       'a payment was not settled',
-      { requestId: requestId(refused), ...sold, ...whose, reason: 'insufficient_funds' },
+      { requestId: requestId(refused), ...sold, ...whose, detail: 'insufficient_funds' },
     ],
     [
       'error',

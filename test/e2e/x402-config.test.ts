@@ -14,7 +14,8 @@ function config(auth: unknown, ...own: unknown[]) {
   const endpoints = own.map((each, index) => {
     return { name: `e${index}`, path: `/${index}`, ...(each === undefined ? {} : { auth: each }) };
   });
-  return { apis: [{ name: 'a', url: 'http://127.0.0.1:9', ...(auth === undefined ? {} : { auth }), endpoints }] };
+  const api = { name: 'a', url: 'http://127.0.0.1:9', ...(auth === undefined ? {} : { auth }), endpoints };
+  return { settings: { state: { type: 'file', path: 'state' } }, apis: [api] };
 }
 
 describe('x402 in the config: an error names the place that is wrong', () => {
@@ -91,6 +92,15 @@ describe('x402 in the config: an error names the place that is wrong', () => {
     ]);
     const coin = { ...terms, token: recipient, recipient };
     assert.equal((await errorsOf(config(coin, undefined))).length, 1);
+  });
+
+  it('warns of payments in memory, which a restart forgets', async () => {
+    const warning =
+      'settings.state: keeps payments in memory: after a restart, those that were made before it are refused (Payment too old); use file or redis';
+    const { apis } = config(terms, undefined, undefined);
+    assert.deepEqual(await warningsOf({ apis }), [warning]);
+    assert.deepEqual(await warningsOf({ apis, settings: { state: 'memory' } }), [warning]);
+    assert.deepEqual(await warningsOf(config(terms, undefined)), []);
   });
 
   it('warns of an expiry in seconds', async () => {

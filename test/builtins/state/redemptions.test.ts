@@ -38,7 +38,7 @@ function setUp(t: TestContext) {
   const debts = new Debts();
   const replica = (skew = 0, life = LIFE) => {
     const now = () => clock.now + skew;
-    const ledger = new Ledger({ area, life, now, mayHaveLost: true });
+    const ledger = new Ledger({ area, life, now });
     const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
     return new Redemptions({ holds: new Holds({ area, stateEngine, debts, log }), ledger, stateEngine, now });
   };

@@ -14,14 +14,12 @@ import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.t
 const DAY = 86_400_000;
 
 describe('the ledger of payments', () => {
-  const at = (area: StateArea, life: number, now: number, mayHaveLost = true) =>
-    new Ledger({ area, life, now: () => now, mayHaveLost }).terms();
+  const at = (area: StateArea, life: number, now: number) => new Ledger({ area, life, now: () => now }).terms();
 
   it('begins once, and says since when and for how long payments are remembered', async () => {
     const area = new MemoryArea();
     assert.deepEqual(await at(area, 100, DAY), { began: DAY, life: 100, past: [] });
     assert.deepEqual(await at(area, 100, 2 * DAY), { began: DAY, life: 100, past: [] });
-    assert.deepEqual(await at(new MemoryArea(), 100, DAY, false), { began: 0, life: 100, past: [] });
   });
 
   it('raises its life for all, and never lowers it', async () => {
