@@ -1,4 +1,5 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
+import { checkPlainHttp } from '../plugins-sdk/checks.ts';
 import {
   type Address,
   createHttpClient,
@@ -13,6 +14,7 @@ import {
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../plugins-sdk/lib/eth/signatures.ts';
 import { optionalPackage } from '../plugins-sdk/lib/process/optional-package.ts';
 import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
+import { signersIn } from '../plugins-sdk/signing/settings.ts';
 
 const Schema = closedObject({
   keyId: Type.String({ minLength: 1, description: 'Id, ARN or alias of the key' }),
@@ -129,5 +131,11 @@ async function open({ keyId: KeyId, region, endpoint }: Static<typeof Schema>): 
 export const signerAwsKms = definePlugin({
   name: 'signer-aws-kms',
   signers: { 'aws-kms': signerType({ schema: Schema, open }) },
+  check: ({ config }) =>
+    signersIn(config).flatMap(([at, { type, endpoint }]) =>
+      type === 'aws-kms' && typeof endpoint === 'string'
+        ? checkPlainHttp(`${at}endpoint`, endpoint, 'have what they like signed')
+        : [],
+    ),
   setup: () => ({}),
 });

@@ -1,4 +1,4 @@
-import { apiPath, error, warning } from '../plugins-sdk/checks.ts';
+import { apiPath, checkPlainHttp, error, warning } from '../plugins-sdk/checks.ts';
 import {
   definePlugin,
   type EndpointDraft,
@@ -39,7 +39,9 @@ function checkMirrors(endpoint: EndpointDraft): Finding[] {
   const message =
     'are not in the endpoint ID: clients cannot tell which host an answer is of, so name hosts that mean the same';
   const errors = [...wrong, ...open, ...twice];
-  return errors.length > 0 ? errors : [warning(at, message)];
+  if (errors.length > 0) return errors;
+  const plain = found.flatMap((text, i) => checkPlainHttp(`${at}[${i}]`, text, 'change what gets signed'));
+  return [warning(at, message), ...plain];
 }
 
 /** The base URLs of an API, in the order in which they are asked: those that failed a moment ago come last. */

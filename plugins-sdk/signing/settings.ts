@@ -61,6 +61,15 @@ export function configuredTarget(target: SignerTarget): HttpTarget {
   return httpTarget(target.url, target.headers);
 }
 
+/** Each signer of a config: that of answers now, and the next one. */
+export function signersIn(
+  config: CheckContext['config'],
+): (readonly [at: string, own: Readonly<Record<string, unknown>>])[] {
+  const from = (at: string, own: unknown): ReturnType<typeof signersIn> =>
+    isRecord(own) ? [[at, own], ...from(`${at}next.`, own.next)] : [];
+  return from('settings.signer.', signerKey.in(config));
+}
+
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 /**
@@ -69,19 +78,12 @@ const isText = (value: unknown): value is string => typeof value === 'string';
  * @param type of the signers.
  */
 export function checkHttpSigners(type: string): (context: Pick<CheckContext, 'config'>) => Finding[] {
-  const check = (at: string, own: unknown): Finding[] => {
-    if (!isRecord(own)) return [];
-    const { url, address, headers = {}, next } = own;
-    const further = check(`${at}next.`, next);
-    if (own.type !== type || !isText(url) || !isText(address) || !isRecord(headers)) return further;
-    const texts = Object.entries(headers).flatMap(([name, value]) => (isText(value) ? [[name, value]] : []));
-    const target = { url, headers: Object.fromEntries(texts) };
-    return [
-      ...checkAddress(`${at}address`, address),
-      ...targetFindings(at, target),
-      ...readable(at, target),
-      ...further,
-    ];
-  };
-  return ({ config }) => check('settings.signer.', signerKey.in(config));
+  return ({ config }) =>
+    signersIn(config).flatMap(([at, own]) => {
+      const { url, address, headers = {} } = own;
+      if (own.type !== type || !isText(url) || !isText(address) || !isRecord(headers)) return [];
+      const texts = Object.entries(headers).flatMap(([name, value]) => (isText(value) ? [[name, value]] : []));
+      const target = { url, headers: Object.fromEntries(texts) };
+      return [...checkAddress(`${at}address`, address), ...targetFindings(at, target), ...readable(at, target)];
+    });
 }

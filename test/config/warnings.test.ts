@@ -178,6 +178,20 @@ describe('plain HTTP to another machine, where what travels decides what is sign
       (host) => ({ settings: { signer: { type: 'web3signer', url: `http://${host}`, address } }, ...config() }),
     ],
     [
+      'settings.signer.next.endpoint',
+      plainly('have what they like signed'),
+      (host) => {
+        const next = { type: 'aws-kms', keyId: 'a', region: 'eu-central-1', endpoint: `http://${host}` };
+        const signer = { type: 'web3signer', url: 'https://signer.example.com', address, next };
+        return { settings: { signer }, ...config() };
+      },
+    ],
+    [
+      'apis[0].mirrors[0]',
+      plainly('change what gets signed'),
+      (host) => config({ url: 'http://api.example.com', mirrors: [`http://${host}`] }),
+    ],
+    [
       'settings.state.url',
       'is without TLS: anyone on the way could change what is kept, payments included; use rediss or tls',
       (host) => ({ settings: { state: { type: 'redis', url: `redis://${host}` } }, ...config() }),
