@@ -48,6 +48,8 @@ export function openFileWarning(envFile: string | undefined): string | undefined
   const file = environmentFile(envFile);
   const about = statSync(file, { throwIfNoEntry: false });
   if (process.platform === 'win32' || about?.isFile() !== true || (about.mode & 0o077) === 0) return undefined;
+  // As Kubernetes mounts a secret with an `fsGroup`: the group is that of the pod.
+  if ((about.mode & 0o777) === 0o440) return undefined;
   return `${file} can be read by others (mode ${(about.mode & 0o777).toString(8)}): chmod 600 it`;
 }
 

@@ -77,6 +77,49 @@ it('with monitoring it has the objects of monitoring.yaml, too, with labels and 
   assert.deepEqual(added('--set', `monitoring.labels.release=kps,monitoring.docs=${docs}`), labelled);
 });
 
+it('keeps what is quoted a text, and what is changed in each part', async (t) => {
+  const recipient = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+  const auth = { type: 'x402', network: 1, rpc: 'https://rpc.example', token: recipient, amount: '10', recipient };
+  const endpoints = [{ name: 'e', path: '/e' }];
+  const render = async (config: object, more: object = {}, name = 'one') => {
+    const cwd = await folderWith(t, { 'values.yaml': stringify({ config, ...more }) });
+    return rendered(name, '-f', join(cwd, 'values.yaml'));
+  };
+  const apis = [{ name: 'a', url: 'https://a.example', auth, endpoints }];
+  const [configMap] = await render({ apis });
+  assert.deepEqual(configOf(configMap).apis, apis);
+  const podIn = (all: readonly Manifest[]) => Object(all.find(({ kind }) => kind === 'Deployment')).spec.template.spec;
+  for (const [drainDelay, seconds] of [
+    ['2m', 180],
+    ['5s', 65],
+    ['500ms', 61],
+    [1_000_000, 1060],
+  ] as const) {
+    assert.equal(
+      podIn(await render({ server: { drainDelay } })).terminationGracePeriodSeconds,
+      seconds,
+      `${drainDelay}`,
+    );
+  }
+  const own = {
+    imagePullSecrets: [{ name: 'registry' }],
+    nodeSelector: { disk: 'ssd' },
+    env: [{ name: 'LOG_FORMAT', value: 'json' }],
+  };
+  const { imagePullSecrets, nodeSelector, containers } = podIn(await render({}, own));
+  assert.deepEqual({ imagePullSecrets, nodeSelector, env: containers[0].env }, own);
+  const [one, two] = [await render({}), await render({}, {}, 'two')];
+  const names = new Set(one.map(nameOf));
+  assert.deepEqual(
+    two.map(nameOf).filter((name) => names.has(name)),
+    [],
+  );
+  assert.doesNotMatch(JSON.stringify(two), /one-valkey/);
+  assert.equal(configOf(two[0]).settings.state.url, 'redis://two-valkey:6379');
+  const budget = Object(one.find(({ kind }) => kind === 'PodDisruptionBudget')).spec;
+  assert.deepEqual([budget.maxUnavailable, budget.minAvailable], [1, undefined]);
+});
+
 it('another name, ports of its own, and state elsewhere', async (t) => {
   const values = {
     config: {

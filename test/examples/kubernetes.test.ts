@@ -16,7 +16,7 @@ import { documents, FOLDER, GROUPS, object, objects, podOf } from '../support/ku
 import { serviceFor } from '../support/service.ts';
 
 const service = podOf('Deployment', 'signed-data-proxy');
-const valkey = podOf('StatefulSet', 'valkey');
+const valkey = podOf('StatefulSet', 'signed-data-proxy-valkey');
 const configText = object('ConfigMap', 'signed-data-proxy').data?.['config.yaml'] ?? '';
 const portOf = ({ ports = [] }: Container, name: unknown) => ports.find((port) => port.name === name)?.containerPort;
 const variables = {
@@ -59,7 +59,7 @@ describe('kubernetes.yaml', () => {
     for (const { metadata } of objects) assert.ok(!Object.hasOwn(metadata, 'namespace'));
     for (const [kind, name, { container, pod }] of [
       ['Deployment', 'signed-data-proxy', service],
-      ['StatefulSet', 'valkey', valkey],
+      ['StatefulSet', 'signed-data-proxy-valkey', valkey],
     ] as const) {
       const { spec } = object(kind, name);
       const labels = spec?.template.metadata?.labels;
@@ -71,7 +71,10 @@ describe('kubernetes.yaml', () => {
       ];
       for (const selector of selectors) assert.deepEqual(selector, labels);
       for (const { targetPort } of object('Service', name).spec?.ports ?? []) assert.ok(portOf(container, targetPort));
-      const volumes = [...(pod.volumes ?? []).map((volume) => volume.name), ...(name === 'valkey' ? ['state'] : [])];
+      const volumes = [
+        ...(pod.volumes ?? []).map((volume) => volume.name),
+        ...(name === 'signed-data-proxy-valkey' ? ['state'] : []),
+      ];
       assert.deepEqual((container.volumeMounts ?? []).map((mount) => mount.name).toSorted(), volumes.toSorted());
       for (const { secret, configMap } of pod.volumes ?? []) {
         if (secret?.secretName) assert.ok(object('Secret', secret.secretName), secret.secretName);
@@ -153,7 +156,7 @@ describe('the config of kubernetes.yaml', () => {
     assert.deepEqual([settings.metrics.port, server.host], [portOf(service.container, 'metrics'), '0.0.0.0']);
     assert.equal(
       settings.state.url,
-      `redis://${object('Service', 'valkey').metadata?.name}:${portOf(valkey.container, 'valkey')}`,
+      `redis://${object('Service', 'signed-data-proxy-valkey').metadata?.name}:${portOf(valkey.container, 'valkey')}`,
     );
     const { annotations } = object('Deployment', 'signed-data-proxy').spec?.template.metadata ?? {};
     assert.deepEqual(annotations, {
