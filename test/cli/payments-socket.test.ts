@@ -93,7 +93,7 @@ describe('the socket that commands ask', () => {
     const warned = await serve(t, path, 'one');
     // What Node emits where a connection cannot be accepted, such as without memory for it.
     servers[0]?.emit('error', new Error('accept ENOMEM'));
-    assert.deepEqual(warned, [{ path, reason: 'accept ENOMEM' }]);
+    assert.deepEqual(warned, [{ path, detail: 'accept ENOMEM' }]);
     assert.deepEqual(await askControl(path, ASKED), [{ result: 'one' }]);
   });
 
@@ -106,7 +106,7 @@ describe('the socket that commands ask', () => {
     await chmod(path, 0o600);
     await chmod(dirname(path), 0o711);
     await assert.rejects(askControl(path, ASKED), { message: notFolder(path) });
-    assert.deepEqual(await serve(t, path, 'one'), [{ path, reason: notFolder(path) }]);
+    assert.deepEqual(await serve(t, path, 'one'), [{ path, detail: notFolder(path) }]);
   });
 
   it('is not asked where it is of another user', { skip: !isRoot }, async (t) => {
@@ -204,9 +204,9 @@ describe('the socket that commands ask', () => {
     await mkdir(deep);
     process.env.TMPDIR = deep;
     const { path } = await configIn(t);
-    const reason = `${path} is too long for a socket: set TMPDIR to a shorter path for service and command`;
-    assert.deepEqual(await serve(t, path, 'one'), [{ path, reason }]);
-    await assert.rejects(askControl(path, ASKED), { message: reason });
+    const detail = `${path} is too long for a socket: set TMPDIR to a shorter path for service and command`;
+    assert.deepEqual(await serve(t, path, 'one'), [{ path, detail }]);
+    await assert.rejects(askControl(path, ASKED), { message: detail });
   });
 
   it('hears the payer, and what is refused is an error beside what was done', async (t) => {
