@@ -1,6 +1,8 @@
 /** A broken answer or an invalid request is an error that says so. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
+import { get } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { createHttpClient } from '../../../plugins-sdk/lib/http/client/index.ts';
 import { faults, startUpstream } from '../../support/upstream.ts';
@@ -18,7 +20,8 @@ describe('a broken answer', () => {
     const head = 'HTTP/1.1 200 OK\r\nConnection: close\r\n';
     upstream.on('/chunked', faults.raw(`${head}Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n`));
     upstream.on('/length', faults.raw(`${head}Content-Length: 2\r\n\r\n1`));
-    await getFails('/chunked', 'network', 'the answer is not valid HTTP');
+    const cut = 'the connection was closed before the answer was complete (HPE_INVALID_EOF_STATE)';
+    await getFails('/chunked', 'network', cut);
     await getFails('/length', 'network', 'the body is not as long as announced (UND_ERR_RES_CONTENT_LENGTH_MISMATCH)');
   });
 
@@ -29,7 +32,7 @@ describe('a broken answer', () => {
 
   it('longer than announced is a failure when more arrives with it', async () => {
     upstream.on('/', faults.lieAboutLength('12345', 3));
-    await assert.rejects(send('/'), { name: 'RequestFailure', kind: 'network' });
+    await getFails('/', 'network', 'it went on after the end of the answer');
   });
 
   it('reset at once is a failure, and is not asked for again on a new connection', async () => {
@@ -50,7 +53,52 @@ describe('a broken answer', () => {
 
   it('that is not HTTP is a failure that quotes nothing of it', async () => {
     upstream.on('/', faults.raw('HELLO secret\r\n\r\n'));
-    await getFails('/', 'network', 'the answer is not valid HTTP');
+    await getFails('/', 'network', 'the answer is not valid HTTP (HPE_INVALID_CONSTANT)');
+  });
+
+  it('that is not HTTP/1.1 has the code of the parser of Node.js', async () => {
+    const head = 'HTTP/1.1 200 OK\r\n';
+    const chunked = `${head}Transfer-Encoding: chunked\r\n`;
+    const starts = ['SSH-2.0', 'HTTP/9.9 200', 'HTTP/1x1', 'HTTP/x.1', 'HTTP/1.x', 'HTTP/1.1200', 'HTTP/1.1 2000 OK'];
+    const heads = ['A b: c', 'A: \u0001', ' A: 1', 'A: 1\n', 'A: 1\rB', 'Content-Length: x', 'Content-Length: '];
+    const chunks = ['zz', 'f'.repeat(17), '1\n', '1;\u0001', '1;a=\u0001', '1\r\n12'];
+    for (const text of [
+      ...starts,
+      ...heads.map((each) => head + each),
+      ...[...chunks.map((each) => `\r\n${each}`), 'Content-Length: 1'].map((each) => chunked + each),
+    ]) {
+      upstream.on('/', faults.raw(`${text}\r\n\r\n`));
+      const code = await new Promise((resolve) => {
+        const asked = get(`${upstream.url}/`, (res) =>
+          res.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code)).resume(),
+        );
+        asked.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
+      });
+      await getFails('/', 'network', `the answer is not valid HTTP (${code})`);
+    }
+  });
+
+  it('in frames of HTTP/2 is named by that', async (t) => {
+    const server = createHttp2Server();
+    t.after(() => server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const said = 'it speaks HTTP/2 only, which this service does not';
+    await fails(send('', { url }), 'network', `GET ${url} failed: ${said}`);
+    const goAway = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    upstream.on('/', faults.raw(String.fromCharCode(...goAway)));
+    await getFails('/', 'network', said);
+  });
+
+  it('that the request has not asked for is named by that', async () => {
+    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7';
+    upstream.on('/100', faults.raw(`HTTP/1.1 100 Continue\r\n\r\n${answer}`));
+    upstream.on('/101', faults.raw('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'));
+    upstream.on('/103', faults.raw(`HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n${answer}`));
+    await getFails('/100', 'network', 'it sent 100 Continue unasked');
+    await getFails('/101', 'network', 'it turned to another protocol unasked');
+    assert.equal(await text('/103'), '7');
   });
 
   it('with headers without end is a failure', async () => {

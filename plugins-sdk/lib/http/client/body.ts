@@ -71,12 +71,19 @@ export function codingOf(header: string | string[] | undefined): Coding | undefi
   return CODINGS.get(String(header).trim().toLowerCase());
 }
 
-/** A coding that is not read, by its name where that is one. */
-export function namedCoding(header: string | string[] | undefined): string {
-  const name = String(header).trim();
-  return /^[\w.-]{1,32}$/.test(name)
-    ? `the answer has the unknown content encoding ${name}`
-    : 'the answer has several content encodings, or an odd one';
+/** Codings that a text names. */
+const MOST_NAMES = 4;
+
+/** What is wrong with codings that are not read, by their names where these are some. */
+export function codingFault(header: string | string[] | undefined): string {
+  const names = String(header)
+    .split(',', MOST_NAMES)
+    .map((name) => name.trim());
+  const shown = names.every((name) => /^[\w.-]{1,32}$/.test(name)) ? names.join(', ') : undefined;
+  if (names.length > 1) return `the answer has several content encodings${shown === undefined ? '' : ` (${shown})`}`;
+  return shown === undefined
+    ? 'the answer has an unknown content encoding'
+    : `the answer has the unknown content encoding ${shown}`;
 }
 
 /** A coding adds a little to data that cannot be compressed, so a body of just `maxBytes` may be longer while coded. */

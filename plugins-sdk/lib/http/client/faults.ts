@@ -14,6 +14,10 @@ export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 
 const UNTRUSTED = 'its certificate is of no authority that this process trusts';
 
+const UNKNOWN = 'the connection failed';
+const NO_HTTP = 'the answer is not valid HTTP';
+const HTTP2_ONLY = 'it speaks HTTP/2 only, which this service does not';
+const CUT_SHORT = 'the connection was closed before the answer was complete';
 const OLD_TLS = 'it speaks no TLS of version 1.2 or later';
 
 const EXPLANATIONS = new Map([
@@ -35,30 +39,68 @@ const EXPLANATIONS = new Map([
     'UNABLE_TO_GET_ISSUER_CERT',
     'its certificate leads to one that is not in ca: write the root there, beside the intermediate',
   ],
-  ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', 'it speaks HTTP/2 only, which this service does not'],
+  ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', HTTP2_ONLY],
   ['ERR_SSL_UNSUPPORTED_PROTOCOL', OLD_TLS],
   ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', OLD_TLS],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'no TLS is spoken at that port: write http:// in the url, or the port for https'],
-  ['UND_ERR_SOCKET', 'the connection was closed before the answer was complete'],
+  ['UND_ERR_SOCKET', CUT_SHORT],
+  ['HPE_INVALID_EOF_STATE', CUT_SHORT],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the body is not as long as announced'],
   ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
   ['UND_ERR_INVALID_ARG', 'the request is not valid HTTP'],
   ['UND_ERR_NOT_SUPPORTED', 'the request has a header that is not supported'],
 ]);
 
-/** Says what happened by the error's code alone: the messages of undici and llhttp can quote what was sent. */
-export function faultText(error: Error): string {
-  if (error instanceof ProxyFailure) return error.message;
-  const code = codeOf(error);
-  if (error instanceof undici().errors.HTTPParserError) return `the answer is not valid HTTP${parserText(error)}`;
-  if (code === 'UND_ERR_SOCKET' && error.message === 'bad response') return 'it sent 100 Continue unasked';
-  return code ? `${EXPLANATIONS.get(code) ?? 'the connection failed'} (${code})` : 'the connection failed';
+/** The codes of llhttp by its words, since undici passes on the words alone; the first that matches counts. */
+const PARSER_CODES = [
+  [/^Expected HTTP\//, 'HPE_INVALID_CONSTANT'],
+  [/version|^Expected dot/, 'HPE_INVALID_VERSION'],
+  [/^Invalid (?:response )?status/, 'HPE_INVALID_STATUS'],
+  [/^Unexpected space/, 'HPE_UNEXPECTED_SPACE'],
+  [/^Missing expected CR/, 'HPE_CR_EXPECTED'],
+  [/^Missing expected LF/, 'HPE_LF_EXPECTED'],
+  [/^Expected LF|chunk extension/, 'HPE_STRICT'],
+  [/^Transfer-Encoding|`Transfer-Encoding`/, 'HPE_INVALID_TRANSFER_ENCODING'],
+  [/Content-Length/, 'HPE_INVALID_CONTENT_LENGTH'],
+  [/chunk size/i, 'HPE_INVALID_CHUNK_SIZE'],
+  [/header/, 'HPE_INVALID_HEADER_TOKEN'],
+  [/EOF/, 'HPE_INVALID_EOF_STATE'],
+] as const;
+
+/** Whether bytes are a short SETTINGS or GOAWAY of HTTP/2, one of which its servers begin with (RFC 9113, section 4.1). */
+function isHttp2(bytes: string): boolean {
+  return bytes.startsWith('\0\0') && ['\u0004', '\u0007'].includes(bytes.charAt(3)) && bytes.slice(5, 9) === '\0\0\0\0';
 }
 
-/** The parser's own words, which are constants; undici has lost the code that goes with them. */
-function parserText({ message }: Error): string {
-  const [, words] = /^Response does not match the HTTP\/1\.1 protocol \(([\w `'/:,-]{1,80})\)$/.exec(message) ?? [];
-  return words === undefined ? '' : ` (${words})`;
+/** What undici says where a server sends what it has not been asked for. */
+const UNASKED = new Map([
+  ['bad response', 'it sent 100 Continue unasked'],
+  ['bad upgrade', 'it turned to another protocol unasked'],
+]);
+
+/**
+ * Says what happened by the error's code, and by words that are constants: other messages of undici can quote what was sent.
+ *
+ * @param isAnswered whether the answer was complete before.
+ */
+export function faultText(error: Error, isAnswered = false): string {
+  if (error instanceof ProxyFailure) return error.message;
+  if (error instanceof undici().errors.HTTPParserError) return parserText(error);
+  const code = codeOf(error);
+  const unasked = code === 'UND_ERR_SOCKET' ? UNASKED.get(error.message) : undefined;
+  if (unasked !== undefined) return isAnswered ? 'it went on after the end of the answer' : unasked;
+  return code ? explained(code) : UNKNOWN;
+}
+
+function explained(code: string, fallback = UNKNOWN): string {
+  return `${EXPLANATIONS.get(code) ?? fallback} (${code})`;
+}
+
+function parserText(error: Error): string {
+  if ('data' in error && isHttp2(String(error.data))) return HTTP2_ONLY;
+  const [, words = ''] = /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(error.message) ?? [];
+  const [, code = codeOf(error)] = PARSER_CODES.find(([known]) => known.test(words)) ?? [];
+  return code === '' ? NO_HTTP : explained(code, NO_HTTP);
 }
 
 /** Whether the server has said something, though nothing that can be read. */

@@ -5,12 +5,12 @@ import {
   type Coding,
   type Compression,
   codedLimit,
+  codingFault,
   codingOf,
   createDecoder,
   type Decoder,
   isWholeStream,
   NO_BYTES,
-  namedCoding,
 } from './body.ts';
 import type { Connection } from './connection.ts';
 import { CLOSED_BY_PEER, codeOf, faultText, isBodilessMismatch, isUnreadable } from './faults.ts';
@@ -160,7 +160,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     const coding = codingOf(this.#headers['content-encoding']);
     const limit = coding === 'identity' ? maxBytes : codedLimit(maxBytes);
     if (!coding) {
-      this.fail('encoding', namedCoding(this.#headers['content-encoding']));
+      this.fail('encoding', codingFault(this.#headers['content-encoding']));
     } else if (Number(this.#headers['content-length']) > limit) {
       this.#failTooLarge();
     } else {
@@ -173,7 +173,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     if (this.#settled || !this.#connection) return;
     const { fault } = this.#connection;
     if (fault) {
-      this.fail('network', faultText(fault));
+      this.fail('network', faultText(fault, true));
     } else {
       this.#pool.release(this.#connection);
       this.#connection = undefined;
