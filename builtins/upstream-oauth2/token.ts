@@ -1,7 +1,6 @@
 import type { TokenEndpointResponse } from 'oauth4webapi';
 import { classOfRequest, classOfStatus } from '../../plugins-sdk/failure-class.ts';
 import { type HttpClient, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
-import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
 import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
@@ -106,37 +105,31 @@ export class Token {
     const way = clientAuth === 'post' ? library.ClientSecretPost : library.ClientSecretBasic;
     const parameters = scope === undefined ? {} : { scope };
     let response: Response | undefined;
-    let text = '';
     try {
       response = await library.clientCredentialsGrantRequest(server, client, way(clientSecret), parameters, {
         // The scheme was checked with the config.
         [library.allowInsecureRequests]: true,
         [library.customFetch]: (url, { headers, body }) => this.#send(url, headers, String(body)),
       });
-      text = await response.clone().text();
-      const token = await library.processClientCredentialsResponse(server, client, response);
-      // Anything else could end its header (RFC 6750, section 2.1).
-      if (!/^[\x21-\x7e]+$/.test(token.access_token)) throw new Error('no token');
-      return token;
+      return await library.processClientCredentialsResponse(server, client, response);
     } catch (error) {
       if (error instanceof RequestFailure)
         throw failed(`oauth2: ${error.kind}: ${error.message}`, classOfRequest(error));
+      if (error instanceof NoToken)
+        throw failed(`oauth2: no token, status 200: ${error.message}`, 'body', { upstreamStatus: 200 });
       // The library's errors hold what the server said, which may be secret.
-      throw this.#refused(response, text);
+      throw this.#refused(response);
     }
   }
 
   /** A 4xx is about the service's own credentials, never about what a client asks: no status of an upstream says so. */
-  #refused(response: Response | undefined, text: string): unknown {
+  #refused(response: Response | undefined): unknown {
     const { status = 0, headers } = response ?? {};
     const isRefused = status >= 400 && status < 500;
     const retryAfter = retryAfterOf({ 'retry-after': headers?.get('Retry-After') ?? undefined });
     const upstreamStatus = isRefused && status !== 429 ? undefined : status;
     const said = `oauth2: no token, status ${status || 'unknown'}`;
-    const error = failed(status === 200 ? `${said}: ${faultIn(text)}` : said, classOfStatus(status), {
-      upstreamStatus,
-      retryAfter,
-    });
+    const error = failed(said, classOfStatus(status), { upstreamStatus, retryAfter });
     const rest = Math.min(Math.max(retryAfter ?? 0, REFUSED_MS), LONGEST_REFUSED_MS);
     if (isRefused) this.#refusal = { error, until: performance.now() + rest };
     return error;
@@ -144,32 +137,44 @@ export class Token {
 
   async #send(url: string, headers: Record<string, string>, body: string): Promise<Response> {
     const { client, timeout } = this.#options;
-    const answer = await client.request({ method: 'POST', url, headers, body, timeout, maxBytes: TOKEN_LIMIT });
+    const {
+      status,
+      headers: received,
+      body: bytes,
+    } = await client.request({
+      ...{ method: 'POST', url, headers, body, timeout, maxBytes: TOKEN_LIMIT },
+    });
+    if (status === 200) return Response.json(tokenIn(bytes.toString()));
     const shown = ['content-type', 'retry-after'].flatMap((name) => {
-      const value = answer.headers[name];
+      const value = received[name];
       return typeof value === 'string' ? [[name, value] as [string, string]] : [];
     });
-    return new Response(tolerated(answer), { status: answer.status, headers: shown });
+    return new Response(new Uint8Array(bytes), { status, headers: shown });
   }
 }
 
-/** The answer of a server that means well: what is null is not there, a bearer token may have no type or that of its format. */
-function tolerated({ status, body }: BoundedResponse): string | Uint8Array {
-  const token = status === 200 ? jsonIn(body.toString()) : undefined;
-  if (!isRecord(token)) return new Uint8Array(body);
-  const there = Object.fromEntries(Object.entries(token).filter(([, value]) => value !== null));
-  const { token_type: type = 'Bearer', expires_in: seconds } = there;
-  const lifetime = typeof seconds === 'string' && /^\d{1,15}$/.test(seconds) ? { expires_in: Number(seconds) } : {};
-  return JSON.stringify({ ...there, ...lifetime, token_type: /^jwt$/i.test(String(type)) ? 'Bearer' : type });
+/** What keeps an answer of status 200 from being a token; nothing of what it says is shown. */
+class NoToken extends Error {}
+
+/**
+ * What is needed of an answer with a token. Servers that mean well leave the type out, name that of its format or write the seconds
+ * as a text; what other members say is nobody's business here.
+ * @throws NoToken
+ */
+function tokenIn(body: string): Pick<TokenEndpointResponse, 'access_token' | 'token_type' | 'expires_in'> {
+  const answer = jsonIn(body);
+  if (!isRecord(answer)) throw new NoToken('it is no JSON object');
+  const { access_token, token_type, expires_in } = answer;
+  // Anything else could end its header (RFC 6750, section 2.1).
+  if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
+    throw new NoToken('access_token is missing, or no token');
+  if (!/^(?:bearer|jwt)$/i.test(scalarText(token_type ?? 'Bearer')))
+    throw new NoToken('token_type is neither Bearer nor JWT');
+  const seconds = scalarText(expires_in ?? LIFETIME_S);
+  if (!/^\d{1,15}(?:\.\d+)?$/.test(seconds)) throw new NoToken('expires_in is no number of seconds');
+  return { access_token, token_type: 'bearer', expires_in: Number(seconds) };
 }
 
-/** What keeps an answer from being a token; nothing of what it says is shown. */
-function faultIn(body: string): string {
-  const token = jsonIn(body);
-  if (!isRecord(token)) return 'it is no JSON object';
-  const { access_token: text, token_type: type, expires_in: seconds } = token;
-  if (typeof text !== 'string' || !/^[\x21-\x7e]+$/.test(text)) return 'access_token is missing, or no token';
-  if (typeof type !== 'string' || !/^bearer$/i.test(type)) return 'token_type is neither Bearer nor JWT';
-  if (seconds !== undefined && typeof seconds !== 'number') return 'expires_in is no number of seconds';
-  return 'scope, refresh_token or id_token is no text, or the type of the content is not JSON';
+function scalarText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

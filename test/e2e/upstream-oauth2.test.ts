@@ -118,11 +118,22 @@ describe('oauth2', async () => {
       faults.json({ access_token: 'x', token_type: 'mac' }),
       'oauth2: no token, status 200: token_type is neither Bearer nor JWT',
     ],
+    ['answers a list', faults.json([]), 'oauth2: no token, status 200: it is no JSON object'],
     [
-      'tells no lifetime',
-      faults.json({ access_token: 'x', token_type: 'Bearer', expires_in: 'soon' }),
-      'oauth2: no token, status 200: expires_in is no number of seconds',
+      'answers a number as a token',
+      faults.json({ access_token: 1, token_type: 'Bearer' }),
+      'oauth2: no token, status 200: access_token is missing, or no token',
     ],
+    ...['', 'DPoP', 'N_A', 5, ['Bearer'], {}].map((token_type): [string, Handler, string] => [
+      `answers the type ${JSON.stringify(token_type)}`,
+      faults.json({ access_token: 'x', token_type }),
+      'oauth2: no token, status 200: token_type is neither Bearer nor JWT',
+    ]),
+    ...['soon', '', -1, '-1', true, ['3600'], '1e3', '0x10'].map((expires_in): [string, Handler, string] => [
+      `tells the lifetime ${JSON.stringify(expires_in)}`,
+      faults.json({ access_token: 'x', token_type: 'Bearer', expires_in }),
+      'oauth2: no token, status 200: expires_in is no number of seconds',
+    ]),
     ['is out of order', faults.serverError(), 'oauth2: no token, status 500'],
     [
       'resets the connection',
@@ -143,8 +154,11 @@ describe('oauth2', async () => {
 
   for (const [what, answer] of [
     ['members that are null', { token_type: 'Bearer', scope: null, refresh_token: null, expires_in: '3600' }],
+    ['more members that are null', { token_type: null, expires_in: null, id_token: null }],
     ['no type', {}],
     ['the type of its format', { token_type: 'JWT' }],
+    ['a type in lower case', { token_type: 'bearer', expires_in: 3599.5 }],
+    ['members that mean nothing here', { scope: ['a'], refresh_token: 5, id_token: 'x', expires_in: '3600.0' }],
   ] as const) {
     it(`is taken of an answer with ${what} (cases, row 6)`, async () => {
       tokens(faults.json({ access_token: 'x', ...answer }));
