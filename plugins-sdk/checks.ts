@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { CheckContext, EndpointDraft, Finding } from './define.ts';
 import { keys, type Parameter } from './keys.ts';
 import { checksumAddress } from './lib/eth/hex.ts';
@@ -23,6 +24,24 @@ export function checkAddress(path: string, address: string): Finding[] {
  */
 export function checkPlainHttp(path: string, url: string | undefined, harm: string): Finding[] {
   return isReadableOnTheWay(url) ? [warning(path, `is plain HTTP: anyone on the way could ${harm}; use https`)] : [];
+}
+
+const NO_ROOT = 'holds no root certificate, so that no server is trusted: add the one that signed it';
+
+/** Warns of authorities, in PEM, that others have signed: TLS trusts a chain only up to a root that it is given. */
+export function checkAuthorities(path: string, pem: string | undefined): Finding[] {
+  const texts = pem?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return texts.length === 0 || texts.some(isRoot) ? [] : [warning(path, NO_ROOT)];
+}
+
+function isRoot(certificate: string): boolean {
+  try {
+    const { subject, issuer } = new X509Certificate(certificate);
+    return subject === issuer;
+  } catch {
+    // TLS passes over what it cannot read.
+    return false;
+  }
 }
 
 /** Finds a port behind a host to listen on, which the system would look up as a name. */

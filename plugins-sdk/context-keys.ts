@@ -54,5 +54,5 @@ export function addAnswerHeaders(exchange: Exchange, headers: Readonly<Record<st
 /** The ID that a client asked for and no endpoint has; left at `resolve`, for the log. */
 export const unknownEndpointId = new ContextKey<string>('unknownEndpointId', { once: true });
 
-/** The host and path that an upstream redirects to; for the operator who tries an endpoint, since clients may have chosen parts of it. */
+/** Scheme, host and path that an upstream redirects to; for the operator who tries an endpoint, since clients may have chosen parts of it. */
 export const redirectTarget = new ContextKey<string>('redirectTarget');

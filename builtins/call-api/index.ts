@@ -48,11 +48,11 @@ function refuse(error: unknown): never {
   throw failed(`${kind}: ${message}`, classOfRequest(error), { upstreamStatus });
 }
 
-/** Leaves host and path of a `Location`, never its query. */
+/** Leaves scheme, host and path of a `Location`, never its query. */
 function noteRedirect(exchange: Exchange, base: string, { status, headers: { location } }: BoundedResponse): void {
   if (status < 300 || status > 399 || typeof location !== 'string' || !URL.canParse(location, base)) return;
-  const { host, pathname } = new URL(location, base);
-  redirectTarget.set(exchange, host + pathname);
+  const { protocol, host, pathname } = new URL(location, base);
+  redirectTarget.set(exchange, `${protocol}//${host}${pathname}`);
 }
 
 /** What decides how an answer is read. */

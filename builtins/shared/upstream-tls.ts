@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { error, warning } from '../../plugins-sdk/checks.ts';
+import { checkAuthorities, error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { type Endpoint, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
@@ -70,5 +70,5 @@ export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
     ];
   }
   const isOver = cert !== undefined && endOf(cert) < Date.now();
-  return isOver ? [warning(`${at}.tls.cert`, 'has expired')] : [];
+  return [...(isOver ? [warning(`${at}.tls.cert`, 'has expired')] : []), ...checkAuthorities(`${at}.tls.ca`, ca)];
 }

@@ -1,5 +1,5 @@
 import { Check } from 'typebox/value';
-import { error, warning } from '../../plugins-sdk/checks.ts';
+import { checkAuthorities, error, warning } from '../../plugins-sdk/checks.ts';
 import { definePlugin, stateEngine, Type } from '../../plugins-sdk/index.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
 import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
@@ -35,7 +35,8 @@ export const stateRedis = definePlugin({
     const problem = problemOf(state);
     if (problem !== undefined) return [error(`settings.state.${problem[0]}`, problem[1])];
     const { host, tls } = targetOf(state);
-    return tls !== undefined || isLoopback(host) ? [] : [warning('settings.state.url', PLAIN)];
+    if (tls !== undefined) return checkAuthorities('settings.state.tls.ca', tls.ca);
+    return isLoopback(host) ? [] : [warning('settings.state.url', PLAIN)];
   },
   setup: () => ({}),
 });

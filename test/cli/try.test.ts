@@ -54,10 +54,17 @@ describe('try', () => {
   });
 
   it('says where a redirect leads, without its query (cases, row 12)', async (t) => {
-    upstream.on('/price', faults.redirect('https://other.example/v2/price?key=secret', 307));
-    const { code, stderr } = await tried(t, config({}));
-    const said = 'error: prices/eth: 502 API call failed (upstream status 307 to other.example/v2/price)\n';
-    assert.deepEqual([code, stderr], [1, said]);
+    for (const [location, to] of [
+      ['https://me:secret@other.example/v2/price?key=secret', ' to https://other.example/v2/price'],
+      ['../v2/price#secret', ` to ${upstream.url}/v2/price`],
+      ['//other.example', ' to http://other.example/'],
+      ['http://', ''],
+    ] as const) {
+      upstream.on('/price', faults.redirect(location, 307));
+      const { code, stderr } = await tried(t, config({}));
+      const said = `error: prices/eth: 502 API call failed (upstream status 307${to})\n`;
+      assert.deepEqual([code, stderr], [1, said]);
+    }
   });
 
   it('says which parameters the endpoint does not take', async (t) => {

@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { oneApi } from '../support/answers.ts';
-import { certificatesOf, withoutOpenssl } from '../support/certificates.ts';
+import { certificatesOf, chainFor, withoutOpenssl } from '../support/certificates.ts';
+import { warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
 
@@ -41,7 +42,9 @@ describe('tls', { skip: withoutOpenssl }, () => {
     const server = await made(t);
     const client = await made(t);
     const { url, paths } = await startServer(t, server, client.ca);
-    const tls = { cert: client.cert, key: client.key, ca: server.ca };
+    // As variables of Docker and of Windows have them: lines end in the characters \\n, or \\r\\n.
+    const [cert, key] = [client.cert.replaceAll('\n', '\\n'), client.key.replaceAll('\n', '\\r\\n')];
+    const tls = { cert, key, ca: server.ca };
     const oauth2 = { tokenUrl: `${url}/token`, clientId: 'me', clientSecret: 's' };
     const service = await serviceFor(t, oneApi(url, { e: {} }, { api: { tls, oauth2 } }));
     assert.equal((await service.post('api/e')).status, 200);
@@ -90,5 +93,18 @@ describe('tls', { skip: withoutOpenssl }, () => {
     assert.ok((await problem({ ca: one.ca }, 'http://127.0.0.1:1')).includes('apis[0].tls: needs an https URL'));
     const file = 'apis[0].tls.key: must be the text in PEM, not the name of a file: have it come from a variable';
     assert.ok((await problem({ cert: one.cert, key: './key.pem' })).includes(file));
+  });
+
+  it('is warned of where ca has no root, of an upstream and of the state', async (t) => {
+    const { root, intermediate } = await chainFor(t, 'IP:127.0.0.1');
+    const found = async (ca: string) => {
+      const state = { type: 'redis', url: 'rediss://127.0.0.1', tls: { ca } };
+      const config = oneApi('https://127.0.0.1:1', { e: {} }, { settings: { state }, api: { tls: { ca } } });
+      return (await warningsOf(config)).filter((line) => line.includes('tls.ca'));
+    };
+    const message = 'holds no root certificate, so that no server is trusted: add the one that signed it';
+    assert.deepEqual(await found(intermediate), [`settings.state.tls.ca: ${message}`, `apis[0].tls.ca: ${message}`]);
+    assert.deepEqual(await found(intermediate + root), []);
+    assert.deepEqual(await found((intermediate + root).replaceAll('\n', '\\n')), []);
   });
 });

@@ -29,6 +29,7 @@ const cdpKeys = (): Readonly<Record<string, readonly [secret: string, alg: strin
       ed.publicKey,
     ],
     'an EC key': [pem('pkcs8'), 'ES256', ec.publicKey],
+    'an EC key in one line': [pem('pkcs8').replaceAll('\n', '\\n'), 'ES256', ec.publicKey],
     'an EC key of the older form': [pem('sec1'), 'ES256', ec.publicKey],
   };
 };

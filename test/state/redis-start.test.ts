@@ -151,7 +151,9 @@ describeServers('the start of an engine', (program) => {
     const own = { ca: cert, servername: 'redis.test' };
     const { engine } = await started(t, { url, tls: { ...own, cert, key } });
     assert.equal(await engine.area('a').compareAndSet('k', undefined, '1'), undefined);
-    const also = await started(t, { url: url.replace('rediss', 'redis'), tls: { ...own, cert, key } });
+    // As a variable of Docker has it.
+    const inOneLine = { ca: cert?.replaceAll('\n', '\\n'), key: key?.replaceAll('\n', '\\n') };
+    const also = await started(t, { url: url.replace('rediss', 'redis'), tls: { ...own, cert, ...inOneLine } });
     assert.equal(await also.engine.area('a').get('k'), '1');
     const reasonOf = async (given: Given) => (await errorOf(t, given))?.replace(/^.*127\.0\.0\.1:\d+ /, '');
     assert.equal(await reasonOf({ url }), 'cannot be reached: DEPTH_ZERO_SELF_SIGNED_CERT');
