@@ -10,6 +10,9 @@ export interface LeftOut {
   readonly reason: string;
 }
 
+/** Says what became of a part of an operation, where that is not what the document says. */
+export type Note = (what: string, reason: string) => void;
+
 /** Places that a line names. */
 const NAMED = 3;
 

@@ -5,21 +5,29 @@ import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { decode, readBounded } from '../files.ts';
 import { parseConfig, type Tree } from '../yaml.ts';
-import type { ReadNeighbour } from './document.ts';
+import { type ReadNeighbour, TooMuch } from './document.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const FETCH_TIMEOUT_MS = 30_000;
-/** Documents that one document refers to. */
-const MAX_NEIGHBOURS = 50;
+/** Documents that one document refers to, and their bytes together. */
+const MAX_NEIGHBOURS = 1000;
+const MAX_NEIGHBOUR_BYTES = 4 * MAX_BYTES;
 const LIMITS = { depth: 200, values: 1_000_000, isExact: false };
 
 /** Reads an OpenAPI document, JSON or YAML. @param source a URL, or the absolute path of a file. */
 export async function readDocument(source: string): Promise<Tree> {
-  const bytes = isUrl(source) ? await fetched(source) : await readBounded(source, MAX_BYTES);
+  return treeOf(await bytesOf(source), source);
+}
+
+async function bytesOf(source: string): Promise<Buffer> {
+  return isUrl(source) ? fetched(source) : readBounded(source, MAX_BYTES);
+}
+
+function treeOf(bytes: Buffer, source: string): Tree {
   const text = decode(bytes, source);
   if (/^\s*</.test(text))
     throw new Error(`${source} is a web page, or XML: give the JSON or YAML document that such a page shows`);
-  return json(text) ?? parseConfig(text, source, LIMITS);
+  return json(text) ?? withMerges(parseConfig(text, source, LIMITS));
 }
 
 /**
@@ -27,19 +35,59 @@ export async function readDocument(source: string): Promise<Tree> {
  * read whatever its reader can.
  */
 export function neighboursOf(source: string): ReadNeighbour {
-  let left = MAX_NEIGHBOURS;
-  return async (path) => {
-    if (left-- === 0) throw new Error(`more than ${MAX_NEIGHBOURS} documents`);
-    if (isUrl(source)) {
-      const url = new URL(path, source);
-      if (url.origin !== new URL(source).origin) throw new Error('another server');
-      return readDocument(url.href);
-    }
-    const folder = await realpath(dirname(source));
-    const file = await realpath(resolve(folder, decodeURIComponent(path)));
-    if (!file.startsWith(folder + sep)) throw new Error('another folder');
-    return readDocument(file);
+  let documents = 0;
+  let size = 0;
+  const read = async (path: string) => {
+    if (documents >= MAX_NEIGHBOURS || size >= MAX_NEIGHBOUR_BYTES)
+      throw new TooMuch(`refers to more than ${MAX_NEIGHBOURS} documents, or 64 MiB of them`);
+    const place = await placeOf(path, source);
+    const bytes = await bytesOf(place);
+    documents += 1;
+    size += bytes.length;
+    return treeOf(bytes, place);
   };
+  // One after the other, so that what is too much is never in memory.
+  let last: Promise<unknown> = Promise.resolve();
+  return (path) => {
+    const next = last.then(() => read(path));
+    last = next.catch(() => undefined);
+    return next;
+  };
+}
+
+/** @throws Error for a place that the document may not name. */
+async function placeOf(path: string, source: string): Promise<string> {
+  if (isUrl(source)) {
+    const url = new URL(path, source);
+    if (url.origin !== new URL(source).origin) throw new Error('another server');
+    return url.href;
+  }
+  const folder = await realpath(dirname(source));
+  const file = await realpath(resolve(folder, decodeURIComponent(path)));
+  if (!file.startsWith(folder + sep)) throw new Error('another folder');
+  return file;
+}
+
+/** Each mapping with the members of those that its key `<<` names: YAML 1.1 had it, and many documents are written so. */
+function withMerges(tree: Tree): Tree {
+  const done = new Map<unknown, unknown>();
+  const merged = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (!done.has(value)) done.set(value, Array.isArray(value) ? value.map(merged) : mergedMapping(value));
+    return done.get(value);
+  };
+  const mergedMapping = (value: object): object => {
+    const { '<<': others, ...own } = Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [key, merged(each)]),
+    );
+    if (others === undefined) return own;
+    const sources = [others].flat();
+    if (!sources.every(isRecord)) throw new Error('the key "<<" must name a mapping, or a list of mappings');
+    // The first one wins, and what stands beside the key wins over all.
+    return Object.assign({}, ...sources.toReversed(), own);
+  };
+  const found = merged(tree);
+  return isRecord(found) ? found : tree;
 }
 
 export function isUrl(source: string): boolean {

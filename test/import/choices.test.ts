@@ -70,3 +70,92 @@ describe('of texts', () => {
     );
   });
 });
+
+describe('of versions and parts', () => {
+  it('reads OpenAPI 3.2, and a version as a number or in short', async (t) => {
+    const versions = ['3.2.0', '3.2', 3.2, '3.1', 3.1, 3, '3.0', '3.1.1'];
+    for (const openapi of versions) {
+      const { endpoints } = await outcome(t, { ...get(query('b')), openapi });
+      assert.deepEqual(endpoints, [{ name: 'a', path: '/a', parameters: [{ name: 'b' }] }], String(openapi));
+    }
+    const old = await outcome(t, { swagger: 2, info: {}, host: 't.example', paths: { '/a': { get: {} } } });
+    assert.equal(old.endpoints.length, 1);
+    const why = 'import reads OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0';
+    assert.equal((await outcome(t, { swagger: '1.2' })).last, `error: a.yaml: Swagger 1.2: ${why}`);
+    assert.equal((await outcome(t, { openapi: 4 })).last, `error: a.yaml: OpenAPI 4: ${why}`);
+  });
+
+  it('says what is new in OpenAPI 3.2 and in no config', async (t) => {
+    const media = { content: { 'application/json': { $ref: '#/components/mediaTypes/M' } } };
+    const parameters = [{ name: 'q', in: 'querystring', content: { 'application/json': {} } }];
+    const paths = {
+      '/a': { additionalOperations: { COPY: ok }, query: ok, post: { requestBody: media, ...ok } },
+      '/b': { get: { parameters, ...ok } },
+    };
+    const components = { mediaTypes: { M: { schema: { properties: { n: { type: 'integer' } } } } } };
+    const { endpoints, said } = await outcome(t, { ...api(paths, { components }), openapi: '3.2.0' });
+    assert.deepEqual(endpoints, [
+      {
+        name: 'post-a',
+        path: '/a',
+        method: 'POST',
+        parameters: [{ name: 'n', in: 'body', schema: { type: 'integer' } }],
+      },
+      { name: 'get-b', path: '/b' },
+    ]);
+    assert.deepEqual(said, [
+      'QUERY /a: the method QUERY cannot be configured',
+      'COPY /a: the method COPY cannot be configured',
+      'querystring parameter "q": is a whole query string, which no config has (GET /b)',
+    ]);
+  });
+
+  it('merges what the key << names', async (t) => {
+    const text = `openapi: 3.0.0
+info: { title: T, version: '1' }
+servers: [{ url: 'https://t.example' }]
+x-base: &base { in: query, required: true }
+x-more: &more { <<: *base, required: false, schema: { type: integer } }
+paths:
+  /a:
+    get:
+      parameters:
+        - { <<: *base, name: b }
+        - { <<: [*more, *base], name: c }
+        - { name: d, <<: *more, schema: { type: boolean } }
+      responses: {}
+`;
+    const { parameters } = await outcome(t, text);
+    assert.deepEqual(parameters, [
+      { name: 'b', required: true },
+      { name: 'c', schema: { type: 'integer' } },
+      { name: 'd', schema: { type: 'boolean' } },
+    ]);
+    const { last } = await outcome(t, text.replace('{ <<: *base, name: b }', '{ <<: base, name: b }'));
+    assert.equal(last, 'error: a.yaml: the key "<<" must name a mapping, or a list of mappings');
+  });
+
+  it('loses none of the documents that it refers to, and says where they are too many', async (t) => {
+    const cwd = await folderWith(t, {});
+    await mkdir(join(cwd, 'parts'));
+    for (let i = 0; i <= 1000; i++) await writeFile(join(cwd, `parts/${i}.json`), JSON.stringify(query(`p${i}`)));
+    const of = (ref: string) => ({ get: { parameters: [{ $ref: ref }], ...ok } });
+    const imported = async (count: number) => {
+      const absent = { '/absent': of('./parts/no.json'), '/other': of('../x.json') };
+      const paths = Array.from({ length: count }, (_, i) => [`/${i}`, of(`./parts/${i}.json`)]);
+      await writeFile(join(cwd, 'a.json'), JSON.stringify(api({ ...absent, ...Object.fromEntries(paths) })));
+      return runCli(t, ['import', 'a.json', '--refs'], { cwd });
+    };
+    const { stdout, stderr } = await imported(1000);
+    assert.deepEqual(stderr.split('\n'), [
+      'left out: GET /absent: refers to another document, which could not be read',
+      'left out: GET /other: refers to another document, which could not be read',
+      'note: 1000 endpoints',
+      '',
+    ]);
+    for (let i = 0; i < 1000; i++) assert.ok(stdout.includes(`- { name: p${i} }`));
+    const tooMany = await imported(1001);
+    const why = 'error: a.json: refers to more than 1000 documents, or 64 MiB of them\n';
+    assert.deepEqual([tooMany.code, tooMany.stderr], [1, why]);
+  });
+});
