@@ -1,10 +1,13 @@
 import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
 import type { Tree } from '../yaml.ts';
+import { bodyOf } from './body.ts';
+import { CredentialGuard, type Security } from './credential-guard.ts';
 import { Credentials } from './credentials.ts';
 import { ApiDocument, type Block, type Operation, type ReadNeighbour } from './document.ts';
 import { Inexpressible, type LeftOut } from './left-out.ts';
+import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
-import { bodyOf, parametersOf } from './parameters.ts';
+import { parametersOf } from './parameters.ts';
 import { answerOf, suggestionsOf } from './suggestions.ts';
 import { encoded, literal, sentence } from './text.ts';
 
@@ -48,6 +51,13 @@ export interface ImportOptions {
   readonly neighbour?: ReadNeighbour | undefined;
   /** Whether the operator wants an operation. */
   wants(method: string, path: string, name: string): boolean;
+}
+
+/** The API that an endpoint belongs to, and how the endpoint shows who asks. */
+interface Access extends Security {
+  readonly api: ImportedApi;
+  /** Parameters that carry credentials. */
+  readonly own: readonly Block[];
 }
 
 /** Of clients: an API whose credentials are the operator's is not for everyone. */
@@ -98,10 +108,10 @@ export class Conversion implements Imported {
     try {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
       const answer = answerOf(this.#document, operation);
-      const { api, own } = this.#apiFor(operation, at);
-      const endpoint = this.#endpoint(operation, name, own, api);
-      api.endpoints.push(endpoint);
-      const found = suggestionsOf(this.#document, answer);
+      const access = this.#accessOf(operation, at);
+      const endpoint = this.#endpoint(operation, name, access, answer.type);
+      access.api.endpoints.push(endpoint);
+      const found = suggestionsOf(this.#document, answer.schema);
       if (found.length > 0) this.suggestions.set(endpoint, found);
       if (deprecated === true)
         this.leftOut.push({ what: 'the mark "deprecated"', at, reason: 'has no place in a config' });
@@ -110,16 +120,18 @@ export class Conversion implements Imported {
     }
   }
 
-  #endpoint(operation: Operation, name: string, own: readonly Block[], api: ImportedApi): ImportedEndpoint {
+  #endpoint(operation: Operation, name: string, access: Access, answer: string | undefined): ImportedEndpoint {
     const { method, path, block } = operation;
+    const { api, own } = access;
     const note = (what: string, reason: string) => this.leftOut.push({ what, at: `${method} ${path}`, reason });
-    const variable = (key: string) => this.#credentials.variable(key);
-    const taken = new Set(own.map((parameter) => parameter.name));
+    const guard = new CredentialGuard(this.#document, access, (key) => this.#credentials.variable(key));
+    const body = bodyOf(this.#document, operation, note);
     const parameters = [
-      ...parametersOf(this.#document, operation, variable, note).filter((each) => !taken.has(each.name)),
+      ...parametersOf(this.#document, operation, guard, note),
+      ...mediaHeadersOf(this.#document, operation, { answer, body: body.type }, note),
       ...own,
-      ...bodyOf(this.#document, operation, note),
-    ].filter(({ in: place, name: key }) => place !== 'header' || !hasHeader(api, String(key)));
+      ...body.parameters,
+    ];
     const description = sentence(block.summary, block.description);
     const names = this.#names.get(api) ?? new Set();
     this.#names.set(api, names);
@@ -132,8 +144,8 @@ export class Conversion implements Imported {
     };
   }
 
-  /** The API of an operation's server, with the operation's credentials, and what of these is the endpoint's own. */
-  #apiFor(operation: Operation, at: string): { readonly api: ImportedApi; readonly own: readonly Block[] } {
+  /** The API of an operation's server, with the operation's credentials. */
+  #accessOf(operation: Operation, at: string): Access {
     const url = this.#urlOf(operation);
     let api = this.apis.find((each) => each.url === url);
     if (api === undefined) {
@@ -143,7 +155,7 @@ export class Conversion implements Imported {
     const schemes = this.#credentials.of(operation.security);
     if (typeof schemes === 'string') {
       this.leftOut.push({ what: 'its security', at, reason: schemes });
-      return { api, own: [] };
+      return { api, own: [], hasWay: false, isSent: isSentBy(api, []) };
     }
     for (const { headers = {}, oauth2, remark } of schemes) {
       const isTaken =
@@ -164,7 +176,8 @@ export class Conversion implements Imported {
       Object.assign(api.headers, headers);
       if (remark !== undefined) this.remarks.add(remark);
     }
-    return { api, own: schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter])) };
+    const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));
+    return { api, own, hasWay: schemes.length > 0, isSent: isSentBy(api, own) };
   }
 
   /** @throws Inexpressible */
@@ -190,6 +203,13 @@ export class Conversion implements Imported {
       this.remarks.add(`the server ${target.host} is this machine, or in a private network`);
     return literal(target.href.replace(/\/$/, ''));
   }
+}
+
+function isSentBy(api: ImportedApi, own: readonly Block[]): Access['isSent'] {
+  return (place, name) =>
+    place === 'header'
+      ? hasHeader(api, name) || (api.oauth2 !== undefined && name.toLowerCase() === 'authorization')
+      : own.some((parameter) => parameter.name === literal(name) && (parameter.in ?? 'query') === place);
 }
 
 function hasHeader({ headers }: ImportedApi, name: string): boolean {

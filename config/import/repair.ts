@@ -59,9 +59,6 @@ function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed
   } else if (inner.startsWith('schema')) {
     leave(`the schema of parameter "${parameter.name}"`);
     cut(parameter, inner);
-  } else if (inner === 'default') {
-    leave(`the default of parameter "${parameter.name}"`);
-    delete parameter.default;
   } else if (parameter.required === true) {
     leave('');
     removed.add(endpoint);

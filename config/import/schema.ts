@@ -1,5 +1,5 @@
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import type { ApiDocument, Block } from './document.ts';
+import { type ApiDocument, type Block, listOf } from './document.ts';
 import { literals } from './text.ts';
 
 /** Levels and parts of a schema; what is beyond takes anything. */
@@ -25,14 +25,17 @@ export class SchemaReader {
     this.#document = document;
   }
 
-  /** @throws Inexpressible for a reference that leads nowhere. */
-  read(value: unknown): Block {
+  /**
+   * @param hidden read-only members of the object that this schema is a part of.
+   * @throws Inexpressible for a reference that leads nowhere.
+   */
+  read(value: unknown, hidden: ReadonlySet<string> = new Set()): Block {
     const schema = this.#document.block(value);
     if (this.#within.has(schema)) return this.#cut('is part of itself: its inner values may be anything');
     if (this.#within.size === MAX_DEPTH || ++this.#parts > MAX_PARTS)
       return this.#cut('is too large: what lies deep in it may be anything');
     this.#within.add(schema);
-    const read = this.#members(schema);
+    const read = this.#members(schema, hidden);
     this.#within.delete(schema);
     return read;
   }
@@ -42,28 +45,33 @@ export class SchemaReader {
     return {};
   }
 
-  #members(schema: Block): Block {
+  #members(schema: Block, inherited: ReadonlySet<string>): Block {
     for (const keyword of LOST) if (schema[keyword] !== undefined) this.lost.add(`"${keyword}" is not checked`);
     const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.read(value));
-    const { properties, items, additionalProperties } = schema;
+    const { items, additionalProperties } = schema;
+    const hidden = new Set([...inherited, ...readOnlyIn(this.#document, schema)]);
+    if (hidden.size > 0) this.lost.add('has members that are read-only, which are left out');
+    const properties = Object.entries(this.#document.block(schema.properties)).filter(([name]) => !hidden.has(name));
     const type = typesOf(schema);
     const members: Record<string, unknown> = {
       ...(type === undefined ? {} : { type }),
       ...Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, literals(schema[key])]]))),
       ...limitsOf(schema),
-      ...(isRecord(properties)
-        ? { properties: Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, inner(value)])) }
+      ...(isRecord(schema.properties)
+        ? { properties: Object.fromEntries(properties.map(([name, value]) => [name, inner(value)])) }
         : {}),
       ...(isRecord(items) || typeof items === 'boolean' ? { items: inner(items) } : {}),
       ...(additionalProperties === undefined ? {} : { additionalProperties: inner(additionalProperties) }),
     };
     for (const key of LISTS) {
       const list = schema[key];
-      if (Array.isArray(list)) members[key] = list.map(inner);
+      if (Array.isArray(list))
+        members[key] = list.map((part) => (isRecord(part) ? this.read(part, hidden) : inner(part)));
     }
     if (Array.isArray(schema.enum)) members.enum = choicesOf(schema, type);
     // In a schema of Swagger a parameter may be required by itself.
-    if (!Array.isArray(members.required)) delete members.required;
+    if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
+    else delete members.required;
     return members;
   }
 }
@@ -99,6 +107,30 @@ function choicesOf(schema: Block, type: unknown): unknown[] {
   const isNumber = (each: unknown) =>
     isNumeric && typeof each === 'string' && /^[-+]?\d{1,15}(?:\.\d{1,15})?$/.test(each);
   return all.map((each) => (isNumber(each) ? Number(each) : literals(each)));
+}
+
+/** The values that a schema, its parts or its items name. */
+export function valuesOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): readonly unknown[] {
+  if (Array.isArray(schema.enum)) return schema.enum;
+  if (schema.const !== undefined) return [schema.const];
+  if (seen.has(schema)) return [];
+  seen.add(schema);
+  const { items, allOf, anyOf, oneOf } = schema;
+  const parts = [items, ...[allOf, anyOf, oneOf].flatMap(listOf)];
+  return parts.flatMap((part) => (part === undefined ? [] : valuesOf(document, document.block(part), seen)));
+}
+
+/** The members of an object that are the upstream's to fill, which no request has. */
+export function readOnlyIn(document: ApiDocument, schema: Block): string[] {
+  const parts = [schema, ...listOf(schema.allOf).map((part) => document.block(part))];
+  const members = parts.flatMap(({ properties }) => Object.entries(document.block(properties)));
+  return members.filter(([, member]) => isReadOnly(document, member)).map(([name]) => name);
+}
+
+function isReadOnly(document: ApiDocument, member: unknown): boolean {
+  const schema = document.block(member);
+  const said = [member, schema, ...listOf(schema.allOf).flatMap((part) => [part, document.block(part)])];
+  return said.some((each) => isRecord(each) && each.readOnly === true);
 }
 
 export function isScalar(value: unknown): value is string | number | boolean {

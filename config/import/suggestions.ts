@@ -2,7 +2,7 @@ import { pathStep } from '../../plugins-sdk/lib/json/leaves.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { Inexpressible } from './left-out.ts';
-import { isJson } from './parameters.ts';
+import { jsonOf } from './media.ts';
 import { literal } from './text.ts';
 
 /** Suggestions for one endpoint, levels of an answer, and members that are looked at. */
@@ -10,27 +10,31 @@ const MOST = 4;
 const MAX_DEPTH = 6;
 const MAX_MEMBERS = 200;
 
-/** The schema of what an operation answers. @throws Inexpressible where that is said, and is no JSON. */
-export function answerOf(document: ApiDocument, { block }: Operation): unknown {
+/** What an operation answers, as far as that is said. */
+export interface Answer {
+  readonly type?: string | undefined;
+  readonly schema?: unknown;
+}
+
+/** @throws Inexpressible where an answer is said to be no JSON. */
+export function answerOf(document: ApiDocument, { block }: Operation): Answer {
   const responses = Object.entries(document.block(block.responses));
   const [, first] =
     responses.find(([status]) => /^2(?:\d\d|XX)$/i.test(status)) ??
     responses.find(([status]) => status === 'default') ??
     [];
   const response = document.block(first);
+  const content = document.block(response.content);
   const types = document.isSwagger
     ? listOf(block.produces ?? document.root.produces).map(String)
-    : Object.keys(document.block(response.content));
-  const json = types.find(isJson);
-  if (types.length > 0 && json === undefined)
-    throw new Inexpressible(
-      `answers in ${types
-        .slice(0, 3)
-        .map((type) => type.slice(0, 60))
-        .join(', ')}, not in JSON`,
-    );
-  if (document.isSwagger) return response.schema;
-  return json === undefined ? undefined : document.block(document.block(response.content)[json]).schema;
+    : Object.keys(content);
+  const type = jsonOf(types);
+  if (type === undefined && types.length > 0) {
+    const named = types.slice(0, 3).map((each) => each.slice(0, 60));
+    throw new Inexpressible(`answers in ${named.join(', ')}, not in JSON`);
+  }
+  if (document.isSwagger) return { type, schema: response.schema };
+  return { type, schema: type === undefined ? undefined : document.block(content[type]).schema };
 }
 
 /** Encodings of the numbers in an answer, those nearest to its top first. */
@@ -42,7 +46,8 @@ export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
     const next: typeof level = [];
     for (const [path, value] of level) {
       if (found.length === MOST || ++looked > MAX_MEMBERS) return found;
-      const { type, properties, items, allOf } = followed(document, value);
+      const { type, properties, items, allOf, writeOnly } = followed(document, value);
+      if (writeOnly === true) continue;
       const types = [type].flat();
       if (types.includes('integer')) found.push({ type: 'int256', path });
       else if (types.includes('number')) found.push({ type: 'int256', path, times: '1e18' });

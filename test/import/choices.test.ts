@@ -48,6 +48,256 @@ async function asked(t: TestContext, document: object, parameters: object) {
   return { path, accept: headers.accept, type: headers['content-type'], body };
 }
 
+describe('of defaults', () => {
+  const list = query('ids', { type: 'string', default: 'bitcoin' });
+
+  it('none is written: the upstream applies its own where a client sends nothing', async (t) => {
+    const { path } = await asked(t, get(list, query('symbols')), { symbols: 'eth' });
+    assert.equal(path, '/a?symbols=eth');
+    const { parameters, said } = await outcome(t, get(list, query('n', { type: 'integer', default: 0 })));
+    assert.deepEqual(parameters, [{ name: 'ids' }, { name: 'n', schema: { type: 'integer' } }]);
+    assert.deepEqual(said, [
+      'query parameter "ids": has a default, which the upstream applies by itself (GET /a)',
+      'query parameter "n": has a default, which the upstream applies by itself (GET /a)',
+    ]);
+  });
+
+  it('nor in a body, a header, a cookie, or of Swagger 2.0', async (t) => {
+    const schema = { type: 'string', default: 'bitcoin' };
+    const body = { requestBody: json({ type: 'object', properties: { ids: schema, symbols: { type: 'string' } } }) };
+    const parameters = ['header', 'cookie'].map((place) => ({ name: `in-${place}`, in: place, schema }));
+    const post = api({ '/a': { post: { operationId: 'a', parameters, ...body, ...ok } } });
+    const { path, body: sent } = await asked(t, post, { symbols: 'eth' });
+    assert.deepEqual([path, sent], ['/a', '{"symbols":"eth"}']);
+    const old = { swagger: '2.0', info: { title: 'T', version: '1' }, host: 't.example' };
+    const flat = [{ name: 'ids', in: 'query', ...schema }];
+    const made = await outcome(t, { ...old, paths: { '/a': { get: { parameters: flat, responses: {} } } } });
+    assert.deepEqual(made.parameters, [{ name: 'ids' }]);
+  });
+});
+
+describe('of formats', () => {
+  it('JSON is fixed where it is one of the values', async (t) => {
+    const type = query('file_type', { type: 'string', enum: ['xml', 'json'], default: 'xml' });
+    assert.equal((await asked(t, get(type), { file_type: 'xml' })).path, '/a?file_type=json');
+    const { parameters, said } = await outcome(t, get(type));
+    assert.deepEqual(parameters, [{ name: 'file_type', fixed: 'json' }]);
+    assert.deepEqual(said, [
+      'query parameter "file_type": chooses the format of the answer, and is fixed to json (GET /a)',
+    ]);
+  });
+
+  it('by any name, in any spelling, at any place', async (t) => {
+    const values: [string, unknown[], string][] = [
+      ['format', ['CSV', 'JSON'], 'JSON'],
+      ['outputFormat', ['application/xml', 'application/json'], 'application/json'],
+      ['alt', ['media', 'proto', 'json'], 'json'],
+      ['wt', ['xml', 'json'], 'json'],
+      ['$format', ['atom', 'json'], 'json'],
+      ['_ext', ['.xml', '.json'], '.json'],
+      ['kind', ['html', 'text', 'json'], 'json'],
+      ['response_format', ['raw', 'geojson', 'kml'], 'geojson'],
+      ['fmt', ['xml', 'jsonv2', 'json', 'geojson'], 'json'],
+    ];
+    const { parameters } = await outcome(t, get(...values.map(([name, list]) => query(name, { enum: list }))));
+    assert.deepEqual(
+      parameters,
+      values.map(([name, , fixed]) => ({ name, fixed })),
+    );
+    const schemas = { Format: { type: 'string', enum: ['xml', 'json'] } };
+    const schema = { default: 'xml', allOf: [{ $ref: '#/components/schemas/Format' }] };
+    const path = { '/a.{format}': { get: { parameters: [{ name: 'format', in: 'path', schema }], ...ok } } };
+    const made = await outcome(t, api(path, { components: { schemas } }));
+    assert.deepEqual(made.parameters, [{ name: 'format', in: 'path', fixed: 'json' }]);
+    const body = { requestBody: json({ properties: { output_format: schemas.Format } }) };
+    const post = await outcome(t, api({ '/a': { post: { ...body, ...ok } } }));
+    assert.deepEqual(post.parameters, [{ name: 'output_format', in: 'body', fixed: 'json' }]);
+  });
+
+  it('what filters by a format, gives one, or has another choice stays free', async (t) => {
+    const free = [
+      query('content_type', { enum: ['csv', 'json'] }, { description: 'Filter by the type of the file.' }),
+      query('input_format', { enum: ['csv', 'json'] }),
+      query('method', { enum: ['POST', 'JSON', 'GET'] }),
+      query('format', { enum: ['jsonp', 'ndjson', 'xml'] }),
+    ];
+    const { parameters, said } = await outcome(t, get(...free));
+    assert.deepEqual(
+      parameters.map(({ fixed, schema }: { fixed: unknown; schema: unknown }) => [fixed, schema]),
+      free.map(({ schema }) => [undefined, schema]),
+    );
+    assert.deepEqual(said, []);
+    const body = { requestBody: json({ properties: { content_type: { enum: ['csv', 'json'] } } }) };
+    const hook = await outcome(t, api({ '/a': { post: { ...body, ...ok } } }));
+    assert.deepEqual(hook.parameters, [{ name: 'content_type', in: 'body', schema: { enum: ['csv', 'json'] } }]);
+  });
+});
+
+describe('of media types', () => {
+  const vendor = 'application/vnd.example.v2+json';
+  const of = (answer: string[], more: object = {}, method = 'get') => {
+    const content = Object.fromEntries(answer.map((type) => [type, { schema: {} }]));
+    return api({ '/a': { [method]: { operationId: 'a', responses: { 200: { content } }, ...more } } });
+  };
+  const header = (name: string, schema: object = { type: 'string' }, required = true) => ({
+    parameters: [{ name, in: 'header', required, schema }],
+  });
+  const accepted = async (t: TestContext, document: object) => (await asked(t, document, {})).accept;
+
+  it('a vendor’s JSON is asked for where there is no other', async (t) => {
+    assert.equal(await accepted(t, of([vendor], header('Accept'))), vendor);
+    assert.equal(await accepted(t, of(['application/xml', vendor])), vendor);
+    assert.equal(await accepted(t, of(['application/json; version=2'])), 'application/json; version=2');
+    assert.equal(await accepted(t, of([vendor, 'application/json; charset=utf-8'])), 'application/json');
+    assert.equal(await accepted(t, of(['*/*'])), 'application/json');
+    const { parameters, said } = await outcome(t, of([vendor]));
+    assert.deepEqual(parameters, [{ name: 'Accept', in: 'header', fixed: vendor }]);
+    assert.deepEqual(said, [`header "Accept": is fixed to ${vendor} (GET /a)`]);
+  });
+
+  it('the choices of the header itself win, and its default where it is required', async (t) => {
+    const json = ['application/json'];
+    assert.equal(await accepted(t, of(json, header('accept', { enum: ['text/csv', vendor] }))), vendor);
+    assert.equal(await accepted(t, of(json, header('accept', { default: vendor }))), vendor);
+    assert.equal(await accepted(t, of(json, header('accept', { default: vendor }, false))), json[0]);
+    const { said } = await outcome(t, of(json, header('Accept', { enum: ['application/zip'] })));
+    assert.deepEqual(said, ['GET /a: needs the header "Accept" with a type that is not JSON']);
+    const own = await outcome(t, of(json, header('Accept', { default: 'application/json' })));
+    assert.deepEqual([own.parameters, own.said], [undefined, ['header parameter "Accept": goes by itself (GET /a)']]);
+  });
+
+  it('a body is sent as the JSON that is taken', async (t) => {
+    const schema = { properties: { n: { type: 'integer' } } };
+    const body = (...types: string[]) => ({
+      requestBody: { content: Object.fromEntries(types.map((type) => [type, { schema }])) },
+    });
+    const sent = async (...types: string[]) => (await asked(t, of([], body(...types), 'patch'), { n: 1 })).type;
+    assert.equal(await sent(vendor), vendor);
+    assert.equal(await sent('text/plain', 'application/merge-patch+json'), 'application/merge-patch+json');
+    assert.equal(await sent(vendor, 'application/json'), 'application/json');
+    const old = { swagger: '2.0', info: { title: 'T', version: '1' }, consumes: [vendor], produces: [vendor] };
+    const parameters = [{ name: 'body', in: 'body', schema }];
+    const paths = { '/a': { post: { operationId: 'a', parameters, responses: {} } } };
+    const request = await asked(t, { ...old, paths }, { n: 1 });
+    assert.deepEqual([request.accept, request.type, request.body], [vendor, vendor, '{"n":1}']);
+    // What insists on a type without a body gets one.
+    assert.equal((await asked(t, of([], header('Content-Type')), {})).type, 'application/json');
+  });
+});
+
+describe('of credentials', () => {
+  it('a path parameter, a filter and what is no text are none', async (t) => {
+    const path = { name: 'app_id', in: 'path', required: true, schema: { type: 'string' } };
+    const parameters = [
+      path,
+      query('app_id', { type: 'integer' }),
+      query('appId'),
+      query('subscription_key', { type: 'string' }, { description: 'filter only subscriptions matching key' }),
+      query('auth', { type: 'boolean' }),
+      query('secret', { enum: ['yes', 'no'] }),
+    ];
+    const { parameters: made, said } = await outcome(
+      t,
+      api({ '/apps/{app_id}': { get: { parameters, ...ok } }, '/{api_key}': { get: { ...ok } } }),
+    );
+    assert.deepEqual(made[0], { name: 'app_id', in: 'path', required: true });
+    assert.deepEqual(
+      made.map(({ fixed }: { fixed: unknown }) => fixed),
+      Array.from(parameters, () => undefined),
+    );
+    assert.deepEqual(said, []);
+  });
+
+  it('an application beside its key, and what is named so, are variables', async (t) => {
+    const { parameters } = await outcome(t, get(query('app_id'), query('app_key'), query('password')));
+    const variable = (name: string) => ['$', `{UPSTREAM_T_${name}}`].join('');
+    assert.deepEqual(parameters, [
+      { name: 'app_id', fixed: variable('APP_ID') },
+      { name: 'app_key', fixed: variable('APP_KEY') },
+      { name: 'password', fixed: variable('PASSWORD') },
+    ]);
+  });
+
+  it('beside a security scheme an optional one is left out, and a word such as "secret" is what clients ask for', async (t) => {
+    const more = {
+      components: {
+        securitySchemes: { login: { type: 'http', scheme: 'bearer' }, key: { type: 'apiKey', in: 'query', name: 'k' } },
+      },
+      security: [{ login: [], key: [] }],
+    };
+    const authorization = { name: 'authorization', in: 'header', required: true, schema: { type: 'string' } };
+    const parameters = [
+      query('access_token'),
+      query('secret'),
+      authorization,
+      { ...query('k'), in: 'path' },
+      query('k'),
+    ];
+    const { apis, said } = await outcome(t, api({ '/a/{k}': { get: { parameters, ...ok } } }, more));
+    assert.deepEqual(apis[0].headers, { Authorization: 'Bearer $' + '{UPSTREAM_T_LOGIN}' });
+    assert.deepEqual(apis[0].endpoints[0].parameters, [
+      { name: 'secret' },
+      { name: 'k', in: 'path', required: true },
+      { name: 'k', fixed: '$' + '{UPSTREAM_T_KEY}' },
+    ]);
+    assert.deepEqual(said, [
+      'query parameter "access_token": is another credential beside its security (GET /a/{k})',
+      'header parameter "authorization": is sent as its security says (GET /a/{k})',
+      'query parameter "k": is sent as its security says (GET /a/{k})',
+    ]);
+  });
+});
+
+describe('of bodies', () => {
+  it('members that are read-only are left out, however that is said', async (t) => {
+    const schemas = { Id: { type: 'integer', readOnly: true } };
+    const id = { $ref: '#/components/schemas/Id' };
+    const line = { required: ['no', 'n'], properties: { no: id, n: { type: 'integer' } } };
+    const schema = {
+      required: ['id', 'made', 'n'],
+      allOf: [{ properties: { id, made: { allOf: [id] } } }],
+      properties: {
+        seen: { $ref: '#/components/schemas/Text', readOnly: true },
+        lines: { type: 'array', items: line },
+        n: { type: 'number' },
+      },
+    };
+    const components = { schemas: { ...schemas, Text: { type: 'string' } } };
+    const paths = { '/a': { post: { operationId: 'a', requestBody: json(schema), ...ok } } };
+    const { parameters, said } = await outcome(t, api(paths, { components }));
+    const items = { properties: { n: { type: 'integer' } }, required: ['n'] };
+    assert.deepEqual(parameters, [
+      { name: 'lines', in: 'body', schema: { type: 'array', items } },
+      { name: 'n', in: 'body', required: true, schema: { type: 'number' } },
+    ]);
+    assert.deepEqual(said, [
+      'body parameter "seen": is read-only, and left out (POST /a)',
+      'body parameter "lines": has members that are read-only, which are left out (POST /a)',
+      'body parameter "id": is read-only, and left out (POST /a)',
+      'body parameter "made": is read-only, and left out (POST /a)',
+    ]);
+    assert.equal((await asked(t, api(paths, { components }), { n: 1 })).body, '{"n":1}');
+  });
+
+  it('without the only one that it takes, an operation is left out, unless HTTP gives its body no meaning', async (t) => {
+    const form = { requestBody: { content: { 'application/x-www-form-urlencoded': {} } } };
+    const free = { requestBody: json({ type: 'object' }) };
+    const parts = { requestBody: json({ allOf: [{ oneOf: [{ properties: { a: {} } }] }] }) };
+    const paths = {
+      '/form': { post: { ...form, ...ok }, get: { ...form, ...ok } },
+      '/free': { put: { ...free, ...ok } },
+    };
+    const { endpoints, said } = await outcome(t, api({ ...paths, '/parts': { patch: { ...parts, ...ok } } }));
+    assert.deepEqual(endpoints, [{ name: 'get-form', path: '/form' }]);
+    assert.deepEqual(said, [
+      'POST /form: takes a body in application/x-www-form-urlencoded, not in JSON',
+      'the body: takes a body in application/x-www-form-urlencoded, not in JSON (GET /form)',
+      'PUT /free: takes a body that is no object with known members',
+      'PATCH /parts: takes a body that is no object with known members',
+    ]);
+  });
+});
+
 describe('of texts', () => {
   it('a description ends with its first sentence, not with an abbreviation', async (t) => {
     const texts: [string, string][] = [

@@ -1,0 +1,60 @@
+import { type ApiDocument, type Block, listOf } from './document.ts';
+
+/** Parameters that carry a credential of the operator's, whatever the document says of them. */
+const CREDENTIAL =
+  /^(?:x-)?(?:api-?key|app-?key|access-?(?:key|token)|auth-?token|authorization|api-?(?:token|secret)|subscription-?key|ocp-apim-subscription-key)$/i;
+/** The same, where the document names no other credential: beside one they are what an operation is about. */
+const ALONE = /^(?:x-)?(?:auth|client-?secret|secret(?:-?key)?|pass(?:word|wd)?|private-?key)$/i;
+/** By itself an application is what clients ask for. */
+const BESIDE_A_KEY = /^(?:x-)?app-?id$/i;
+const KEY = /^(?:x-)?app-?key$/i;
+const TEXT = new Set<unknown>(['string', undefined]);
+
+/** How the security of an operation shows who asks. */
+export interface Security {
+  /** Whether it has a credential. */
+  readonly hasWay: boolean;
+  /** Whether it sends a value in that place, under that name. */
+  isSent(place: unknown, name: string): boolean;
+}
+
+/** Tells which parameters of an operation are for its operator, so that no client gives them. */
+export class CredentialGuard {
+  readonly #document: ApiDocument;
+  readonly #security: Security;
+  readonly #variable: (name: string) => string;
+
+  /** @param variable names the variable of a credential. */
+  constructor(document: ApiDocument, security: Security, variable: (name: string) => string) {
+    this.#document = document;
+    this.#security = security;
+    this.#variable = variable;
+  }
+
+  /** The value of a credential, the reason why a parameter is left out, or nothing for what clients give. */
+  roleOf(parameter: Block, beside: readonly Block[]): { readonly fixed: string } | string | undefined {
+    const { name, in: place, required } = parameter;
+    if (this.#security.isSent(place, String(name))) return 'is sent as its security says';
+    if (!this.#isCredential(parameter, beside)) return undefined;
+    if (this.#security.hasWay && required !== true) return 'is another credential beside its security';
+    return { fixed: `\${${this.#variable(String(name))}}` };
+  }
+
+  #isCredential(parameter: Block, beside: readonly Block[]): boolean {
+    const { in: place, description } = parameter;
+    const schema = this.#document.block(parameter.schema ?? parameter);
+    // What filters, chooses or counts is no secret.
+    const isFilter = /\bfilter/i.test(String(description ?? '')) || listOf(schema.enum).length > 0;
+    if (place === 'path' || isFilter || !TEXT.has(schema.type)) return false;
+    const words = wordsOf(parameter);
+    if (BESIDE_A_KEY.test(words)) return beside.some((each) => each.in === place && KEY.test(wordsOf(each)));
+    return CREDENTIAL.test(words) || (ALONE.test(words) && !this.#security.hasWay);
+  }
+}
+
+/** A name with a hyphen between its words. */
+function wordsOf({ name }: Block): string {
+  return String(name)
+    .replaceAll('_', '-')
+    .replace(/([a-z])([A-Z])/g, '$1-$2');
+}
