@@ -142,6 +142,19 @@ As configured, int256 of $.price: 206401
     );
   });
 
+  it('sends a text wherever the schema allows one', async (t) => {
+    upstream.on('/price', (_req, res) => void res.end('{}'));
+    const free = ['query', 'body'].map((place) => ({ name: `untyped-${place}`, in: place }));
+    const typed = ['string', 'integer'].map((type) => ({ name: type, in: 'body', schema: { type } }));
+    const parameters = [...free, ...typed, { name: 'either', in: 'body', schema: { type: ['integer', 'string'] } }];
+    const given = parameters.flatMap(({ name }) => ['--param', `${name}=5`]);
+    await tried(t, config({ method: 'POST', parameters }), ...given);
+    assert.deepEqual(
+      upstream.requests.map(({ path, body }) => [path, JSON.parse(body)]),
+      [['/price?untyped-query=5', { 'untyped-body': 5, string: '5', integer: 5, either: '5' }]],
+    );
+  });
+
   it('says what would be refused, and shows nothing to a terminal that it would obey', async (t) => {
     upstream.json('/price', { price: 'n/a \u001b[2J', list: Array.from({ length: 300 }, (_, i) => i) });
     const { stdout } = await tried(t, config({ encoding: { type: 'int256', path: '$.price' } }));
