@@ -12,7 +12,7 @@ import { verifyEncoded } from '../support/verify.ts';
 
 const AT = 'apis[0].endpoints[0].encoding.path';
 const pinned = (path: string) =>
-  oneApi('http://upstream.example', { e: { encoding: { type: 'int256', path, exact: true } } });
+  oneApi('https://upstream.example', { e: { encoding: { type: 'int256', path, exact: true } } });
 
 const DOCUMENT = {
   wanted: 'ETH',

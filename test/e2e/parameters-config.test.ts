@@ -148,7 +148,8 @@ describe('parameter definitions (specification: Parameter definition; decisions,
     ]);
   });
 
-  const settings = { proof: { type: 'reclaim', gatewayUrl: 'https://gateway.example' } };
+  const attestors = ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'];
+  const settings = { proof: { type: 'reclaim', gatewayUrl: 'https://gateway.example', attestors } };
 
   it('`responseMatches` beside a secret query, path or body parameter is an error with settings.proof, else a warning', async () => {
     const responseMatches = [{ type: 'regex', value: 'x' }];

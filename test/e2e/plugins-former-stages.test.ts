@@ -56,8 +56,8 @@ describe('a plugin with the former names of stages', () => {
     });
     assert.deepEqual(told, Object.entries(renamed).map(line));
     assert.deepEqual(
-      service.logs.flatMap(({ message }) => (message.startsWith('old: ') ? [message] : [])),
-      ['old: parseBody, present'],
+      service.logs.flatMap(({ message }) => (message.startsWith('plugin "old"') ? [message] : [])),
+      ['plugin "old" can change what gets signed (parseBody, present)'],
     );
   });
 

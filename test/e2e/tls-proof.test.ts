@@ -293,8 +293,9 @@ describe('the config of TLS proofs', () => {
     );
 
   it('has nothing to warn of', async () => {
-    assert.deepEqual(await warningsOf(config('https://gateway.example/prove', { timeout: 1000 })), []);
-    assert.deepEqual(await warningsOf(config('https://gateway.example', { timeout: 2_147_483_647 })), []);
+    const attestors = [TEST_ADDRESS];
+    assert.deepEqual(await warningsOf(config('https://gateway.example/prove', { timeout: 1000, attestors })), []);
+    assert.deepEqual(await warningsOf(config('https://gateway.example', { timeout: 2_147_483_647, attestors })), []);
   });
 
   it('takes only a gateway that can be called', async () => {

@@ -87,9 +87,18 @@ describe('integers', () => {
   it('checks the range of the type', () => {
     assert.equal(convert('int8', 127), 127n);
     assert.equal(convert('uint8', 255.9), 255n);
-    assert.throws(() => convert('int8', 128), new ValueError('the number is out of the range of int8'));
-    assert.throws(() => convert('uint8', -1), new ValueError('the number is out of the range of uint8'));
-    assert.throws(() => fromJson('int256', '1e1000000000'), new ValueError('the number is out of the range of int256'));
+    assert.throws(() => convert('int8', 128), {
+      name: 'ValueError',
+      message: 'the number is out of the range of int8',
+    });
+    assert.throws(() => convert('uint8', -1), {
+      name: 'ValueError',
+      message: 'the number is out of the range of uint8',
+    });
+    assert.throws(() => fromJson('int256', '1e1000000000'), {
+      name: 'ValueError',
+      message: 'the number is out of the range of int256',
+    });
   });
 
   it('refuses everything else', () => {
