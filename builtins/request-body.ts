@@ -1,24 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Context, Middleware } from 'koa';
 import { inexactParameters } from '../plugins-sdk/context-keys.ts';
 import {
   definePlugin,
-  isRefusal,
   type Parameters,
   perEndpoint,
   Refusal,
   rawBody,
   withoutRoundedNumbers,
 } from '../plugins-sdk/index.ts';
-import type { HttpRequest } from '../plugins-sdk/kernel.ts';
 import { strictKey } from '../plugins-sdk/keys.ts';
 import { TextMemo } from '../plugins-sdk/lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
 import { infiniteMembers } from '../plugins-sdk/lib/json/numbers.ts';
 import { isDeeperThan } from '../plugins-sdk/lib/json/skip.ts';
 import { isRecord } from '../plugins-sdk/lib/json/value.ts';
-import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
 import { TOO_DEEP } from './shared/parameter-value.ts';
 
@@ -69,52 +65,6 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
 
 /** A list of codings with one that changes the body; an empty list is one of none (RFC 9110, section 5.6.1). */
 const COMPRESSED = /(?:^|,)[\t ]*(?!identity[\t ]*(?:,|$))[^\t ,]/i;
-
-let counting: Promise<Middleware> | undefined;
-
-/**
- * Counts bytes while they come. They come as text of one character each: what is no UTF-8 must not be replaced. The
- * library takes longer to load than the rest of the service, and few clients need it.
- */
-function countingReader(): Promise<Middleware> {
-  counting ??= import('koa-body').then(({ koaBody }) =>
-    koaBody({
-      json: false,
-      urlencoded: false,
-      text: true,
-      textTypes: [JSON_TYPE],
-      textLimit: BODY_LIMIT,
-      encoding: 'binary',
-      patchKoa: true,
-    }),
-  );
-  // A moment without a file descriptor must not be remembered for good.
-  counting.catch(() => {
-    counting = undefined;
-  });
-  return counting;
-}
-
-/** @throws Refusal */
-function unread(error: unknown): never {
-  throw isRefusal(error) && error.status === 413 ? error : answers.invalidJson();
-}
-
-/** The body of a message of unknown length. */
-async function readChunked(httpRequest: HttpRequest): Promise<Buffer> {
-  // The kernel, which hands it on, knows nothing of koa.
-  const ctx = httpRequest.ctx as Context;
-  // The only coding that gets here is "identity", which the reader accepts in lower case only.
-  const { 'content-encoding': _, ...headers } = ctx.req.headers;
-  ctx.req.headers = headers;
-  try {
-    await (await countingReader())(ctx, async () => undefined);
-  } catch (error) {
-    const tooLarge = error instanceof Error && 'status' in error && error.status === 413;
-    throw tooLarge ? answers.tooLarge() : answers.invalidJson();
-  }
-  return Buffer.from(String(ctx.request.body ?? ''), 'latin1');
-}
 
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw answers.invalidJson();
@@ -180,7 +130,6 @@ export const requestBody = definePlugin({
     // Clients ask the same again and again.
     const known = new TextMemo<Said>();
     return {
-      start: () => warmUp(countingReader),
       hooks: {
         parseBody: (httpRequest, exchange) => {
           const { headers } = httpRequest.request;
@@ -192,10 +141,7 @@ export const requestBody = definePlugin({
             if (inexact !== undefined) inexactParameters.set(exchange, inexact);
             return parameters;
           };
-          // Node reads no more bytes than the header announced.
-          return headers['content-length'] === undefined
-            ? readChunked(httpRequest).then(take)
-            : httpRequest.readBody(BODY_LIMIT).then(take, unread);
+          return httpRequest.readBody(BODY_LIMIT).then(take);
         },
       },
     };

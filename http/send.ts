@@ -1,43 +1,36 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { asRefusal } from '../kernel/refusal.ts';
 import { isStream } from '../kernel/request-lifecycle.ts';
-import type { BodyStream, HttpResponse } from '../kernel/values.ts';
-import type { IncomingRequest } from './connections.ts';
-
-/** Bytes of an unwanted body that are read, so that the connection can be used again. */
-const DRAINED = 64 * 1024;
+import type { BodyStream, Headers, HttpResponse } from '../kernel/values.ts';
 
 /** Statuses whose responses have no body, whatever their headers say (RFC 9110, section 6.4.1). */
 const EMPTY: ReadonlySet<number> = new Set([204, 304]);
 
-/** A complete response; an empty body is none. */
-export interface Message {
-  readonly status: number;
-  /** Later ones replace earlier ones, whatever the case of their names. */
-  readonly headers: readonly (Readonly<Record<string, string>> | undefined)[];
-  /** Text and bytes are JSON, unless the headers name another type. Of a stream only the head is sent here. */
-  readonly body: HttpResponse['body'];
+/** What a client gets for what was thrown. */
+export function responseTo(error: unknown): HttpResponse {
+  const { status, headers, body } = asRefusal(error);
+  return { status, headers, body: JSON.stringify(body) };
 }
 
-/** Sends a response and, where the connection must not go on, ends it. */
-export function send(incoming: IncomingRequest, { status, headers, body }: Message): void {
-  const { request, response } = incoming;
+/**
+ * Sends a response; of one whose body streams, the head.
+ *
+ * @param answer text and bytes are JSON, unless its headers name another type.
+ * @param common headers of any response; those of the answer replace them, whatever the case of their names.
+ */
+export function send(res: ServerResponse, { status, headers, body }: HttpResponse, common: Headers): void {
   const content = isStream(body) ? '' : contentOf(body);
   const length = Buffer.byteLength(content);
-  const isUnread = !request.complete && isLong(request);
-  if (incoming.closes(isUnread)) response.shouldKeepAlive = false;
   const type = length > 0 ? { 'Content-Type': 'application/json' } : undefined;
   const size = isStream(body) || EMPTY.has(status) ? undefined : { 'Content-Length': `${length}` };
-  response.writeHead(status, listOf([type, ...headers, size]));
-  if (isStream(body)) {
-    response.flushHeaders();
-    return;
-  }
-  end(response, content, length);
-  incoming.written(length);
+  // A flat list is what node takes as it is: setting header by header costs a tenth of a cached answer.
+  res.writeHead(status, listOf([type, common, headers, size]));
+  if (isStream(body)) res.flushHeaders();
+  else end(res, content, length);
 }
 
-/** Names and values in turn, which node takes as they are. */
-function listOf(headers: Message['headers']): string[] {
+/** Names and values in turn. Later ones replace earlier ones. */
+function listOf(headers: readonly (Headers | undefined)[]): string[] {
   const list: string[] = [];
   for (const some of headers) {
     for (const name in some) {
@@ -59,42 +52,37 @@ function placeOf(name: string, list: readonly string[]): number {
 }
 
 /** Sends content in one piece: `end` by itself hands the system two, of which the second is empty. */
-function end(response: ServerResponse, content: string | Uint8Array, length: number): void {
-  const { socket } = response;
+function end(res: ServerResponse, content: string | Uint8Array, length: number): void {
+  const { socket } = res;
   if (socket === null || length === 0) {
-    response.end(content);
+    res.end(content);
     return;
   }
   socket.cork();
   // Text of as many bytes as characters is ASCII, which node need not transcode.
-  response.write(content, content.length === length ? 'latin1' : 'utf8');
+  res.write(content, content.length === length ? 'latin1' : 'utf8');
   socket.uncork();
-  response.end();
+  res.end();
 }
 
 function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array ? body : body.json;
 }
 
-/** Whether the rest of a body may be long. Node would read all of it to use the connection again. */
-function isLong({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > DRAINED;
-}
-
 /**
  * Sends a body as it comes, behind its head. Its next chunk is asked for once the client's system has taken the one before.
+ *
  * @param failed gets what the body throws while somebody wants it.
- * @returns what ends the response, whatever the body still waits for. It must be called when the response closes, at the latest.
+ * @returns what ends the response, whatever the body still waits for; to be called when the response closes, at the latest.
  */
-export function pour(body: BodyStream, incoming: IncomingRequest, failed: (error: unknown) => void): () => void {
-  const { request, response, write } = incoming;
+export function pour(body: BodyStream, res: ServerResponse, failed: (error: unknown) => void): () => void {
   const iterator = body[Symbol.asyncIterator]();
   let isOver = false;
   const finish = () => {
     isOver = true;
-    if (!response.destroyed) response.end();
+    res.end();
   };
-  const end = () => {
+  const stop = () => {
     if (isOver) return;
     finish();
     const returned = async () => iterator.return?.();
@@ -105,7 +93,7 @@ export function pour(body: BodyStream, incoming: IncomingRequest, failed: (error
       const { done, value } = await iterator.next();
       if (isOver) return;
       if (done) finish();
-      else await write(value);
+      else await taken(res, value);
     }
   };
   const cut = (error: unknown) => {
@@ -113,11 +101,17 @@ export function pour(body: BodyStream, incoming: IncomingRequest, failed: (error
     isOver = true;
     failed(error);
     // An HTTP/1.0 client would take the end of the connection for the end of the body.
-    if (request.httpVersion === '1.0') request.socket.resetAndDestroy();
-    else response.destroy();
+    if (res.req.httpVersion === '1.0') res.socket?.resetAndDestroy();
+    else res.destroy();
   };
-  if (response.destroyed || request.method === 'HEAD') end();
-  // A caller that ends it at once does so before the first chunk.
+  if (res.destroyed || res.req.method === 'HEAD') stop();
+  // A caller that stops it at once does so before the first chunk.
   queueMicrotask(() => run().catch(cut));
-  return end;
+  return stop;
+}
+
+/** Resolves once the client's system has taken a chunk, and never where the client is gone. */
+function taken(res: ServerResponse, chunk: string | Uint8Array): Promise<void> {
+  const { socket } = res.req;
+  return new Promise((resolve) => res.write(chunk, (error) => (error || socket.destroyed ? undefined : resolve())));
 }

@@ -27,7 +27,7 @@ function linesWith(pattern: RegExp, folder: string): string[] {
 /** Who may import whom, by the folder that holds the file, the innermost first; `packages` are all but what is ours. */
 const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp])[] = [
   ['kernel/', /^kernel\//, /^(?:node:.+|tapable)$/],
-  ['http/', /^(?:kernel|http)\//, /^(?:node:.+|koa|@koa\/router)$/],
+  ['http/', /^(?:kernel|http)\//, /^(?:node:.+|koa|koa-body|@koa\/router)$/],
   ['plugins-sdk/lib/', /^plugins-sdk\/lib\//, /./],
   ['plugins-sdk/host/', /^(?:kernel\/|plugins-sdk\/(?!testing\/))/, /./],
   ['plugins-sdk/testing/', /^(?:kernel|plugins-sdk)\//, /./],

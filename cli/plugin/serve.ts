@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { type LoadedConfig, loadConfig } from '../../config/index.ts';
-import { Connections } from '../../http/connections.ts';
-import { createHttpServer } from '../../http/server.ts';
+import { Connections, createHttpServer } from '../../http/limits.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import type { Parameters } from '../../plugins-sdk/index.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
@@ -79,7 +78,7 @@ async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, l
   generation.commit();
   phase = 'serving';
   const server = createHttpServer();
-  const connections = new Connections(server, (incoming) => generation.handle(incoming));
+  const connections = new Connections(server, (request, response) => generation.handle(request, response));
   const stop = async () => {
     phase = 'stopping';
     generation.endStreams();

@@ -1,5 +1,5 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import { responseTo } from '../../http/response-to.ts';
+import { responseTo } from '../../http/send.ts';
 import { uncharged } from '../../kernel/budget.ts';
 import { onAbort } from '../../kernel/client-signal.ts';
 import { control, Exchange } from '../../kernel/exchange.ts';

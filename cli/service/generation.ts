@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoadedConfig } from '../../config/index.ts';
-import type { IncomingRequest } from '../../http/connections.ts';
-import { HttpHandler } from '../../http/handler.ts';
+import { HttpApp } from '../../http/app.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
 import { RegistrationError } from '../../kernel/registry.ts';
@@ -59,7 +59,7 @@ export class Generation {
   readonly #meters: MeterSet;
   readonly #measureState: () => void;
   readonly #log: ServiceLog;
-  readonly #handler: HttpHandler;
+  readonly #app: HttpApp;
   readonly #requests = new WaitGroup();
   readonly #background: Background;
   readonly #release: () => Promise<void>;
@@ -104,7 +104,7 @@ export class Generation {
       });
       this.#pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
       this.#plugins = plugins;
-      this.#handler = new HttpHandler({
+      this.#app = new HttpApp({
         plugins,
         observer: plugins.observer,
         pipeline: this.#pipeline,
@@ -123,9 +123,9 @@ export class Generation {
     return this.#plugins.operations;
   }
 
-  handle(incoming: IncomingRequest): void {
+  handle(request: IncomingMessage, response: ServerResponse): void {
     this.#requests.add();
-    this.#handler.handle(incoming);
+    this.#app.handle(request, response);
   }
 
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
@@ -153,7 +153,7 @@ export class Generation {
 
   /** Ends the responses that stream: they may have no other end. */
   endStreams(): void {
-    this.#handler.endStreams();
+    this.#app.endStreams();
   }
 
   /** Resolves when no request is under way, detached ones and what observes their ends included. */

@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { builtins } from '../../builtins/index.ts';
 import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../../config/index.ts';
-import { loadContexts } from '../../http/contexts.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { Background } from '../../plugins-sdk/host/background.ts';
@@ -11,7 +10,6 @@ import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
-import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import { type Log, silentLog } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
@@ -106,7 +104,6 @@ export async function startService(
   const [socket] = controlPaths(file, stateFileOf(file, stateKey.in(loaded.config)));
   const control = new Control(socket, log, () => service.operations());
   const url = await service.start(loaded, () => control.open());
-  warmUp(loadContexts);
   if (link === undefined) service.serve();
   return {
     url,

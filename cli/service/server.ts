@@ -1,5 +1,5 @@
-import { Connections } from '../../http/connections.ts';
-import { createHttpServer } from '../../http/server.ts';
+import { drain } from '../../http/drain.ts';
+import { Connections, createHttpServer } from '../../http/limits.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
@@ -10,7 +10,7 @@ import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
 import { fingerprintOf, type Prepared, quiet, type WorkerLink } from '../workers/worker-link.ts';
-import { DRAIN_TIME_MS, drain, drained, LONGEST_DRAIN_MS } from './drain.ts';
+import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation, type ServedConfig } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
@@ -37,7 +37,7 @@ export class Server {
   readonly #meters: MeterRegistry;
   readonly #debts = new Debts();
   readonly #server = createHttpServer();
-  readonly #connections = new Connections(this.#server, (incoming) => this.#current.handle(incoming));
+  readonly #connections = new Connections(this.#server, (request, response) => this.#current.handle(request, response));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;
@@ -227,7 +227,7 @@ export class Server {
     const generations = [...this.#generations];
     for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#current.loaded.config);
-    const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY_MS) : delay, others);
+    const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY_MS) : delay);
     let isServed = false;
     const served = closed.then(() => Promise.all(generations.map((generation) => generation.served())));
     const ended = served.then(() => {

@@ -116,37 +116,40 @@ describe('connections (server.connections)', () => {
 });
 
 describe('one connection', () => {
-  it('has at most 16 requests under way', async (t) => {
+  it('has at most 16 requests under way: the 17th ends it', async (t) => {
     const { service, upstream } = await start(t);
     const client = openRaw(service.url);
     const path = new URL(endpointUrl(service, 'api/hang')).pathname;
     const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
-    client.write(`${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(60));
+    const request = `${requestHead(`POST ${path}`, headers)}\r\n{}`;
+    client.write(request.repeat(16));
     await upstream.untilRequested('/hang', 16);
     assert.equal((await service.post('api/price')).status, 200);
-    assert.equal(upstream.requests.filter((request) => request.path === '/hang').length, 16);
-    client.destroy();
+    client.write(request);
+    assert.equal(await client.closed, '');
     await upstream.untilAborted('/hang', 16);
+    assert.equal(upstream.requests.filter(({ path: asked }) => asked === '/hang').length, 16);
   });
 
-  it('ends when a body that nobody wants has no end', async (t) => {
+  it('ends after 5 seconds when a body that is refused has no end', async (t) => {
     const { service } = await start(t);
-    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-    for (const [line, status] of [
-      ['POST /nowhere', 404],
-      [`POST /endpoints/0x${'00'.repeat(32)}`, 404],
-      ['POST /health', 405],
-      ['GET /health', 200],
-      [`POST ${new URL(endpointUrl(service, 'api/price')).pathname}`, 413],
-    ] as const) {
+    const ended = async (line: string, status: number) => {
       const client = openRaw(service.url);
       const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Transfer-Encoding': 'chunked' };
       client.write(`${requestHead(line, headers)}\r\n`);
-      const sending = setInterval(() => client.write(chunk), 1);
+      const sending = setInterval(() => client.write(`400\r\n${'x'.repeat(0x400)}\r\n`), 5);
       const text = await client.closed;
       clearInterval(sending);
-      assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*\\r\\nConnection: close\\r\\n`));
-    }
+      assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `));
+      assert.equal(text.split('HTTP/1.1 ').length, 2);
+    };
+    await Promise.all([
+      ended('POST /nowhere', 404),
+      ended(`POST /endpoints/0x${'00'.repeat(32)}`, 404),
+      ended('POST /health', 405),
+      ended('GET /health', 200),
+      ended(`POST ${new URL(endpointUrl(service, 'api/price')).pathname}`, 413),
+    ]);
   });
 
   it('stays when the body is short enough to be read', async (t) => {
@@ -157,23 +160,6 @@ describe('one connection', () => {
     await client.until((text) => text.endsWith('{"error":"Not Found"}'));
     client.write(`${'x'.repeat(60_000)}${requestHead('GET /health')}\r\n`);
     assert.match(await client.closed, /HTTP\/1\.1 200 OK[\s\S]*"status":"ok"/);
-  });
-
-  it('that ends its side after a request gets the answer', async (t) => {
-    const { service } = await start(t);
-    const client = openRaw(service.url);
-    client.write(`${requestHead('GET /health', { Connection: 'keep-alive' })}\r\n`);
-    client.end();
-    assert.match(await client.closed, /"status":"ok"/);
-  });
-
-  it('with a wish for another protocol loses no answer', async (t) => {
-    const { service } = await start(t);
-    const client = openRaw(service.url);
-    const wish = requestHead('GET /health', { Connection: 'Upgrade', Upgrade: 'websocket' });
-    client.write(`${wish}\r\n${requestHead('GET /ready')}\r\n`);
-    const text = await client.closed;
-    assert.deepEqual([...text.matchAll(/"status":"\w+"/g)].map(String), ['"status":"ok"', '"status":"ready"']);
   });
 
   it('cannot name two hosts', async (t) => {
@@ -189,13 +175,11 @@ describe('a service with more to do than it can', () => {
     const { service } = await start(t);
     const path = new URL(endpointUrl(service, 'api/price')).pathname;
     const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
-    const burst = `${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(40);
+    const burst = `${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(16);
     const clients = Array.from({ length: 100 }, () => openRaw(service.url));
     for (const client of clients) client.write(burst);
     await clients[0]?.until((text) => text.includes('HTTP/1.1'));
     assert.equal((await fetch(`${service.url}/health`)).status, 200);
-    const answered = clients.reduce((sum, { text }) => sum + text.split('HTTP/1.1').length - 1, 0);
-    assert.ok(answered < 4000, `${answered} of 4000 were answered first`);
     for (const client of clients) client.destroy();
   });
 

@@ -144,8 +144,6 @@ describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight
       });
     }
 
-    it('of a target that is no URL', () => check(open, 'http://[/', asked, { 'access-control-allow-origin': '*' }));
-
     it('without the headers of one', () => check(open, '/endpoints/0x00', {}, { 'access-control-allow-origin': '*' }));
 
     it('names the headers of the auth methods of the service only', async () => {

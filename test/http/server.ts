@@ -1,14 +1,14 @@
 import { once } from 'node:events';
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { ServerBounds } from '../../http/bounds.ts';
-import { Connections, type IncomingRequest } from '../../http/connections.ts';
-import { createHttpServer } from '../../http/server.ts';
+import { Connections, createHttpServer } from '../../http/limits.ts';
 import { eventually } from '../support/http.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 export const MEBIBYTE = 'x'.repeat(1024 * 1024);
+
+type Bounds = ConstructorParameters<typeof Connections>[2];
 
 /** One request for each path. */
 export function gets(...paths: readonly string[]): string {
@@ -29,44 +29,43 @@ export function deaf(t: TestContext, url: string, bytes: string, localAddress = 
   return socket;
 }
 
+/** A request that has begun. */
+export interface Arrived {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
 /** A server whose connections have the bounds of the test. */
 export interface TestServer {
   readonly url: string;
   readonly server: Server;
   readonly connections: Connections;
-  /** Requests whose turn has come, in their order. */
-  readonly arrived: IncomingRequest[];
+  /** Requests that have begun, in their order. */
+  readonly arrived: Arrived[];
   /** Responses that have ended or lost their connection. */
   readonly closed: ReadonlySet<ServerResponse>;
-  /** The one whose turn has come for this path. */
-  at(path: string): Promise<IncomingRequest>;
+  /** The one that has begun for this path. */
+  at(path: string): Promise<Arrived>;
   /** Resolves when the condition holds. */
   until(condition: () => boolean): Promise<void>;
 }
 
-/**
- * @param answer what becomes of each request; without it, the test answers.
- * @param now the clock of the server; without it, the real one.
- */
+/** @param answer what becomes of each request; without it, the test answers. */
 export async function startTestServer(
   t: TestContext,
-  bounds: Partial<ServerBounds>,
-  answer: (arrived: IncomingRequest) => void = () => undefined,
-  now?: () => number,
+  bounds: Bounds,
+  answer: (arrived: Arrived) => void = () => undefined,
 ): Promise<TestServer> {
-  const arrived: IncomingRequest[] = [];
+  const arrived: Arrived[] = [];
   const closed = new Set<ServerResponse>();
   const server = createHttpServer();
-  const connections = new Connections(
-    server,
-    (one) => {
-      arrived.push(one);
-      one.response.once('close', () => closed.add(one.response));
-      answer(one);
-    },
-    bounds,
-    now,
-  );
+  const handle = (request: IncomingMessage, response: ServerResponse) => {
+    const one = { request, response };
+    arrived.push(one);
+    response.once('close', () => closed.add(response));
+    answer(one);
+  };
+  const connections = new Connections(server, handle, bounds);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
@@ -82,10 +81,8 @@ export async function startTestServer(
   return { url: `http://127.0.0.1:${port}`, server, connections, arrived, closed, at, until };
 }
 
-/** Answers with a body, as the service does. */
-export function reply({ response, written }: IncomingRequest, body = 'answer'): ServerResponse {
+/** Answers with a body. */
+export function reply({ response }: Arrived, body = 'answer'): ServerResponse {
   response.setHeader('Content-Length', Buffer.byteLength(body));
-  response.end(body);
-  written(Buffer.byteLength(body));
-  return response;
+  return response.end(body);
 }

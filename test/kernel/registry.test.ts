@@ -1,7 +1,7 @@
 /** Plugins register once, in order, and any doubt stops the start. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Routes } from '../../http/routes.ts';
+import { routerOf } from '../../http/routes.ts';
 import {
   type Plugin,
   type PluginSet,
@@ -35,7 +35,7 @@ function refusal(...registrations: Registration[]): string {
   const registry = newRegistry();
   try {
     for (const one of registrations) registry.register(one);
-    new Routes(registry.seal().plugins);
+    routerOf(registry.seal().plugins, () => nothing);
   } catch (error) {
     assert.ok(error instanceof RegistrationError, String(error));
     return error.message;

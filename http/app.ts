@@ -1,0 +1,208 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import Koa, { type Context, type Middleware } from 'koa';
+import { control, type Exchange } from '../kernel/exchange.ts';
+import type { Observer } from '../kernel/observer.ts';
+import type { Pipeline } from '../kernel/pipeline.ts';
+import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
+import { type PluginSet, type Route, routeKey } from '../kernel/registry.ts';
+import { isStream } from '../kernel/request-lifecycle.ts';
+import type { BodyStream, Hex, HttpResponse } from '../kernel/values.ts';
+import { RoutedRequest } from './request.ts';
+import { ENDPOINTS, NO_ROUTE, routerOf, unrouted } from './routes.ts';
+import { pour, responseTo, send } from './send.ts';
+
+/** Requests under way from which on further ones are shed. */
+const MOST_UNDER_WAY = 4096;
+/** Milliseconds that a client has to send the rest of a body that was refused. */
+const DISCARD_TIMEOUT_MS = 5000;
+/** The path of an endpoint, as nearly all clients write it. */
+const ENDPOINT = /^\/endpoints\/0x[0-9a-fA-F]{64}$/;
+
+/** What the app needs of the service. */
+export interface AppOptions {
+  readonly plugins: PluginSet;
+  readonly observer: Observer;
+  readonly pipeline: Pipeline;
+  /** Makes the id of a request. */
+  newId(): Hex;
+  /** Checks that HTTP can carry a response, and throws if it cannot. */
+  check(response: HttpResponse): HttpResponse;
+  /** Told of what went wrong before, beside and behind the pipeline: at the gate, in a route's handler, in a body that streams. */
+  failed(exchange: Exchange, refusal: Refusal): void;
+  /** Told of the end of every response, once each. */
+  closed(): void;
+}
+
+/** What the middleware of one request leaves for each other. */
+interface RequestState {
+  /** Set by the route. */
+  request?: RoutedRequest;
+  answer?: HttpResponse;
+  /** Whether the pipeline has told of what went wrong. */
+  isTold?: boolean;
+  /** Ends the body that streams, once there is one. */
+  endStream?: () => void;
+}
+
+type AppContext = Context & { readonly state: RequestState };
+
+/** The koa app of one config: errors and headers, then the router, then what no route serves. */
+export class HttpApp {
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly #options: AppOptions;
+  readonly #streams = new Set<() => void>();
+  #isEnding = false;
+  #underWay = 0;
+
+  /** @throws RegistrationError for a route that no router can serve. */
+  constructor(options: AppOptions) {
+    this.#options = options;
+    const app = new Koa();
+    // A client that leaves is no error, and what fails has been told of.
+    app.on('error', () => undefined);
+    const serveEndpoint = this.#serve(ENDPOINTS);
+    const serve = (path: string, route?: Route) => (route === undefined ? serveEndpoint : this.#serve(path, route));
+    app.use((ctx, next) => this.#respond(ctx, next));
+    app.use(endpointFirst(serveEndpoint));
+    app.use(routerOf(options.plugins.plugins, serve).routes() as Middleware);
+    app.use((ctx) => {
+      const [route, refusal] = unrouted(ctx);
+      this.#begin(ctx, route);
+      throw refusal;
+    });
+    this.handle = app.callback();
+  }
+
+  /** Ends the bodies that stream, and each one that begins from now on: they may have no other end. */
+  endStreams(): void {
+    this.#isEnding = true;
+    for (const end of this.#streams) end();
+  }
+
+  /** The outermost middleware: whatever happens inside, one response goes out. */
+  async #respond(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
+    const { state, req, res } = ctx;
+    this.#underWay += 1;
+    // `send` writes it, with less work than koa.
+    ctx.respond = false;
+    res.on('close', () => this.#close(ctx));
+    try {
+      await next();
+    } catch (error) {
+      state.answer = this.#refused(ctx, error);
+    }
+    const { request, answer } = state;
+    try {
+      if (request === undefined || answer === undefined) throw new Error('nothing answers');
+      const { exchange } = request;
+      let common = this.#options.pipeline.headers(exchange);
+      if (common instanceof Promise) common = await common;
+      if (!exchange.abandoned && !res.destroyed) send(res, answer, { 'X-Request-Id': exchange.requestId, ...common });
+      if (isStream(answer.body)) this.#stream(ctx, answer.body, request);
+    } catch {
+      // What cannot be sent must not be waited for.
+      res.destroy();
+    }
+    if (!req.complete) discard(req);
+  }
+
+  /** The middleware of a route, or of the endpoints: lets the request in, and has it answered. */
+  #serve(path: string, route?: Route): Middleware {
+    const { admit = true, maxBody = 0 } = route ?? {};
+    const { pipeline } = this.#options;
+    const key = route && routeKey(route);
+    return async (ctx: AppContext) => {
+      const { state } = ctx;
+      const request = this.#begin(ctx, path);
+      const { exchange, httpRequest } = request;
+      if (admit !== false && this.#underWay > MOST_UNDER_WAY) throw serverBusy();
+      const admitted = admit === true ? pipeline.admit(exchange) : undefined;
+      if (admitted instanceof Promise) await admitted;
+      if (key === undefined) {
+        state.isTold = true;
+        state.answer = await pipeline.serve(request);
+        return;
+      }
+      const body = maxBody > 0 ? await httpRequest.readBody(maxBody) : new Uint8Array();
+      const query = new URLSearchParams(ctx.querystring);
+      state.answer = await pipeline.route(key, { params: ctx.params ?? {}, query, body }, exchange);
+    };
+  }
+
+  #begin(ctx: AppContext, route: string): RoutedRequest {
+    const request = new RoutedRequest(ctx, route, this.#options.newId());
+    ctx.state.request = request;
+    return request;
+  }
+
+  #stream({ state, res }: AppContext, body: BodyStream, request: RoutedRequest): void {
+    const { exchange } = request;
+    // An error that names a stage came from the pipeline, which has told of it.
+    const stage = exchange.resolved === undefined ? 'route' : 'present';
+    const end = pour(body, res, (error) => {
+      if (asRefusal(error).stage === undefined) this.#report(exchange, asRefusal(error, stage));
+    });
+    state.endStream = end;
+    this.#streams.add(end);
+    if (this.#isEnding || res.closed) end();
+    // The stream sends first what it has at once.
+    setImmediate(() => request.out());
+  }
+
+  /** The response is out, or its client is gone. */
+  #close({ state, res }: AppContext): void {
+    this.#underWay -= 1;
+    const { request, endStream } = state;
+    if (endStream !== undefined) {
+      this.#streams.delete(endStream);
+      endStream();
+    }
+    if (request !== undefined) {
+      // A stream that was cut short counts as answered all the same: its head is out. Nothing waits for more of it.
+      const isOut = res.writableFinished;
+      if (!isOut || endStream !== undefined) control.disconnect(request.exchange);
+      this.#options.observer.response?.(request.exchange, isOut || endStream !== undefined ? res.statusCode : 499);
+    }
+    this.#options.closed();
+    request?.out();
+  }
+
+  #refused(ctx: AppContext, error: unknown): HttpResponse {
+    const { isTold, request } = ctx.state;
+    // The router cannot read every target, such as `http://[/`.
+    const { exchange } = request ?? this.#begin(ctx, NO_ROUTE);
+    const thrown = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
+    const refusal = isTold ? thrown : this.#report(exchange, thrown);
+    // A refusal at the pipeline's stages is concluded already; any other one is concluded here.
+    control.conclude(exchange, { kind: 'refused', refusal });
+    try {
+      return this.#options.check(responseTo(refusal));
+    } catch {
+      return responseTo(refusals.internal('a refusal that HTTP cannot carry'));
+    }
+  }
+
+  #report(exchange: Exchange, refusal: Refusal): Refusal {
+    this.#options.failed(exchange, refusal);
+    return refusal;
+  }
+}
+
+/** Reads the rest of a body for a while, so that its client reads the answer. */
+function discard(request: IncomingMessage): void {
+  const timer = setTimeout(() => request.socket.destroy(), DISCARD_TIMEOUT_MS).unref();
+  request.once('close', () => clearTimeout(timer)).resume();
+}
+
+/** A short cut past the router, which would find the same: nearly every request asks an endpoint. */
+function endpointFirst(serve: Middleware): Middleware {
+  return (ctx, next) => {
+    const { method, url = '' } = ctx.req;
+    if (method !== 'POST' || !ENDPOINT.test(url)) return next();
+    ctx.params = { endpointId: url.slice(url.lastIndexOf('/') + 1) };
+    return serve(ctx, next);
+  };
+}
+
+const serverBusy = () =>
+  new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, fault: false, failureClass: 'busy' });

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import type { Context, Middleware } from 'koa';
+import { Refusal, refusals } from '../kernel/refusal.ts';
+
+/** Readers by their limit, in bytes: routes have few. */
+const readers = new Map<number, Promise<Middleware>>();
+
+/** The library takes longer to load than the rest of the service, so it is loaded when it is first needed. */
+async function makeReader(max: number): Promise<Middleware> {
+  const { HttpMethodEnum, koaBody } = await import('koa-body');
+  return koaBody({
+    // Without an encoding the body stays bytes: what is no UTF-8 must not be replaced.
+    ...{ json: false, urlencoded: false, text: true, textTypes: ['text/plain'], textLimit: max, encoding: '' },
+    parsedMethods: Object.values(HttpMethodEnum),
+  });
+}
+
+function readerOf(max: number): Promise<Middleware> {
+  const known = readers.get(max);
+  if (known !== undefined) return known;
+  const reader = makeReader(max);
+  readers.set(max, reader);
+  // A moment without a file descriptor must not be remembered.
+  reader.catch(() => readers.delete(max));
+  return reader;
+}
+
+const tooLarge = () => new Refusal(413, 'Request body too large');
+
+/**
+ * Reads the body of a request, as it was sent.
+ *
+ * @param max bytes.
+ * @throws Refusal 413 for more, 499 for a body that ends early.
+ */
+export async function readBody(ctx: Context, max: number): Promise<Buffer> {
+  const { 'content-length': length, 'transfer-encoding': coding } = ctx.req.headers;
+  // Checked here, since the reader takes a length of 2^53 for a negative one.
+  if (Number(length ?? 0) > max) throw tooLarge();
+  if (length !== undefined) return readAnnounced(ctx.req);
+  if (coding === undefined) return Buffer.alloc(0);
+  const reader = await readerOf(max);
+  // Which type and content coding a body may have is for the plugin that asks for it.
+  ctx.req.headers = { 'content-type': 'text/plain', 'transfer-encoding': coding };
+  try {
+    await reader(ctx, async () => undefined);
+  } catch (error) {
+    throw error instanceof Error && Reflect.get(error, 'status') === 413 ? tooLarge() : refusals.abandoned();
+  }
+  const { body }: { body?: unknown } = ctx.request;
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+/** A short cut past koa-body: node reads no more bytes than were announced, and nearly all requests announce them. */
+function readAnnounced(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.on('error', () => reject(refusals.abandoned()));
+  });
+}
