@@ -9,9 +9,12 @@ import type { Field, Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
 /** @param isClients whether a client has chosen what is wrong: operators have nothing to mend then. */
-function failed(message: string, reason: string | undefined, isClients: boolean): Refusal {
-  const failureClass = isClients ? 'requester' : 'encode';
-  return new Refusal(502, message, { reason, failureClass, fault: !isClients });
+function causeOf(reason: string | undefined, isClients: boolean) {
+  return { reason, failureClass: isClients ? 'requester' : 'encode', fault: !isClients };
+}
+
+function failed(reason: string, isClients: boolean): Refusal {
+  return new Refusal(502, 'API call failed', causeOf(reason, isClients));
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
@@ -25,7 +28,7 @@ function required<T>(found: T | undefined, path: CompiledPath, { delegated }: En
   const isClients = delegated.includes('path');
   // What a client has sent stays out of the log.
   const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
-  throw failed(`No value found at path: ${path.text}`, reason, isClients);
+  throw new Refusal(502, `No value found at path: ${path.text}`, causeOf(reason, isClients));
 }
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
@@ -101,8 +104,8 @@ function refusalOf(cause: unknown, { delegated }: Encoding): unknown {
   if (cause instanceof BudgetError && isPathChosen) {
     return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
   }
-  if (cause instanceof PathError) return failed('API call failed', cause.message, isPathChosen);
+  if (cause instanceof PathError) return failed(cause.message, isPathChosen);
   if (!(cause instanceof ValueError)) return cause;
   const isClients = isPathChosen || delegated.includes('type') || (delegated.includes('times') && cause.isOfFactor);
-  return failed('API call failed', cause.message, isClients);
+  return failed(cause.message, isClients);
 }
