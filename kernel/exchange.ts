@@ -1,7 +1,4 @@
-import { createAbortController } from './abort.ts';
-import type { Budget } from './budget.ts';
-import { type AbortSource, abort, ClientSignal, onAbort } from './client-signal.ts';
-import { ContextHolder } from './context-key.ts';
+import { type AbortSource, abort, type Charge, ClientSignal, onAbort } from './charge.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
 export interface ExchangeInput {
@@ -15,26 +12,39 @@ export interface ExchangeInput {
   readonly socketAddress: string;
 }
 
+type Values = Map<ContextKey<unknown>, unknown>;
+
 const none: Parameters = Object.freeze({});
 
+/** The values that are left on a request, and the request that it was forked from. */
+let leftOn: (exchange: Exchange) => { values: Values; origin: Exchange | undefined };
+
 /** One request on its way through the stages, as plugins see it: they can change nothing of it. */
-export class Exchange extends ContextHolder {
+export class Exchange {
   readonly #startedAt = performance.now();
   readonly #input: ExchangeInput;
+  readonly #origin: Exchange | undefined;
   #parameters = none;
   #endpoint: Endpoint | undefined;
   /** Made when it is first asked for, or the client leaves. */
   #client: ClientSignal | undefined;
   #isDetached = false;
   #outcome: RequestOutcome | undefined;
-  #budgets: Map<string, Budget> | undefined;
+  #charges: Map<string, Charge> | undefined;
   #controller: AbortController | undefined;
+  /** Made when somebody first leaves one. */
+  #values: Values | undefined;
 
-  /** @param from whose context values are copied. */
-  constructor(input: ExchangeInput, from?: ContextHolder) {
-    super(from);
+  /** @param from the request that it is a fork of. */
+  constructor(input: ExchangeInput, from?: Exchange) {
     this.#input = input;
+    this.#origin = from;
     Object.freeze(input.headers);
+    if (from !== undefined) {
+      this.#parameters = from.#parameters;
+      this.#endpoint = from.#endpoint;
+      this.#values = from.#values && new Map(from.#values);
+    }
     // An own property would hide what the kernel reads.
     Object.freeze(this);
   }
@@ -77,7 +87,7 @@ export class Exchange extends ContextHolder {
   /** Aborts when the client disconnects, unless the work was detached from it. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
-      const controller = createAbortController();
+      const controller = new AbortController();
       this.#controller = controller;
       onAbort(this.client, () => controller.abort());
     }
@@ -110,18 +120,24 @@ export class Exchange extends ContextHolder {
     return performance.now() - this.#startedAt;
   }
 
+  static {
+    leftOn = (exchange) => {
+      if (!(#input in exchange))
+        throw new Error(
+          "the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK",
+        );
+      exchange.#values ??= new Map();
+      return { values: exchange.#values, origin: exchange.#origin };
+    };
+  }
+
   static readonly control = {
-    /** Whether a value is a request: nothing else can pass for one. */
     isExchange: (value: unknown): value is Exchange => typeof value === 'object' && value !== null && #input in value,
 
-    resolveTo(exchange: Exchange, endpoint: Endpoint): void {
-      exchange.#endpoint = endpoint;
-    },
+    resolveTo: (exchange: Exchange, endpoint: Endpoint) => void (exchange.#endpoint = endpoint),
 
     /** @param parameters frozen. */
-    receive(exchange: Exchange, parameters: Parameters): void {
-      exchange.#parameters = parameters;
-    },
+    receive: (exchange: Exchange, parameters: Parameters) => void (exchange.#parameters = parameters),
 
     /** The client is gone. */
     disconnect(exchange: Exchange): void {
@@ -146,27 +162,64 @@ export class Exchange extends ContextHolder {
     },
 
     /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
-    fork(exchange: Exchange): Exchange {
-      const fork = new Exchange(exchange.#input, exchange);
-      fork.#parameters = exchange.#parameters;
-      fork.#endpoint = exchange.#endpoint;
-      return fork;
-    },
+    fork: (exchange: Exchange) => new Exchange(exchange.#input, exchange),
 
-    /** What plugins have left in this request, by their names. */
-    budgets(exchange: Exchange): Map<string, Budget> {
-      exchange.#budgets ??= new Map();
-      return exchange.#budgets;
+    /** What plugins have left of their budgets in this request, by their names. */
+    charges(exchange: Exchange): Map<string, Charge> {
+      exchange.#charges ??= new Map();
+      return exchange.#charges;
     },
   };
 }
 
-/** What the kernel alone may do to a request: plugins have no way to these functions. */
+/** What the kernel and its host may do to a request. */
 export const { control } = Exchange;
-Reflect.deleteProperty(Exchange, 'control');
 
-for (const { prototype } of [Exchange, ContextHolder]) {
-  // No plugin makes another request with the constructor of the one that it has.
-  Reflect.deleteProperty(prototype, 'constructor');
-  Object.freeze(prototype);
+export interface ContextKeyOptions {
+  /** Whether the first value stays: for values that decide where a request goes, under a key that other plugins know. */
+  readonly once?: boolean;
+  /**
+   * Whether the request's line in the log has the value, as a field of the key's name: no secret then. What is left on a fork of a
+   * request stands on that request, too.
+   */
+  readonly logged?: boolean;
+}
+
+/**
+ * A typed key for what one plugin leaves on a request for another, or for its own later stages. Whoever holds the key can
+ * read and write; nobody else can reach the value, and it is gone with the request.
+ */
+export class ContextKey<T> {
+  readonly name: string;
+  readonly #options: ContextKeyOptions;
+
+  constructor(name: string, options: ContextKeyOptions = {}) {
+    this.name = name;
+    this.#options = options;
+  }
+
+  /** Adds what the log shows of a request to its fields; those that are there stay. */
+  static addLogged(exchange: Exchange, fields: Record<string, unknown>): void {
+    for (const [key, value] of leftOn(exchange).values) if (key.#options.logged) fields[key.name] ??= value;
+  }
+
+  get(exchange: Exchange): T | undefined {
+    // Nobody else writes under this key.
+    return leftOn(exchange).values.get(this) as T | undefined;
+  }
+
+  /** @throws when something was left already that must stay. */
+  set(exchange: Exchange, value: T): void {
+    const { values, origin } = leftOn(exchange);
+    if (this.#options.once && values.has(this)) throw new Error(`context key "${this.name}" has a value already`);
+    values.set(this, value);
+    if (this.#options.logged && origin !== undefined) this.set(origin, value);
+  }
+
+  /** @throws when nothing was left: a fault in the order of the plugins, never the client's. */
+  require(exchange: Exchange): T {
+    const value = this.get(exchange);
+    if (value === undefined) throw new Error(`context key "${this.name}" has no value`);
+    return value;
+  }
 }

@@ -1,5 +1,3 @@
-import { plainObject } from './plain-json.ts';
-
 /** Symbol that marks a refusal across module copies: a plugin may load another copy of the SDK than the service did. */
 const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
 
@@ -149,4 +147,15 @@ export function errorForLog(error: unknown, shown: 'stack' | 'message' = 'stack'
   } catch {
     return 'an error that cannot be shown';
   }
+}
+
+/**
+ * A frozen copy of an object that is plain JSON through and through. It stays as it was checked, whatever
+ * accessors and `toJSON` the object has.
+ * @throws where JSON cannot carry it, or makes something else than an object of it.
+ */
+export function plainObject(value: unknown): Readonly<Record<string, unknown>> {
+  const copy: unknown = JSON.parse(JSON.stringify(value), (_, member) => Object.freeze(member));
+  if (typeof copy !== 'object' || copy === null || Array.isArray(copy)) throw new TypeError('is no JSON object');
+  return copy as Readonly<Record<string, unknown>>;
 }

@@ -37,7 +37,7 @@ export interface Stage {
 
 /**
  * Every stage, once, in the order in which a request passes them. Hooks, the types of their functions, the guard's policies,
- * the checks of results, the `plugins` command and the documentation derive from it. `request-lifecycle.ts` asks each in its place.
+ * the checks of results, the `plugins` command and the documentation derive from it. `pipeline.ts` asks each in its place.
  */
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
@@ -134,9 +134,6 @@ export function stageOf(name: StageName): Stage {
 /** What a function returned is of the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
 
-/** A result, or the steps of reading a large one, between which other work may have a turn. */
-export type Reading<T> = T | Generator<void, T>;
-
 /** Lower-case names of request headers that carry credentials of other plugins. */
 export type Hidden = Pick<ReadonlySet<string>, 'has'>;
 
@@ -145,7 +142,7 @@ export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
   context(args: ArgsOf<N>, call: CallContext, hidden: Hidden, plugin: string): unknown;
   /** @throws WrongShape */
-  accept(value: unknown, args: ArgsOf<N>, plugin: string): Reading<ResultOf<N> | undefined>;
+  accept(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
   /** Looks at what a function that has ended well left in its context. @throws WrongShape */
   ended?(context: unknown, args: ArgsOf<N>, plugin: string): void;
 }
@@ -161,10 +158,6 @@ export interface Contracts {
   /** Of an onion's first argument, what a function hands to the next one; the arguments are those it got. */
   readonly inputs: { readonly [N in AroundStage]: (value: unknown, args: readonly unknown[]) => AroundValue<N> };
   readonly results: {
-    readonly [R in InnerResult]: (
-      value: unknown,
-      args: readonly unknown[],
-      plugin: string,
-    ) => R extends 'response' ? Reading<Values[R]> : Values[R];
+    readonly [R in InnerResult]: (value: unknown, args: readonly unknown[], plugin: string) => Values[R];
   };
 }

@@ -1,8 +1,8 @@
 import { deprecate } from 'node:util';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
-import { isRecord } from '../kernel/plain-json.ts';
 import type { Endpoint } from './kernel.ts';
+import { isRecord } from './lib/json/value.ts';
 import { compileSchema } from './schema/compile.ts';
 
 /** The TypeScript type of the values that fit a schema. */

@@ -96,8 +96,8 @@ export interface Definition<C = unknown> {
   readonly configSchema?: ConfigSchema;
   /** Auth types it checks: the schema of one `auth` object of each, `type` left out. */
   readonly auth?: Readonly<Record<string, TSchema>>;
-  /** Modes it presents answers in. One that `repeats` may run the rest of the pipeline again: each run is an answer, approved and concluded by itself. */
-  readonly modes?: readonly string[] | Readonly<Record<string, { readonly repeats?: boolean }>>;
+  /** Modes it presents answers in. */
+  readonly modes?: readonly string[];
   readonly credentials?: readonly string[];
   /** Response headers that scripts of other origins may read. */
   readonly exposes?: readonly string[];

@@ -1,9 +1,9 @@
 /** The part of the kernel that plugins may see: types, refusals and context keys. */
-export { ContextKey } from '../kernel/context-key.ts';
+
 export type { Exchange } from '../kernel/exchange.ts';
-export type { CallEvent, Observer, StageEvent } from '../kernel/observer.ts';
-export { isPlain, plainObject } from '../kernel/plain-json.ts';
-export { isRefusal, Refusal } from '../kernel/refusal.ts';
+export { ContextKey } from '../kernel/exchange.ts';
+export type { CallEvent, Observer, StageEvent } from '../kernel/hooks.ts';
+export { isRefusal, plainObject, Refusal } from '../kernel/refusal.ts';
 export type { Plugin, Route } from '../kernel/registry.ts';
 export {
   type AroundCall,

@@ -1,15 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { type LoadedConfig, type PluginChoice, signingWarning } from '../../config/index.ts';
+import type { GuardOptions } from '../../kernel/guard.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
-import type { GuardOptions } from '../../kernel/tap.ts';
 import type { Behaviour, Definition, Operation } from '../../plugins-sdk/define.ts';
 import { serviceNames } from '../../plugins-sdk/former-names.ts';
 import type { Background } from '../../plugins-sdk/host/background.ts';
 import { checkBehaviour } from '../../plugins-sdk/host/check-definition.ts';
 import { type MeterSet, UNBOUNDED } from '../../plugins-sdk/host/meter-registry.ts';
-import { modesOf, repeatingModesOf } from '../../plugins-sdk/host/modes.ts';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import { createPluginSet, type ObservedPlugins } from '../../plugins-sdk/host/plugin-set.ts';
 import { type Address, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
@@ -60,7 +59,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   const common = { ...commonServices(loaded, surroundings), dependencies: () => dependencies };
   const operations: [name: string, run: Operation][] = [];
   const registrations = loaded.plugins.map((choice): Registration => {
-    const { definition, budget, clock, operator } = choice;
+    const { definition, budget, operator } = choice;
     const { name } = definition;
     const services: Services = serviceNames.addTo({
       ...common,
@@ -73,8 +72,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     dependencies.push(...(plugin.dependencies ?? []));
     operations.push(...Object.entries(plugin.operations ?? {}));
     warnOfSigning(choice, plugin, loaded, surroundings);
-    const repeats = repeatingModesOf(definition);
-    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
+    return { name, budget, credentials: definition.credentials, fallback: !operator, plugin };
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(errorForLog(error)) });
@@ -153,7 +151,7 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
       member: 'modes',
       stage: 'present',
       verb: 'delivers',
-      of: modesOf,
+      of: ({ modes = [] }: Definition) => modes,
       used: endpoints.map(({ mode }) => mode),
     },
   ] as const;

@@ -19,8 +19,6 @@ export interface PluginChoice {
   readonly operator: boolean;
   /** Whether it runs in a process of its own. */
   readonly isolated?: boolean;
-  /** Milliseconds by which its budget is charged, where that is not the time that passes. */
-  readonly clock?: (() => number) | undefined;
 }
 
 export interface PluginRequest {

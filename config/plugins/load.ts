@@ -125,14 +125,14 @@ class Loading {
     try {
       const made = await this.#make(entry, path);
       if (made === undefined) return;
-      const { definition, config, clock } = made;
+      const { definition, config } = made;
       const isolated = Boolean(entry.isolate);
       this.#remember(definition.name, path);
       if (!isolated && isPackage(entry.source, this.#request.configFile))
         this.#findings.push(warningAt(path, trusting(definition.name)));
       const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET_MS;
       const { source } = entry;
-      this.#operators.push({ definition, budget, clock, config, source, path, operator: true, isolated });
+      this.#operators.push({ definition, budget, config, source, path, operator: true, isolated });
     } catch (error) {
       const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
       this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
@@ -181,7 +181,7 @@ class Loading {
     const { name, hooks, credentials = [] } = made;
     const here = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
     const setup = isolated?.behaviour(made, keys, own.value) ?? here;
-    return { definition: { name, keys, credentials, setup }, config: own.value, clock: isolated?.clock };
+    return { definition: { name, keys, credentials, setup }, config: own.value };
   }
 
   /** Nothing when it would have to be called with stand-ins. */
@@ -242,5 +242,4 @@ class Loading {
 interface Made {
   readonly definition: Definition;
   readonly config: unknown;
-  readonly clock?: PluginChoice['clock'];
 }

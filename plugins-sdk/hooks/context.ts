@@ -1,5 +1,5 @@
-import { isRecord } from '../../kernel/plain-json.ts';
 import { type CallContext, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
+import { isRecord } from '../lib/json/value.ts';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';

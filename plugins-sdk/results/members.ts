@@ -1,6 +1,6 @@
-import { isRecord } from '../../kernel/plain-json.ts';
 import { WrongShape } from '../kernel.ts';
 import { type Hex, isHex } from '../lib/eth/hex.ts';
+import { isRecord } from '../lib/json/value.ts';
 import { misspelt } from '../lib/text/suggest.ts';
 
 export type Members = Readonly<Record<string, unknown>>;

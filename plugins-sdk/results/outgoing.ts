@@ -1,6 +1,6 @@
-import { isRecord } from '../../kernel/plain-json.ts';
 import { checkHeaderName, isHeaderValue } from '../checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
+import { isRecord } from '../lib/json/value.ts';
 import { privateNotes } from '../lib/objects/private-notes.ts';
 
 /** Checked copies, which need no second check when a plugin hands them on. */

@@ -1,5 +1,6 @@
-import { isPlain, WrongShape } from '../kernel.ts';
+import { WrongShape } from '../kernel.ts';
 import { STEP, type Steps } from '../lib/json/turns.ts';
+import { isPlain } from '../lib/json/value.ts';
 
 // Taken before any plugin is loaded, since a plugin may replace them.
 const { stringify } = JSON;

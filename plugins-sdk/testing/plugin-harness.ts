@@ -2,7 +2,6 @@ import type { Plugin } from '../../kernel/registry.ts';
 import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import { Background } from '../host/background.ts';
 import { checkBehaviour, checkMember } from '../host/check-definition.ts';
-import { repeatingModesOf } from '../host/modes.ts';
 import { createPluginSet } from '../host/plugin-set.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import type { Hex } from '../lib/eth/hex.ts';
@@ -64,7 +63,7 @@ export async function createHarness(
   checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
-    [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
+    [others, { name, budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, errorText(error))),
     { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
   );

@@ -1,11 +1,14 @@
 /** A context key is of one copy of the SDK, and its values go with a request. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { ContextHolder, ContextKey } from '../../kernel/context-key.ts';
+import { ContextKey, control, Exchange } from '../../kernel/exchange.ts';
+
+const newExchange = () =>
+  new Exchange({ requestId: '0x01', method: 'POST', route: '/', headers: {}, socketAddress: '' });
 
 it('a context key of another copy of the SDK says so, and leaves nothing', async () => {
-  const copy: { ContextKey: typeof ContextKey } = await import(`../../kernel/context-key.ts?${'copy'}`);
-  const holder = new ContextHolder();
+  const copy: { ContextKey: typeof ContextKey } = await import(`../../kernel/exchange.ts?${'copy'}`);
+  const holder = newExchange();
   const foreign = new copy.ContextKey<number>('one');
   const message = "the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK";
   assert.throws(() => foreign.set(holder, 1), { message });
@@ -16,8 +19,8 @@ it('a context key of another copy of the SDK says so, and leaves nothing', async
 it('what is logged stands on the request that a fork was made of, and yields to fields that are there', () => {
   const tier = new ContextKey<string>('tier', { logged: true });
   const [status, quiet] = [new ContextKey('status', { logged: true }), new ContextKey('quiet')];
-  const request = new ContextHolder();
-  const fork = new ContextHolder(new ContextHolder(request));
+  const request = newExchange();
+  const fork = control.fork(control.fork(request));
   tier.set(request, 'silver');
   tier.set(fork, 'gold');
   status.set(fork, 1);

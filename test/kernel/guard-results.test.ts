@@ -9,7 +9,6 @@ import {
   dropped,
   dropping,
   hostile,
-  internal,
   newExchange,
   question,
   run,
@@ -158,22 +157,6 @@ describe('a result of the wrong shape', () => {
       complaints.map(({ error }) => String(error)),
       [message],
     );
-  });
-
-  it('is a generator, of whatever kind: its steps are not those of reading a result', async () => {
-    const reason = 'plugin "p": Error: returned a generator: no hook is a generator function';
-    const steps: string[] = [];
-    const generators = [
-      function* () {
-        yield steps.push('sync');
-      },
-      async function* () {
-        yield steps.push('async');
-      },
-    ];
-    for (const fn of generators)
-      for (const stage of closedInner) assert.deepEqual((await run(stage, fn)).outcome, internal(reason), stage);
-    assert.deepEqual(steps, []);
   });
 
   it('cannot be: what observers return is nobody’s business', async () => {

@@ -125,17 +125,6 @@ describe('what a plugin gets is its own to look at only', () => {
     assert.deepEqual(asked, [{ list: [1] }]);
   });
 
-  it('and none makes a request of its own', async () => {
-    const constructors: unknown[] = [];
-    const admit = (exchange: object) => void constructors.push(exchange.constructor);
-    const resolve = (_: string, exchange: object) => {
-      admit(exchange);
-      return { id: ID, api: 'a', name: 'e', mode: 'sync', auth: [{ type: 'free' }], block: {}, apiBlock: {} };
-    };
-    await serve('sync', { resolve });
-    assert.deepEqual(constructors, [Object]);
-  });
-
   it('a field that every answer has is none to show a value in', async () => {
     for (const field of [
       'node',
