@@ -60,7 +60,7 @@ export function onAbort(source: AbortSource, tell: () => void): () => void {
  */
 export class Charge implements CallContext {
   readonly #total: number;
-  readonly #client: AbortSource | undefined;
+  readonly #of: { readonly client: AbortSource } | undefined;
   #used = 0;
   /** Milliseconds of calls that have ended. */
   #noted = 0;
@@ -69,13 +69,12 @@ export class Charge implements CallContext {
   #since = 0;
   /** Told when the budget ends, by calls that wait. */
   #waiting: Set<() => void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
   #controller: AbortController | undefined;
 
-  /** @param client whose disconnect ends the work too, if it does. */
-  constructor(total: number, client?: AbortSource) {
+  /** @param of whose client ends the work, too, when it leaves. */
+  constructor(total: number, of?: { readonly client: AbortSource }) {
     this.#total = total;
-    this.#client = client;
+    this.#of = of;
   }
 
   /** Milliseconds at the beginning of the request. */
@@ -96,7 +95,7 @@ export class Charge implements CallContext {
       const controller = new AbortController();
       this.#controller = controller;
       if (this.#used >= this.#total) controller.abort();
-      else if (this.#client !== undefined) onAbort(this.#client, () => controller.abort());
+      else if (this.#of !== undefined) onAbort(this.#of.client, () => controller.abort());
     }
     return this.#controller.signal;
   }
@@ -123,21 +122,18 @@ export class Charge implements CallContext {
   }
 
   /** What is pending. @throws Error when the budget ends first. */
-  async within<T>(pending: Promise<T>): Promise<T> {
-    this.#waiting ??= new Set();
-    const waiting = this.#waiting;
-    let tell = () => {};
-    try {
-      return await new Promise<T>((resolve, reject) => {
-        tell = () => reject(new Error('the budget has ended'));
-        waiting.add(tell);
-        this.#arm();
-        pending.then(resolve, reject);
-      });
-    } finally {
-      waiting.delete(tell);
-      this.#arm();
-    }
+  within<T>(pending: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const tell = () => reject(new Error('the budget has ended'));
+      this.#waiting ??= new Set();
+      this.#waiting.add(tell);
+      this.#watch();
+      const over = () => {
+        this.#waiting?.delete(tell);
+        this.#watch();
+      };
+      pending.finally(over).then(resolve, reject);
+    });
   }
 
   /** Does work that takes none of the budget's time. */
@@ -154,7 +150,7 @@ export class Charge implements CallContext {
   resume(calls: 1 | -1): void {
     this.#settle();
     this.#active += calls;
-    this.#arm();
+    this.#watch();
   }
 
   /** Charges the calls under way. What is charged once is not charged again. */
@@ -169,20 +165,43 @@ export class Charge implements CallContext {
     if (this.#used >= this.#total) this.#controller?.abort();
   }
 
-  /** One timer for all who wait, while time is charged. */
-  #arm(): void {
-    if (this.#timer !== undefined) clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#waiting === undefined || this.#waiting.size === 0 || this.#active <= 0) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#settle();
-        // A timer may come a fraction of a millisecond early: the rest is charged with it.
-        if (this.#total - this.#used >= 1) return this.#arm();
-        this.#spend(Math.max(this.#total - this.#used, 0));
-        for (const tell of this.#waiting ?? []) tell();
-      },
-      Math.max(this.#total - this.#used, 0),
-    );
+  /** Looked at by {@link later}, as long as somebody waits and time is charged. */
+  #watch(): void {
+    if (this.#active > 0 && this.#waiting !== undefined && this.#waiting.size > 0) {
+      watched.add(this);
+      if (watched.size === 1) timer?.ref();
+      later(this.#since + this.#total - this.#used);
+    } else if (watched.delete(this) && watched.size === 0) timer?.unref();
   }
+
+  /** Tells who waits that the budget has ended. @returns when it will, otherwise. */
+  look(): number {
+    this.#settle();
+    const left = this.#total - this.#used;
+    if (left >= 1) return this.#since + left;
+    // A timer may come a fraction of a millisecond early: the rest is charged with it.
+    this.#spend(Math.max(left, 0));
+    watched.delete(this);
+    for (const tell of this.#waiting ?? []) tell();
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Those of which calls wait, and one timer for all: to set one for each call would take longer than most calls do. */
+const watched = new Set<Charge>();
+let timer: NodeJS.Timeout | undefined;
+let due = Number.POSITIVE_INFINITY;
+
+/** Looks at the budgets of who waits at that time, at the latest. */
+function later(at: number): void {
+  if (at >= due) return;
+  clearTimeout(timer);
+  due = at;
+  timer = setTimeout(
+    () => {
+      due = Number.POSITIVE_INFINITY;
+      for (const charge of watched) later(charge.look());
+    },
+    Math.max(at - performance.now(), 0),
+  );
 }

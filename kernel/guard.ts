@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { Charge } from './charge.ts';
 import { control, type Exchange } from './exchange.ts';
-import type { CallEvent, Done, Flights, Inner, Layer, Observer, Tapped } from './hooks.ts';
+import type { CallEvent, Flights, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
 import { asRefusal, errorForLog, type Refusal, refusals } from './refusal.ts';
 import { type Contracts, type Hidden, type Stage, type StageName, stageOf, WrongShape } from './stages.ts';
 import type { ApiResponse, CallContext } from './values.ts';
@@ -61,19 +61,18 @@ function contractOf(stage: StageName, { contexts, inputs, results }: Contracts):
  * applies the stage's failure policy and names the culprit.
  * @returns a function that answers, or has nothing to say, or refuses, and never throws.
  */
-export function guarded(tap: Tap): Tapped {
+export function guarded(tap: Tap): Tapped | Wrapping {
   const contract = contractOf(tap.stage, tap.options.contracts);
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
   if (own.kind === 'around')
-    return (rest: Layer): Layer =>
-      (value, exchange, innermost) =>
-        new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run();
+    return (rest) => (value, exchange, innermost) =>
+      new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run();
   const isPlain = own.isTrusted && own.kind !== 'watch' && !own.takes.includes('run') && contract.context === undefined;
-  return (...args: unknown[]) => {
-    const done = args.pop() as Done;
+  return (first, second, exchange, done) => {
     let result: unknown;
     try {
-      result = isPlain ? plainly(own, args) : new Call(own, args).run();
+      if (isPlain) result = plainly(own, first, second, exchange);
+      else result = new Call(own, argsOf(own, first, second, exchange)).run();
     } catch (refusal) {
       return done(refusal);
     }
@@ -82,36 +81,50 @@ export function guarded(tap: Tap): Tapped {
   };
 }
 
+function argsOf({ takes: { length } }: Guarded, first: unknown, second: unknown, exchange: Exchange): Args {
+  if (length === 0) return [exchange];
+  return length === 1 ? [first, exchange] : [first, second, exchange];
+}
+
 /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
 function chargeOf({ plugin, budget, kind }: Guarded, exchange: Exchange): Charge | undefined {
   if (budget === 'none') return undefined;
   if (kind === 'watch') return new Charge(budget);
   const charges = control.charges(exchange);
-  const charge = charges.get(plugin) ?? new Charge(budget, exchange.client);
-  charges.set(plugin, charge);
+  let charge = charges.get(plugin);
+  if (charge === undefined) {
+    charge = new Charge(budget, exchange);
+    charges.set(plugin, charge);
+  }
   return charge;
 }
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. @throws Refusal */
-function plainly(tap: Guarded, args: Args): unknown {
-  const { fn, contract, plugin } = tap;
-  const exchange = args[args.length - 1] as Exchange;
+function plainly(tap: Guarded, first: unknown, second: unknown, exchange: Exchange): unknown {
+  const { fn, takes, contract, plugin } = tap;
   const charge = chargeOf(tap, exchange);
-  if (charge?.exhausted) return new Call(tap, args).run();
+  if (charge?.exhausted) return new Call(tap, argsOf(tap, first, second, exchange)).run();
   const begun = charge?.begin();
-  let pending: Promise<unknown> | undefined;
+  const call = charge ?? exchange;
   let result: unknown;
   try {
-    result = fn(...args, charge ?? exchange);
-    pending = promiseOf(result);
-    if (pending === undefined && result !== undefined) result = contract.accept?.(result, args, plugin);
+    if (takes.length === 0) result = fn(exchange, call);
+    else result = takes.length === 1 ? fn(first, exchange, call) : fn(first, second, exchange, call);
+    const pending = promiseOf(result);
+    if (pending !== undefined) return callOf(tap, argsOf(tap, first, second, exchange), begun).waited(pending);
+    if (result !== undefined) result = contract.accept?.(result, argsOf(tap, first, second, exchange), plugin);
   } catch (error) {
-    return new Call(tap, args, undefined, begun).failed(error ?? NOTHING, IN_CALL);
+    return callOf(tap, argsOf(tap, first, second, exchange), begun).failed(error ?? NOTHING, IN_CALL);
   }
-  if (pending !== undefined) return new Call(tap, args, undefined, begun).waited(pending);
-  if (charge?.hasTime() === false) return new Call(tap, args, undefined, begun).failed(undefined, IN_CALL);
+  if (charge?.hasTime() === false)
+    return callOf(tap, argsOf(tap, first, second, exchange), begun).failed(undefined, IN_CALL);
   ended(tap, exchange, 'done', begun, charge);
   return result;
+}
+
+/** A call that has begun. */
+function callOf(tap: Guarded, args: Args, begun: number | undefined): Call {
+  return new Call(tap, args, undefined, begun);
 }
 
 /** Milliseconds of a call of the service's own that are worth telling of. */
@@ -231,14 +244,14 @@ class Call {
   /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
   #returned(value: unknown): unknown {
     if (!this.#hasTime()) return this.failed(undefined, IN_CALL);
-    const { contract, plugin } = this.#tap;
+    const { contract, plugin, isTrusted } = this.#tap;
     let result: unknown;
     try {
       contract.ended?.(this.#context, this.#args, plugin);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
       else if (this.#inner !== undefined && this.#hasAsked)
         throw new WrongShape('returned nothing, after it had asked for the rest');
-      if (value !== undefined && !this.#hasTime()) throw NOTHING;
+      if (value !== undefined && !isTrusted && !this.#hasTime()) throw NOTHING;
     } catch (error) {
       return this.failed(error ?? NOTHING, 'in what it returned');
     }
@@ -296,11 +309,10 @@ class Call {
 
   async #paused<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isOver && this.#inner !== undefined) throw new Error('the call has ended');
-    if (!this.#hasTime()) throw new Error('the budget has ended');
-    if (this.#isOver) return work();
     this.#pauses += 1;
-    if (this.#pauses === 1) this.#charge?.resume(-1);
+    if (this.#pauses === 1 && !this.#isOver) this.#charge?.resume(-1);
     try {
+      if (this.#charge?.exhausted) throw new Error('the budget has ended');
       return await work();
     } finally {
       this.#pauses -= 1;

@@ -59,32 +59,35 @@ export type Done = (error?: unknown, value?: unknown) => void;
 export type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
 export type Inner = (value: unknown, exchange: Exchange) => unknown;
 
-/** A guarded function as a stage's hook takes it. It throws nothing. */
-export type Tapped = ((...argsAndDone: unknown[]) => void) | ((rest: Layer) => Layer);
+/** A guarded function at a stage, which takes none, one or two values. It throws nothing. */
+export type Tapped = (first: unknown, second: unknown, exchange: Exchange, done: Done) => void;
+/** The same in an onion. */
+export type Wrapping = (rest: Layer) => Layer;
 
 /** The part of tapable's hooks that is used here, with the types of the stages' arguments erased. */
 interface StageHook {
-  tap(options: { readonly name: string; readonly stage: number }, fn: Tapped): void;
-  tapAsync(options: { readonly name: string; readonly stage: number }, fn: Tapped): void;
+  tap(options: { readonly name: string; readonly stage: number }, fn: Tapped | Wrapping): void;
+  tapAsync(options: { readonly name: string; readonly stage: number }, fn: Tapped | Wrapping): void;
   call(innermost: Layer): Layer;
-  callAsync(...argsAndDone: readonly unknown[]): void;
+  callAsync(first: unknown, second: unknown, exchange: Exchange, done: Done): void;
 }
 
-const hookFor: Readonly<Record<Kind, (args: [string]) => unknown>> = {
-  gate: (args) => new AsyncSeriesBailHook(args),
-  pick: (args) => new AsyncSeriesBailHook(args),
-  map: (args) => new AsyncSeriesWaterfallHook(args),
-  watch: (args) => new AsyncParallelHook(args),
-  around: () => new SyncWaterfallHook(['next']),
+const ARGS: [string, string, string] = ['first', 'second', 'exchange'];
+const hookFor: Readonly<Record<Kind, () => unknown>> = {
+  gate: () => new AsyncSeriesBailHook(ARGS),
+  pick: () => new AsyncSeriesBailHook(ARGS),
+  map: () => new AsyncSeriesWaterfallHook(ARGS),
+  watch: () => new AsyncParallelHook(ARGS),
+  around: () => new SyncWaterfallHook(['rest']),
 };
 
 /** What a hook comes to: at once where all of its functions answer at once, and by a promise otherwise. @throws Refusal */
-function answerOf(hook: StageHook, args: readonly unknown[]): unknown {
+function answerOf(hook: StageHook, first: unknown, second: unknown, exchange: Exchange): unknown {
   let isSettled = false;
   let failure: unknown;
   let result: unknown;
   let settle: Done | undefined;
-  hook.callAsync(...args, (error: unknown, value: unknown) => {
+  hook.callAsync(first, second, exchange, (error, value) => {
     isSettled = true;
     failure = error;
     result = value;
@@ -179,16 +182,13 @@ export class Hooks {
   constructor(observer: Pick<Observer, 'stage'>) {
     const byStage = <T>(make: (stage: StageName) => T) =>
       Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
-    this.#hooks = byStage((stage) => {
-      const { kind, takes } = stageOf(stage);
-      return new HookMap(() => hookFor[kind]([...takes, 'exchange'] as unknown as [string]) as StageHook);
-    });
+    this.#hooks = byStage((stage) => new HookMap(() => hookFor[stageOf(stage).kind]() as StageHook));
     this.#taps = byStage(() => []);
     this.#observer = observer;
   }
 
   /** @param isLast whether it comes after those that are not, wherever they were registered. */
-  tap(stage: StageName, { plugin, variant = '', budget }: TapDescription, isLast: boolean, fn: Tapped): void {
+  tap(stage: StageName, { plugin, variant = '', budget }: TapDescription, isLast: boolean, fn: Tapped | Wrapping): void {
     const hook = this.#hooks[stage].for(variant);
     const place = isLast ? LAST : 0;
     const described = this.#taps[stage].push({ plugin, variant, budget, isLast });
@@ -216,7 +216,7 @@ export class Hooks {
   }
 
   isTapped(stage: StageName, variant = ''): boolean {
-    return this.#taps[stage].some((tap) => tap.variant === variant);
+    return this.#hooks[stage].get(variant) !== undefined;
   }
 
   /**
@@ -235,8 +235,16 @@ export class Hooks {
   askFor<N extends StageName>(stage: N, variant: string, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return undefined;
-    const exchange = args[args.length - 1] as Exchange;
-    return this.#told(stage, exchange, () => answerOf(hook, args)) as Awaitable<ResultOf<N> | undefined>;
+    const last = args.length - 1;
+    const exchange = args[last] as Exchange;
+    const first = last > 0 ? args[0] : undefined;
+    const second = last > 1 ? args[1] : undefined;
+    requireClient(stage, exchange);
+    const answer =
+      this.#observer.stage === undefined
+        ? answerOf(hook, first, second, exchange)
+        : this.#told(stage, exchange, () => answerOf(hook, first, second, exchange));
+    return answer as Awaitable<ResultOf<N> | undefined>;
   }
 
   /** Asks an onion, in which something is inside the innermost plugin, too. @throws Refusal */
@@ -248,12 +256,12 @@ export class Hooks {
   ): Awaitable<ResultOf<N>> {
     const onion = this.isTapped(stage) ? this.#onions.get(stage) : undefined;
     if (onion === undefined) return innermost(value, exchange);
+    requireClient(stage, exchange);
     return this.#told(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Awaitable<ResultOf<N>>;
   }
 
   /** Asks a stage, and has it observed. */
   #told(stage: StageName, exchange: Exchange, ask: () => unknown): unknown {
-    if (exchange.abandoned && stageOf(stage).always !== true) throw asRefusal(refusals.abandoned(), stage);
     if (this.#observer.stage === undefined) return ask();
     const started = performance.now();
     const tell = (outcome: StageEvent['outcome'], refusal?: Refusal) =>
@@ -274,4 +282,9 @@ export class Hooks {
       return refused(error);
     }
   }
+}
+
+/** Most stages are for somebody who waits. @throws Refusal */
+function requireClient(stage: StageName, exchange: Exchange): void {
+  if (exchange.abandoned && stageOf(stage).always !== true) throw asRefusal(refusals.abandoned(), stage);
 }

@@ -127,20 +127,26 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
     // Which endpoint is meant?
-    const endpoint = await hooks.ask('resolve', id, exchange);
+    let endpoint = hooks.ask('resolve', id, exchange);
+    if (endpoint instanceof Promise) endpoint = await endpoint;
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     // What does the client say?
     const sent = httpRequest && (await hooks.ask('parseBody', httpRequest, exchange));
     if (sent !== undefined) control.receive(exchange, sent);
     // May a plugin reject it?
-    const rejection = await hooks.ask('onHttpRequest', exchange);
+    let rejection = hooks.ask('onHttpRequest', exchange);
+    if (rejection instanceof Promise) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
-    await this.#authenticate(exchange.endpoint.auth);
+    const authenticated = this.#authenticate(exchange.endpoint.auth);
+    if (authenticated instanceof Promise) await authenticated;
     // What is asked? From here on, this one value says it.
-    const parameters = (await hooks.ask('validate', exchange.parameters, exchange)) ?? exchange.parameters;
-    const variation = (await hooks.ask('vary', '', exchange)) ?? '';
-    const question = await hooks.ask('prepare', parameters, variation, exchange);
+    let parameters = hooks.ask('validate', exchange.parameters, exchange);
+    if (parameters instanceof Promise) parameters = await parameters;
+    let variation = hooks.ask('vary', '', exchange);
+    if (variation instanceof Promise) variation = await variation;
+    let question = hooks.ask('prepare', parameters ?? exchange.parameters, variation ?? '', exchange);
+    if (question instanceof Promise) question = await question;
     if (question === undefined) refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const mode = this.#request.mode ?? exchange.endpoint.mode;
@@ -148,17 +154,20 @@ class RequestLifecycle {
     return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
   }
 
-  /** Any one method is enough; when all fail, the last one's refusal is the answer. */
-  async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
-    let last: Refusal | undefined;
-    for (const method of methods) {
-      try {
-        if (await this.#hooks.askFor('authenticate', method.type, method, this.#exchange)) return;
-      } catch (error) {
-        last = asRefusal(error);
-      }
+  /** Any one method is enough; when all fail, the last one's refusal is the answer. @param index the method that is asked first. */
+  #authenticate(methods: readonly AuthMethod[], index = 0, last?: Refusal): Awaitable<void> {
+    const method = methods[index];
+    if (method === undefined) refuse('authenticate', last ?? refusals.unauthenticated());
+    const goOn = (error: unknown = last) =>
+      this.#authenticate(methods, index + 1, error === undefined ? undefined : asRefusal(error));
+    try {
+      const isAllowed = this.#hooks.askFor('authenticate', method.type, method, this.#exchange);
+      if (isAllowed instanceof Promise) return isAllowed.then((late) => (late ? undefined : goOn()), goOn);
+      if (isAllowed) return undefined;
+    } catch (error) {
+      return goOn(error);
     }
-    refuse('authenticate', last ?? refusals.unauthenticated());
+    return goOn();
   }
 
   #runOf(question: Question): Run {
@@ -184,10 +193,12 @@ class RequestLifecycle {
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
       // May it go out? No client sees it before. A request that was refused meanwhile gets no approval, since nobody pays for it.
       requireOpen(exchange, 'approve');
-      await hooks.ask('approve', response, exchange);
+      const approved = hooks.ask('approve', response, exchange);
+      if (approved instanceof Promise) await approved;
       requireOpen(exchange, 'approve');
       // It is certain now, and nobody has seen it yet.
-      await this.#tellOutcome({ kind: 'signed', response });
+      const told = this.#tellOutcome({ kind: 'signed', response });
+      if (told instanceof Promise) await told;
       if (hooks.isTapped('onResponseSent'))
         this.#later(() => this.#refusal ?? hooks.ask('onResponseSent', 200, response, exchange));
       return response;
@@ -202,17 +213,21 @@ class RequestLifecycle {
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
     // Plugins may change what is asked.
-    const changed = await hooks.ask('onBeforeApiCall', question.parameters, exchange);
+    let changed = hooks.ask('onBeforeApiCall', question.parameters, exchange);
+    if (changed instanceof Promise) changed = await changed;
     const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
     // Ask the upstream.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, noCall);
     // Plugins may change what it said; an error status is never signed, whoever set it.
-    const response = (await hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange)) ?? fetched;
+    let response = hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange);
+    if (response instanceof Promise) response = await response;
+    response ??= fetched;
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const signed = await this.#sign(response, asked, exchange);
     // Have somebody else vouch for the upstream.
-    const proof = fetched.request && (await hooks.ask('attest', fetched.request, exchange));
+    let proof = fetched.request && hooks.ask('attest', fetched.request, exchange);
+    if (proof instanceof Promise) proof = await proof;
     return this.#runtime.serialize({ ...signed, proof }, asked);
   };
 
@@ -220,19 +235,24 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     requireOpen(exchange, 'sign');
     // What is signed, and what is shown?
-    const encoded = await hooks.ask('encode', response, question, exchange);
+    let encoded = hooks.ask('encode', response, question, exchange);
+    if (encoded instanceof Promise) encoded = await encoded;
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Only bytes that are shown as they are signed may still change.
     const isShown = value === bytes;
-    const encrypted = (isShown ? await hooks.ask('encrypt', bytes, exchange) : undefined) ?? bytes;
-    const data = (isShown ? await hooks.ask('onBeforeSign', encrypted, exchange) : undefined) ?? encrypted;
+    let encrypted = isShown ? hooks.ask('encrypt', bytes, exchange) : bytes;
+    if (encrypted instanceof Promise) encrypted = await encrypted;
+    let changed = isShown ? hooks.ask('onBeforeSign', encrypted ?? bytes, exchange) : bytes;
+    if (changed instanceof Promise) changed = await changed;
+    const data = changed ?? encrypted ?? bytes;
     // Vouch for it.
     requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const { requestHash } = question;
     const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, requestHash });
-    const signed = await hooks.ask('sign', request, exchange);
+    let signed = hooks.ask('sign', request, exchange);
+    if (signed instanceof Promise) signed = await signed;
     const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     return { node, signature, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
   }
@@ -266,8 +286,9 @@ class RequestLifecycle {
     return refusal;
   }
 
-  async #tellOutcome(outcome: RequestOutcome): Promise<void> {
-    if (control.conclude(this.#exchange, outcome)) await this.#hooks.ask('concluded', outcome, this.#exchange);
+  #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
+    if (!control.conclude(this.#exchange, outcome)) return undefined;
+    return this.#hooks.ask('concluded', outcome, this.#exchange);
   }
 
   /** Does what must not delay the response, and what a stop waits for. */
