@@ -49,7 +49,6 @@ const rawData = {
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
-  budget: 'none',
   openapi: () => ({
     answers: { Raw: { rawData } },
     operation: (endpoint) => {

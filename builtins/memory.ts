@@ -102,7 +102,6 @@ const kept = new StateKey<MemoryWatch>('memory');
 /** Says when the memory that the service may use, or the heap of V8, is nearly used up. A process that runs out of one ends without a word. */
 export const memory = definePlugin({
   name: 'memory',
-  budget: 'none',
   setup({ log, meters, states }) {
     const watch = states.keep(kept, '', () => new MemoryWatch(log));
     const used = {

@@ -77,7 +77,6 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
 /** Has each answer carry a signed receipt of what was asked: the question has its hash, and whoever signs the answer signs that too. */
 export const receipt = definePlugin({
   name: 'receipt',
-  budget: 'none',
   keys: [receiptKey],
   check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,

@@ -93,13 +93,16 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   ];
   const ordered = located([...findings, ...emptyVariables(source, findings)], tree, source);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
+  const { endpoints, ...finished } = finish(identified);
   return {
     file: options.file,
     config: view.config,
-    ...finish(identified),
-    plugins: plugins.choices.map((choice) =>
-      choice.path === undefined ? choice : { ...choice, line: lineIn(tree, choice.path) },
-    ),
+    ...finished,
+    endpoints,
+    plugins: plugins.choices.map(({ budget, ...choice }) => {
+      const line = choice.path && { line: lineIn(tree, choice.path) };
+      return { ...choice, ...line, budget: typeof budget === 'function' ? budget(view.config, endpoints) : budget };
+    }),
     warnings: ordered,
     hide: hiding(source.values),
   };

@@ -64,11 +64,11 @@ function contractOf(stage: StageName, { contexts, inputs, results }: Contracts):
 export function guarded(tap: Tap): Tapped | Wrapping {
   const contract = contractOf(tap.stage, tap.options.contracts);
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
-  if (own.kind === 'around')
-    return (rest) => (value, exchange, innermost) =>
-      new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run();
+  const wrap: Wrapping = (rest) => (value, exchange, innermost) =>
+    new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run();
+  if (own.kind === 'around') return wrap;
   const isPlain = own.isTrusted && own.kind !== 'watch' && !own.takes.includes('run') && contract.context === undefined;
-  return (first, second, exchange, done) => {
+  const ask: Tapped = (first, second, exchange, done) => {
     let result: unknown;
     try {
       if (isPlain) result = plainly(own, first, second, exchange);
@@ -79,6 +79,7 @@ export function guarded(tap: Tap): Tapped | Wrapping {
     if (result instanceof Promise) result.then((value) => done(null, value), done);
     else done(null, result);
   };
+  return ask;
 }
 
 function argsOf({ takes: { length } }: Guarded, first: unknown, second: unknown, exchange: Exchange): Args {

@@ -72,12 +72,13 @@ interface StageHook {
   callAsync(first: unknown, second: unknown, exchange: Exchange, done: Done): void;
 }
 
+type Args = [first: unknown, second: unknown, exchange: Exchange];
 const ARGS: [string, string, string] = ['first', 'second', 'exchange'];
 const hookFor: Readonly<Record<Kind, () => unknown>> = {
-  gate: () => new AsyncSeriesBailHook(ARGS),
-  pick: () => new AsyncSeriesBailHook(ARGS),
-  map: () => new AsyncSeriesWaterfallHook(ARGS),
-  watch: () => new AsyncParallelHook(ARGS),
+  gate: () => new AsyncSeriesBailHook<Args, unknown>(ARGS),
+  pick: () => new AsyncSeriesBailHook<Args, unknown>(ARGS),
+  map: () => new AsyncSeriesWaterfallHook<Args>(ARGS),
+  watch: () => new AsyncParallelHook<Args>(ARGS),
   around: () => new SyncWaterfallHook(['rest']),
 };
 
@@ -188,7 +189,12 @@ export class Hooks {
   }
 
   /** @param isLast whether it comes after those that are not, wherever they were registered. */
-  tap(stage: StageName, { plugin, variant = '', budget }: TapDescription, isLast: boolean, fn: Tapped | Wrapping): void {
+  tap(
+    stage: StageName,
+    { plugin, variant = '', budget }: TapDescription,
+    isLast: boolean,
+    fn: Tapped | Wrapping,
+  ): void {
     const hook = this.#hooks[stage].for(variant);
     const place = isLast ? LAST : 0;
     const described = this.#taps[stage].push({ plugin, variant, budget, isLast });

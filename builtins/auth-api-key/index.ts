@@ -175,7 +175,6 @@ function showsLimits(config: Services['config'], endpoints: Services['endpoints'
 /** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
 export const authApiKey = definePlugin({
   name: 'auth-api-key',
-  budget: 'none',
   auth: { apiKey: schema },
   credentials: [NAME],
   exposes: LimitHeaders.exposed,

@@ -151,6 +151,16 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
   };
 }
 
+/** Milliseconds for a signature when its signer names none, and those of the budget beyond. */
+const [DEFAULT_TIMEOUT_MS, MARGIN_MS] = [5000, 1000];
+
+/** A signer ends by its own timeout before the budget does. Both are asked at once. */
+function budgetOf(signer: unknown): number {
+  if (!isRecord(signer)) return MARGIN_MS;
+  const { timeout = DEFAULT_TIMEOUT_MS, next } = signer;
+  return Math.max(Number(timeout) + MARGIN_MS, budgetOf(next));
+}
+
 /**
  * Signs keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)) with EIP-191, and receipts with EIP-712, by
  * the signer of `settings.signer`. That signer has the key of the environment, or another plugin contributes it.
@@ -163,8 +173,7 @@ export function signEip191(signing?: Signing): Definition {
   };
   return definePlugin({
     name: 'sign-eip191',
-    // What is remote is bounded by the timeout of its signer.
-    budget: 'none',
+    budget: (config) => budgetOf(signerKey.in(config)),
     keys: [signerKey, signaturesKey],
     signers: {
       environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => the().key(role) }),

@@ -117,7 +117,6 @@ function pluginCalls(log: Log): (event: CallEvent) => void {
 export function requestLog(settings: RequestLogSettings) {
   return definePlugin({
     name: 'request-log',
-    budget: 'none',
     required: true,
     keys: [slowKey],
     setup({ log, hide, config }) {

@@ -96,7 +96,6 @@ function once(redirect: { target?: string | undefined }): Definition {
   let first: ApiResponse | undefined;
   return definePlugin({
     name: 'first-answer',
-    budget: 'none',
     setup: () => ({
       hooks: {
         callApi: async (_request, exchange, { next }) => {

@@ -83,7 +83,7 @@ const aFunction: Check = [isFunction, 'a function'];
 /** Every member of a definition, and what it must be; `name` has a check of its own. */
 const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   name: [() => true, ''],
-  budget: [isBudget, `"none" or whole milliseconds from 1 to ${LONGEST_TIMER}`],
+  budget: [(value) => isFunction(value) || isBudget(value), `"none" or whole milliseconds from 1 to ${LONGEST_TIMER}`],
   required: [(value) => typeof value === 'boolean', 'true or false'],
   keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
   // Whoever reads the block against it says what is wrong with it.

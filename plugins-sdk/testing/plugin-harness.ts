@@ -59,7 +59,8 @@ export async function createHarness(
   });
   const behaviour = checkBehaviour(definition.setup(services, config), (message) => services.log.warn(message));
   const { name, credentials } = definition;
-  const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET_MS;
+  const own = definition.budget ?? DEFAULT_BUDGET_MS;
+  const budget = options.budget ?? (typeof own === 'function' ? own(services.config, services.endpoints) : own);
   checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
