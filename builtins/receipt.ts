@@ -1,5 +1,6 @@
 import { declaredParameters, error } from '../plugins-sdk/checks.ts';
 import {
+  AskedQuestion,
   type CheckContext,
   definePlugin,
   type Endpoint,
@@ -9,6 +10,7 @@ import {
   refTo,
 } from '../plugins-sdk/index.ts';
 import { isCovered, keys, receiptKey, reservedParameters } from '../plugins-sdk/keys.ts';
+import { receiptBeside } from '../plugins-sdk/lib/eth/statements.ts';
 import type { DescribedService, OpenApiPart } from '../plugins-sdk/openapi/part.ts';
 import { invalidParameter } from './shared/parameter-value.ts';
 
@@ -74,12 +76,23 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
   );
 }
 
-/** Has each answer carry a signed receipt of what was asked: the question has its hash, and whoever signs the answer signs that too. */
+/** Has each answer carry a signed receipt of what was asked: a statement beside the answer, which its signer signs, too. */
 export const receipt = definePlugin({
   name: 'receipt',
   keys: [receiptKey],
   check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,
   openapi: openApiPart,
-  setup: () => ({}),
+  setup({ endpoints }) {
+    if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
+    return {
+      hooks: {
+        statements: (others, request) => {
+          const { question } = request;
+          const asked = AskedQuestion.is(question) ? question.requestHash : undefined;
+          return asked && [...others, receiptBeside(request, asked)];
+        },
+      },
+    };
+  },
 });

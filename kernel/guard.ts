@@ -128,14 +128,11 @@ function callOf(tap: Guarded, args: Args, begun: number | undefined): Call {
   return new Call(tap, args, undefined, begun);
 }
 
-/** Milliseconds of a call of the service's own that are worth telling of. */
-const TOLD_MS = 1;
-
-/** Nothing is charged any more. Plugins without a budget are reported only when they fail. */
+/** Nothing is charged any more. The service's own plugins, and those without a budget, are reported only when they fail. */
 function ended(tap: Guarded, exchange: Exchange, outcome: CallEvent['outcome'], begun?: number, budget?: Charge): void {
   const { plugin, stage, isTrusted, options } = tap;
   const milliseconds = begun === undefined ? 0 : (budget?.end(begun) ?? 0);
-  if (outcome === 'done' && (budget === undefined || (isTrusted && milliseconds < TOLD_MS))) return;
+  if (outcome === 'done' && (isTrusted || budget === undefined)) return;
   options.observer?.call?.({ exchange, plugin, stage, milliseconds, budget, outcome });
 }
 

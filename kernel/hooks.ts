@@ -39,7 +39,7 @@ export interface CallEvent {
 /** Told of what happens in requests, in order to measure; it cannot change anything, and must return at once. */
 export interface Observer {
   stage?(event: StageEvent): void;
-  /** A plugin's function ended: each one with a budget, but for those of built-ins that took no time, and those that failed. */
+  /** A plugin's function ended: each one of operators' with a budget, and of all others those that failed. */
   call?(event: CallEvent): void;
   /** The response is on its way (`status`), or the client is gone (499). */
   response?(exchange: Exchange, status: number): void;

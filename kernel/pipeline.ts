@@ -16,8 +16,10 @@ import type {
   RequestOutcome,
   RouteRequest,
   Run,
+  Signed,
   SignedParts,
   SignedResponse,
+  StatementBeside,
 } from './values.ts';
 
 /** What requests take beside plugins. */
@@ -249,11 +251,14 @@ class RequestLifecycle {
     requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
-    const { requestHash } = question;
-    const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, requestHash });
-    let signed = hooks.ask('sign', request, exchange);
+    const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, question });
+    let statements = hooks.ask('statements', nothing, request, exchange);
+    if (statements instanceof Promise) statements = await statements;
+    let signed = hooks.ask('sign', statements?.length ? Object.freeze({ ...request, statements }) : request, exchange);
     if (signed instanceof Promise) signed = await signed;
-    const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
+    if (signed === undefined) refuse('sign', refusals.internal('nothing signs the answer'));
+    const { node, signature } = signed;
+    const beside = statements?.length ? shownBeside(signed, statements) : signed.beside;
     return { node, signature, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
   }
 
@@ -297,6 +302,17 @@ class RequestLifecycle {
     if (this.#isUntied) void running.track(() => immediate().then(task));
     else this.#request.later(() => void running.track(task));
   }
+}
+
+const nothing: readonly StatementBeside[] = Object.freeze([]);
+
+/** What stands beside the signature of an answer: other signatures of it, and the statements with theirs. */
+function shownBeside({ beside, statements: signatures = [] }: Signed, statements: readonly StatementBeside[]) {
+  const members = statements.map(({ name, shown }, index) => [
+    name,
+    { ...shown, signature: signatures[index] ?? '0x' },
+  ]);
+  return { ...beside, ...(Object.fromEntries(members) as Signed['beside']) };
 }
 
 function noCall(): never {

@@ -58,6 +58,7 @@ export const stages = {
   encode: { kind: 'pick', takes: ['response', 'question'], returns: 'encoded', required: true, signs: true },
   encrypt: { kind: 'map', takes: ['data'], returns: 'data', signs: true },
   onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
+  statements: { kind: 'map', takes: ['statements', 'signRequest'], returns: 'statements', signs: true },
   sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, signs: true },
   attest: { kind: 'pick', takes: ['outgoing'], returns: 'proof', fails: 'open' },
   approve: { kind: 'gate', takes: ['signedResponse'], returns: 'approved', builtinsLast: true },

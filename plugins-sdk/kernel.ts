@@ -39,6 +39,7 @@ export type {
   Signed,
   SignedParts,
   SignRequest,
+  StatementBeside,
 } from '../kernel/values.ts';
 export { JsonText } from './lib/json/json-text.ts';
 export { SignedResponse } from './signed-response.ts';

@@ -65,15 +65,10 @@ export class ReplicaAnswers {
    * @param key of the answer; that of another signer or config is another one.
    * @param maxAge milliseconds that answers are kept.
    */
-  async search(
-    key: string,
-    maxAge: number,
-    { requestHash }: Pick<Question, 'requestHash'>,
-    { endpoint, client }: Asking,
-  ): Promise<Search> {
+  async search(key: string, maxAge: number, question: Question, { endpoint, client }: Asking): Promise<Search> {
     const longestWait = longestWaitOf(endpoint);
     const began = performance.now();
-    const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, requestHash });
+    const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, question });
     try {
       for (;;) {
         const found = await look();

@@ -66,17 +66,17 @@ export class Traffic {
     });
     this.#pluginCalls = meters.counter({
       name: 'plugin_calls_total',
-      help: 'Calls of plugins that have a budget: done, failed or exhausted; of other plugins those that failed',
+      help: "Calls of operators' plugins that have a budget: done, failed or exhausted; of all others those that failed",
       labels: ['plugin', 'stage', 'outcome'],
     });
     this.#pluginSeconds = meters.counter({
       name: 'plugin_seconds_total',
-      help: 'Time that plugins with a budget have used of it',
+      help: "Time that operators' plugins with a budget have used of it",
       labels: ['plugin', 'stage'],
     });
     this.#budgetUsed = meters.histogram({
       name: 'plugin_budget_used_ratio',
-      help: 'The part of its budget that a plugin has used in a request by the end of a call',
+      help: "The part of its budget that an operator's plugin has used in a request by the end of a call",
       labels: ['plugin', 'stage'],
       buckets: RATIO_BUCKETS,
     });

@@ -10,7 +10,6 @@ import {
   type Exchange,
   type Finding,
   type Hex,
-  type Json,
   perEndpoint,
   type Services,
   type Signed,
@@ -21,9 +20,9 @@ import {
   toBytes,
 } from '../../plugins-sdk/index.ts';
 import { receiptKey, signerKey } from '../../plugins-sdk/keys.ts';
-import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
+import { answerStatement } from '../../plugins-sdk/lib/eth/statements.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { checked } from '../../plugins-sdk/signing/signed.ts';
+import { checked, listedAs } from '../../plugins-sdk/signing/signed.ts';
 import type { SignerInUse, Signing } from '../../plugins-sdk/signing/signers.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
@@ -69,8 +68,13 @@ function local({ signer }: SignerInUse): Signatory {
 }
 
 /** One signer's signatures, as they stand in a list. */
-function entryOf({ address }: Signatory, [signature = '0x', receiptSignature]: readonly Hex[]): Record<string, Json> {
-  return { node: address, signature, ...(receiptSignature && { receiptSignature }) };
+function entryOf(
+  { address }: Signatory,
+  { statements = [] }: SignRequest,
+  [signature = '0x', ...others]: readonly Hex[],
+) {
+  const named = statements.map(({ name }, index): [string, Hex] => [listedAs(name), others[index] ?? '0x']);
+  return { node: address, signature, ...Object.fromEntries(named) };
 }
 
 /** Signs what a request is answered with, and nothing else. */
@@ -89,21 +93,17 @@ class Signatures {
 
   of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
     const { endpoint } = exchange;
-    const { answer, receipt } = statementsOf(request, request.requestHash, this.#idOf(endpoint));
-    const { statement, ...hashes } = receipt ?? {};
-    const statements = statement === undefined ? [answer] : [answer, statement];
-    const current = this.#current.sign(statements, exchange);
-    const next = this.#wantsAll(endpoint) ? (this.#next?.sign(statements, exchange) ?? []) : undefined;
+    const beside = request.statements?.map(({ typed }) => typed) ?? [];
+    const all = [answerStatement(request, this.#idOf(endpoint)), ...beside];
+    const current = this.#current.sign(all, exchange);
+    const next = this.#wantsAll(endpoint) ? (this.#next?.sign(all, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
-      const [signature = '0x', receiptSignature] = own;
+      const [signature = '0x', ...statements] = own;
       const { address: node } = this.#current;
-      if (others === undefined && receipt === undefined) return checked({ node, signature });
-      const list = others && [entryOf(this.#current, own), ...(this.#next ? [entryOf(this.#next, others)] : [])];
-      const beside = {
-        ...(list && { signatures: list }),
-        ...(receipt && { receipt: { ...hashes, signature: receiptSignature ?? '0x' } }),
-      };
-      return checked({ node, signature, beside });
+      const signed = { node, signature, ...(statements.length > 0 && { statements }) };
+      if (others === undefined) return checked(signed);
+      const more = this.#next ? [entryOf(this.#next, request, others)] : [];
+      return checked({ ...signed, beside: { signatures: [entryOf(this.#current, request, own), ...more] } });
     };
     if (!(current instanceof Promise) && !(next instanceof Promise)) return together(current, next);
     return Promise.all([current, next]).then(([own, others]) => together(own, others));

@@ -101,6 +101,7 @@ const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   callApi: [null, {}, { status: 200 }, { status: 200.5, data: 1 }, { status: 200, data: undefined }],
   encode: [null, {}, { bytes: '0x0', field: 'data' }, { bytes: '0x01' }],
   encrypt: [null, '', '0x', '0x1', 1],
+  statements: [null, {}, [1], [{ name: 'data', shown: {}, typed: {} }], [{ name: 'a', shown: {}, typed: {} }]],
   sign: [null, {}, { node: '0x01' }, { node: '0x01', signature: 'no' }],
   attest: [null, true, 'a'],
   approve: [null, false, 1, {}],

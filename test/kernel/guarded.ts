@@ -111,6 +111,7 @@ export const given: { readonly [N in StageName]: readonly unknown[] } = {
   encode: [response, question],
   encrypt: ['0x01'],
   onBeforeSign: ['0x01'],
+  statements: [[], { endpointId: '0x11', timestamp: 1, data: '0x01' }],
   sign: [{ endpointId: '0x11', timestamp: 1, data: '0x01' }],
   attest: [outgoing],
   approve: [answer],
@@ -130,6 +131,7 @@ export const untouched: { readonly [N in StageName]?: unknown } = {
   onAfterApiCall: response,
   encrypt: '0x01',
   onBeforeSign: '0x01',
+  statements: [],
   respond: { vary: 'origin' },
 };
 

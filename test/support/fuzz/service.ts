@@ -17,7 +17,7 @@ import { madeHere } from '../../../plugins-sdk/results/answers.ts';
 import { Trace } from './ledger.ts';
 import { actsOf, PLUGINS, type Plan } from './plan.ts';
 import { type Act, ignore, pause, type RunFn, requestIdOf, type Situation, turns } from './situation.ts';
-import { Kept, node, questionOf, sign, soundResult } from './sound.ts';
+import { Kept, node, questionOf, sign, soundResult, statementsOf } from './sound.ts';
 
 type PluginFunction = (...args: unknown[]) => unknown;
 
@@ -221,6 +221,7 @@ export class FuzzedService {
         return { status: 200, data: 7, text: '7', request };
       },
       encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
+      statements: statementsOf,
       sign: async (request: SignRequest, exchange: Exchange) => {
         await slowly('sign', exchange);
         return sign(request);
