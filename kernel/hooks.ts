@@ -205,12 +205,11 @@ export class Hooks {
 
   /** Composes the onions, now that all functions are there. */
   seal(): void {
-    for (const stage of stageNames)
-      if (stageOf(stage).kind === 'around')
-        this.#onions.set(
-          stage,
-          this.#hooks[stage].for('').call((value, exchange, innermost) => innermost(value, exchange)),
-        );
+    for (const stage of stageNames) {
+      const hook = stageOf(stage).kind === 'around' ? this.#hooks[stage].get('') : undefined;
+      if (hook !== undefined)
+        this.#onions.set(stage, hook.call((value, exchange, innermost) => innermost(value, exchange)));
+    }
   }
 
   /** Who is asked, in order. */
@@ -260,7 +259,7 @@ export class Hooks {
     exchange: Exchange,
     innermost: (value: AroundValue<N>, exchange: Exchange) => Awaitable<ResultOf<N>>,
   ): Awaitable<ResultOf<N>> {
-    const onion = this.isTapped(stage) ? this.#onions.get(stage) : undefined;
+    const onion = this.#onions.get(stage);
     if (onion === undefined) return innermost(value, exchange);
     requireClient(stage, exchange);
     return this.#told(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Awaitable<ResultOf<N>>;
