@@ -22,6 +22,10 @@ export class ClientSignal implements AbortSource {
     };
   }
 
+  constructor() {
+    Object.freeze(this);
+  }
+
   get aborted(): boolean {
     return this.#aborted;
   }
@@ -75,6 +79,7 @@ export class Charge implements CallContext {
   constructor(total: number, of?: { readonly client: AbortSource }) {
     this.#total = total;
     this.#of = of;
+    Object.freeze(this);
   }
 
   /** Milliseconds at the beginning of the request. */

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { control } from '../../kernel/exchange.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
+import { Registry } from '../../kernel/registry.ts';
 import type { CallContext } from '../../kernel/values.ts';
 import type { ErrorContext, HookContext } from '../../plugins-sdk/hooks/contexts.ts';
 import {
   ask,
   block,
   closedInner,
+  contracts,
   dropping,
   exhausted,
   given,
@@ -50,6 +52,18 @@ describe('the budget', () => {
     assert.deepEqual(calls, ['p onHttpRequest', 'p encrypt']);
     assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', newExchange()), { value: '0x01' });
     assert.deepEqual(calls, ['p onHttpRequest', 'p encrypt', 'p onBeforeSign', 'q onBeforeSign']);
+  });
+
+  it('of a built-in ends its request as that of an operator’s plugin does', async () => {
+    const hanging = async (fn: () => unknown) => {
+      const registry = new Registry({ contracts, complain: () => undefined });
+      registry.register({ name: 'p', budget: 5, fallback: true, plugin: { hooks: { sign: fn } } });
+      const { hooks } = registry.seal();
+      const request = { endpointId: '0x11', timestamp: 1, data: '0x01' } as const;
+      return ask(async () => hooks.ask('sign', request, newExchange()));
+    };
+    assert.deepEqual(await hanging(never), exhausted(spent(5)));
+    assert.deepEqual(await hanging(() => block(6)), exhausted(spent(5)));
   });
 
   it('of one plugin is not that of another', async () => {
