@@ -1,4 +1,5 @@
 import { type AbortSource, abort, type Charge, ClientSignal, onAbort } from './charge.ts';
+import { asRefusal, refusals } from './refusal.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
 export interface ExchangeInput {
@@ -12,12 +13,7 @@ export interface ExchangeInput {
   readonly socketAddress: string;
 }
 
-type Values = Map<ContextKey<unknown>, unknown>;
-
 const none: Parameters = Object.freeze({});
-
-/** The values that are left on a request, and the request that it was forked from. */
-let leftOn: (exchange: Exchange) => { values: Values; origin: Exchange | undefined };
 
 /** One request on its way through the stages, as plugins see it: they can change nothing of it. */
 export class Exchange {
@@ -33,7 +29,7 @@ export class Exchange {
   #charges: Map<string, Charge> | undefined;
   #controller: AbortController | undefined;
   /** Made when somebody first leaves one. */
-  #values: Values | undefined;
+  #left: Map<object, unknown> | undefined;
 
   /** @param from the request that it is a fork of. */
   constructor(input: ExchangeInput, from?: Exchange) {
@@ -43,7 +39,7 @@ export class Exchange {
     if (from !== undefined) {
       this.#parameters = from.#parameters;
       this.#endpoint = from.#endpoint;
-      this.#values = from.#values && new Map(from.#values);
+      this.#left = from.#left && new Map(from.#left);
     }
     // An own property would hide what the kernel reads.
     Object.freeze(this);
@@ -120,24 +116,17 @@ export class Exchange {
     return performance.now() - this.#startedAt;
   }
 
-  static {
-    leftOn = (exchange) => {
-      if (!(#input in exchange))
-        throw new Error(
-          "the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK",
-        );
-      exchange.#values ??= new Map();
-      return { values: exchange.#values, origin: exchange.#origin };
-    };
-  }
-
   static readonly control = {
     isExchange: (value: unknown): value is Exchange => typeof value === 'object' && value !== null && #input in value,
 
-    resolveTo: (exchange: Exchange, endpoint: Endpoint) => void (exchange.#endpoint = endpoint),
+    resolveTo(exchange: Exchange, endpoint: Endpoint): void {
+      exchange.#endpoint = endpoint;
+    },
 
     /** @param parameters frozen. */
-    receive: (exchange: Exchange, parameters: Parameters) => void (exchange.#parameters = parameters),
+    receive(exchange: Exchange, parameters: Parameters): void {
+      exchange.#parameters = parameters;
+    },
 
     /** The client is gone. */
     disconnect(exchange: Exchange): void {
@@ -164,6 +153,12 @@ export class Exchange {
     /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
     fork: (exchange: Exchange) => new Exchange(exchange.#input, exchange),
 
+    /** What plugins have left on it, by their keys, and the request that it was forked from. */
+    left(exchange: Exchange) {
+      exchange.#left ??= new Map();
+      return { values: exchange.#left, origin: exchange.#origin };
+    },
+
     /** What plugins have left of their budgets in this request, by their names. */
     charges(exchange: Exchange): Map<string, Charge> {
       exchange.#charges ??= new Map();
@@ -175,51 +170,68 @@ export class Exchange {
 /** What the kernel and its host may do to a request. */
 export const { control } = Exchange;
 
-export interface ContextKeyOptions {
-  /** Whether the first value stays: for values that decide where a request goes, under a key that other plugins know. */
-  readonly once?: boolean;
-  /**
-   * Whether the request's line in the log has the value, as a field of the key's name: no secret then. What is left on a fork of a
-   * request stands on that request, too.
-   */
-  readonly logged?: boolean;
+/** Counts what is under way, for those who wait for the end of all of it. */
+export class WaitGroup {
+  #count = 0;
+  #waiting: (() => void)[] = [];
+
+  readonly add = (): void => {
+    this.#count += 1;
+  };
+
+  readonly done = (): void => {
+    this.#count -= 1;
+    if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+  };
+
+  /** Counts work while it is under way. */
+  async track<T>(work: () => T | Promise<T>): Promise<T> {
+    this.add();
+    try {
+      return await work();
+    } finally {
+      this.done();
+    }
+  }
+
+  /** Resolves when nothing is under way. */
+  async wait(): Promise<void> {
+    while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
 }
 
 /**
- * A typed key for what one plugin leaves on a request for another, or for its own later stages. Whoever holds the key can
- * read and write; nobody else can reach the value, and it is gone with the request.
+ * Work that requests share while it is under way, as Go's `singleflight` does. It belongs to none of them: it runs on a forked
+ * exchange, and ends when nobody waits any more.
  */
-export class ContextKey<T> {
-  readonly name: string;
-  readonly #options: ContextKeyOptions;
+export class Flights {
+  readonly #running: WaitGroup;
+  readonly #flights = new Map<string, { fork: Exchange; result?: Promise<unknown>; waiting: number }>();
 
-  constructor(name: string, options: ContextKeyOptions = {}) {
-    this.name = name;
-    this.#options = options;
+  /** @param running counts the work also when nobody waits for it any more: it may have to tidy up. */
+  constructor(running: WaitGroup) {
+    this.#running = running;
   }
 
-  /** Adds what the log shows of a request to its fields; those that are there stay. */
-  static addLogged(exchange: Exchange, fields: Record<string, unknown>): void {
-    for (const [key, value] of leftOn(exchange).values) if (key.#options.logged) fields[key.name] ??= value;
-  }
-
-  get(exchange: Exchange): T | undefined {
-    // Nobody else writes under this key.
-    return leftOn(exchange).values.get(this) as T | undefined;
-  }
-
-  /** @throws when something was left already that must stay. */
-  set(exchange: Exchange, value: T): void {
-    const { values, origin } = leftOn(exchange);
-    if (this.#options.once && values.has(this)) throw new Error(`context key "${this.name}" has a value already`);
-    values.set(this, value);
-    if (this.#options.logged && origin !== undefined) this.set(origin, value);
-  }
-
-  /** @throws when nothing was left: a fault in the order of the plugins, never the client's. */
-  require(exchange: Exchange): T {
-    const value = this.get(exchange);
-    if (value === undefined) throw new Error(`context key "${this.name}" has no value`);
-    return value;
+  /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
+  async join(key: string, exchange: Exchange, work: (fork: Exchange) => unknown): Promise<unknown> {
+    const flight = this.#flights.get(key) ?? { fork: control.fork(exchange), waiting: 0 };
+    const forget = () => this.#flights.get(key) === flight && this.#flights.delete(key);
+    if (!this.#flights.has(key)) {
+      this.#flights.set(key, flight);
+      flight.result = this.#running.track(() => work(flight.fork)).finally(forget);
+    }
+    const { fork, result } = flight;
+    if (result === undefined || fork === exchange) throw new Error('shared work waits for itself');
+    flight.waiting += 1;
+    try {
+      return await new Promise((resolve, reject) => {
+        const stay = onAbort(exchange.client, () => reject(asRefusal(refusals.abandoned())));
+        result.finally(stay).then(resolve, reject);
+      });
+    } finally {
+      flight.waiting -= 1;
+      if (flight.waiting === 0 && forget()) control.disconnect(fork);
+    }
   }
 }

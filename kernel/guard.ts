@@ -1,9 +1,17 @@
 import { types } from 'node:util';
 import { Charge } from './charge.ts';
-import { control, type Exchange } from './exchange.ts';
-import type { CallEvent, Flights, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
+import { control, type Exchange, type Flights } from './exchange.ts';
+import type { CallEvent, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
 import { asRefusal, errorForLog, type Refusal, refusals } from './refusal.ts';
-import { type Contracts, type Hidden, type Stage, type StageName, stageOf, WrongShape } from './stages.ts';
+import {
+  type Contract,
+  type Contracts,
+  type Hidden,
+  type Stage,
+  type StageName,
+  stageOf,
+  WrongShape,
+} from './stages.ts';
 import type { ApiResponse, CallContext } from './values.ts';
 
 /** What the guard has for all plugins alike. */
@@ -34,26 +42,9 @@ export interface Tap {
   readonly options: GuardOptions;
 }
 
-/** A stage's contract with its type erased. */
-interface Contract {
-  context?(args: Args, call: CallContext, hidden: Hidden, plugin: string): unknown;
-  ended?(context: unknown, args: Args, plugin: string): void;
-  accept?(value: unknown, args: Args, plugin: string): unknown;
-  /** Reads what a function of an onion hands to the next one. */
-  input?(value: unknown, args: Args): unknown;
-}
-
 /** The same, and all that is known of it before it is called. */
 interface Guarded extends Tap, Stage {
   readonly contract: Contract;
-}
-
-function contractOf(stage: StageName, { contexts, inputs, results }: Contracts): Contract {
-  const { context, returns = '' } = stageOf(stage);
-  if (context) return (contexts as unknown as Readonly<Record<string, Contract>>)[stage] ?? {};
-  const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
-  const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
-  return { ...(accept && { accept }), ...(input && { input }) };
 }
 
 /**
@@ -62,7 +53,7 @@ function contractOf(stage: StageName, { contexts, inputs, results }: Contracts):
  * @returns a function that answers, or has nothing to say, or refuses, and never throws.
  */
 export function guarded(tap: Tap): Tapped | Wrapping {
-  const contract = contractOf(tap.stage, tap.options.contracts);
+  const contract = tap.options.contracts.of(tap.stage);
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
   const wrap: Wrapping = (rest) => (value, exchange, innermost) =>
     new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run();
@@ -108,24 +99,21 @@ function plainly(tap: Guarded, first: unknown, second: unknown, exchange: Exchan
   const begun = charge?.begin();
   const call = charge ?? exchange;
   let result: unknown;
+  let failure: unknown;
   try {
     if (takes.length === 0) result = fn(exchange, call);
     else result = takes.length === 1 ? fn(first, exchange, call) : fn(first, second, exchange, call);
     const pending = promiseOf(result);
-    if (pending !== undefined) return callOf(tap, argsOf(tap, first, second, exchange), begun).waited(pending);
+    if (pending !== undefined)
+      return new Call(tap, argsOf(tap, first, second, exchange), undefined, begun).waited(pending);
     if (result !== undefined) result = contract.accept?.(result, argsOf(tap, first, second, exchange), plugin);
   } catch (error) {
-    return callOf(tap, argsOf(tap, first, second, exchange), begun).failed(error ?? NOTHING, IN_CALL);
+    failure = error ?? NOTHING;
   }
-  if (charge?.hasTime() === false)
-    return callOf(tap, argsOf(tap, first, second, exchange), begun).failed(undefined, IN_CALL);
+  if (failure !== undefined || charge?.hasTime() === false)
+    return new Call(tap, argsOf(tap, first, second, exchange), undefined, begun).failed(failure, IN_CALL);
   ended(tap, exchange, 'done', begun, charge);
   return result;
-}
-
-/** A call that has begun. */
-function callOf(tap: Guarded, args: Args, begun: number | undefined): Call {
-  return new Call(tap, args, undefined, begun);
 }
 
 /** Nothing is charged any more. The service's own plugins, and those without a budget, are reported only when they fail. */

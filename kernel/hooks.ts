@@ -1,6 +1,6 @@
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap, SyncWaterfallHook } from 'tapable';
-import { type Charge, onAbort } from './charge.ts';
-import { control, type Exchange } from './exchange.ts';
+import type { Charge } from './charge.ts';
+import { type Exchange, WaitGroup } from './exchange.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import {
   type ArgsOf,
@@ -101,72 +101,6 @@ function answerOf(hook: StageHook, first: unknown, second: unknown, exchange: Ex
   });
 }
 
-/** Counts what is under way, for those who wait for the end of all of it. */
-export class WaitGroup {
-  #count = 0;
-  #waiting: (() => void)[] = [];
-
-  readonly add = (): void => {
-    this.#count += 1;
-  };
-
-  readonly done = (): void => {
-    this.#count -= 1;
-    if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
-  };
-
-  /** Counts work while it is under way. */
-  async track<T>(work: () => T | Promise<T>): Promise<T> {
-    this.add();
-    try {
-      return await work();
-    } finally {
-      this.done();
-    }
-  }
-
-  /** Resolves when nothing is under way. */
-  async wait(): Promise<void> {
-    while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-}
-
-/**
- * Work that requests share while it is under way, as Go's `singleflight` does. It belongs to none of them: it runs on a forked
- * exchange, and ends when nobody waits any more.
- */
-export class Flights {
-  readonly #running: WaitGroup;
-  readonly #flights = new Map<string, { fork: Exchange; result?: Promise<unknown>; waiting: number }>();
-
-  /** @param running counts the work also when nobody waits for it any more: it may have to tidy up. */
-  constructor(running: WaitGroup) {
-    this.#running = running;
-  }
-
-  /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
-  async join(key: string, exchange: Exchange, work: (fork: Exchange) => unknown): Promise<unknown> {
-    const flight = this.#flights.get(key) ?? { fork: control.fork(exchange), waiting: 0 };
-    const forget = () => this.#flights.get(key) === flight && this.#flights.delete(key);
-    if (!this.#flights.has(key)) {
-      this.#flights.set(key, flight);
-      flight.result = this.#running.track(() => work(flight.fork)).finally(forget);
-    }
-    const { fork, result } = flight;
-    if (result === undefined || fork === exchange) throw new Error('shared work waits for itself');
-    flight.waiting += 1;
-    try {
-      return await new Promise((resolve, reject) => {
-        const stay = onAbort(exchange.client, () => reject(asRefusal(refusals.abandoned())));
-        result.finally(stay).then(resolve, reject);
-      });
-    } finally {
-      flight.waiting -= 1;
-      if (flight.waiting === 0 && forget()) control.disconnect(fork);
-    }
-  }
-}
-
 /** Where those come that are last: more than plugins have functions. */
 const LAST = 1e6;
 
@@ -208,7 +142,10 @@ export class Hooks {
     for (const stage of stageNames) {
       const hook = stageOf(stage).kind === 'around' ? this.#hooks[stage].get('') : undefined;
       if (hook !== undefined)
-        this.#onions.set(stage, hook.call((value, exchange, innermost) => innermost(value, exchange)));
+        this.#onions.set(
+          stage,
+          hook.call((value, exchange, innermost) => innermost(value, exchange)),
+        );
     }
   }
 

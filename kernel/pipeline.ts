@@ -49,38 +49,38 @@ const none: Headers = Object.freeze({});
 
 /** Runs requests through the stages, in the order of the table of stages. */
 export class Pipeline {
-  readonly hooks: Hooks;
-  readonly runtime: Runtime;
+  readonly #hooks: Hooks;
+  readonly #runtime: Runtime;
 
   constructor(hooks: Hooks, runtime: Runtime) {
-    this.hooks = hooks;
-    this.runtime = runtime;
+    this.#hooks = hooks;
+    this.#runtime = runtime;
   }
 
   /** Resolves when all work, detached runs and observers included, is done. */
   drained(): Promise<void> {
-    return this.hooks.running.wait();
+    return this.#hooks.running.wait();
   }
 
   /** May the client come in at all? @throws Refusal */
   admit(exchange: Exchange): Awaitable<unknown> {
-    return this.hooks.ask('admit', exchange);
+    return this.#hooks.ask('admit', exchange);
   }
 
   /** @param key of the route. @throws Refusal */
   async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
-    const response = await this.hooks.askFor('route', key, request, exchange);
+    const response = await this.#hooks.askFor('route', key, request, exchange);
     return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
   /** The headers of any response, if there are any. */
   headers(exchange: Exchange): Awaitable<Headers | undefined> {
-    return this.hooks.ask('respond', none, exchange);
+    return this.#hooks.ask('respond', none, exchange);
   }
 
   /** One request, from its endpoint's id to the response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new RequestLifecycle(this, request).serve();
+    return new RequestLifecycle(this.#hooks, this.#runtime, request).serve();
   }
 }
 
@@ -98,7 +98,7 @@ class RequestLifecycle {
   /** The refusal that it ended with, if it did. */
   #refusal: Refusal | undefined;
 
-  constructor({ hooks, runtime }: Pipeline, request: EndpointRequest) {
+  constructor(hooks: Hooks, runtime: Runtime, request: EndpointRequest) {
     this.#hooks = hooks;
     this.#runtime = runtime;
     this.#request = request;

@@ -1,6 +1,6 @@
-import type { Exchange } from './exchange.ts';
+import { type Exchange, Flights } from './exchange.ts';
 import { type GuardOptions, guarded, type PluginFunction } from './guard.ts';
-import { Flights, Hooks, type Observer, type TapDescription } from './hooks.ts';
+import { Hooks, type Observer, type TapDescription } from './hooks.ts';
 import { type Hidden, type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 

@@ -1,22 +1,10 @@
 /** The part of the kernel that plugins may see: types, refusals and context keys. */
 
 export type { Exchange } from '../kernel/exchange.ts';
-export { ContextKey } from '../kernel/exchange.ts';
 export type { CallEvent, Observer, StageEvent } from '../kernel/hooks.ts';
 export { isRefusal, plainObject, Refusal } from '../kernel/refusal.ts';
 export type { Plugin, Route } from '../kernel/registry.ts';
-export {
-  type AroundCall,
-  type ContextStage,
-  type Contracts,
-  type Flight,
-  type Hidden,
-  type HookStage,
-  type StageFn,
-  type StageName,
-  type VariantStage,
-  WrongShape,
-} from '../kernel/stages.ts';
+export { type Hidden, type StageName, type VariantStage, WrongShape } from '../kernel/stages.ts';
 export type {
   ApiResponse,
   AuthMethod,
@@ -41,5 +29,7 @@ export type {
   SignRequest,
   StatementBeside,
 } from '../kernel/values.ts';
+export { ContextKey } from './context-key.ts';
 export { JsonText } from './lib/json/json-text.ts';
 export { SignedResponse } from './signed-response.ts';
+export type { AroundCall, ContextStage, Flight, HookStage, StageContracts, StageFn } from './stage-functions.ts';

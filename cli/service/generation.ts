@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoadedConfig } from '../../config/index.ts';
 import { HttpApp } from '../../http/app.ts';
-import { WaitGroup } from '../../kernel/hooks.ts';
+import { WaitGroup } from '../../kernel/exchange.ts';
 import { Pipeline, type Runtime } from '../../kernel/pipeline.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
 import { RegistrationError } from '../../kernel/registry.ts';

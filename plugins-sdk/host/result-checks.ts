@@ -1,6 +1,6 @@
+import { type Contract, type StageName, stageOf } from '../../kernel/stages.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import {
-  type Contracts,
   type Encoded,
   type Endpoint,
   type Exchange,
@@ -12,6 +12,7 @@ import {
   type Question,
   type Signed,
   type SignRequest,
+  type StageContracts,
   WrongShape,
 } from '../kernel.ts';
 import { isHex } from '../lib/eth/hex.ts';
@@ -198,8 +199,8 @@ export interface ServiceFacts extends Vouchers {
 }
 
 /** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */
-export function contractsFor(facts: ServiceFacts): Contracts {
-  return {
+export function contractsFor(facts: ServiceFacts): StageContracts {
+  const contracts: Omit<StageContracts, 'of'> = {
     contexts: publicHooks,
     // Data that is parsed when it is first read is frozen then.
     protect: (response) => void (LongResponse.is(response) || deepFreeze(response.data)),
@@ -234,4 +235,13 @@ export function contractsFor(facts: ServiceFacts): Contracts {
       headers: headersAfter,
     },
   };
+  return { ...contracts, of: (stage) => contractOf(stage, contracts) };
+}
+
+function contractOf(stage: StageName, { contexts, inputs, results }: Omit<StageContracts, 'of'>): Contract {
+  const { context, returns = '' } = stageOf(stage);
+  if (context) return (contexts as unknown as Readonly<Record<string, Contract>>)[stage] ?? {};
+  const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
+  const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
+  return { ...(accept && { accept }), ...(input && { input }) };
 }
