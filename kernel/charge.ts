@@ -207,6 +207,7 @@ function later(at: number): void {
       due = Number.POSITIVE_INFINITY;
       for (const charge of watched) later(charge.look());
     },
-    Math.max(at - performance.now(), 0),
+    // A budget may be longer than the longest timer.
+    Math.min(Math.max(at - performance.now(), 0), 2 ** 31 - 1),
   );
 }

@@ -93,7 +93,7 @@ class Signatures {
 
   of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
     const { endpoint } = exchange;
-    const beside = request.statements?.map(({ typed }) => typed) ?? [];
+    const beside = request.statements?.map(({ typed }) => typed as Statement) ?? [];
     const all = [answerStatement(request, this.#idOf(endpoint)), ...beside];
     const current = this.#current.sign(all, exchange);
     const next = this.#wantsAll(endpoint) ? (this.#next?.sign(all, exchange) ?? []) : undefined;

@@ -26,7 +26,7 @@ export function requireSigned({ node, signature, statements = [], beside }: Sign
   const answer = answerStatement(request);
   const asked = request.statements ?? [];
   requireBy(node, signature, answer);
-  for (const [index, { typed }] of asked.entries()) requireBy(node, statements[index], typed);
+  for (const [index, { typed }] of asked.entries()) requireBy(node, statements[index], typed as Statement);
   const { signatures } = beside ?? {};
   for (const entry of Array.isArray(signatures) ? signatures : []) {
     requireBy(entry.node, entry.signature, answer);
@@ -34,7 +34,7 @@ export function requireSigned({ node, signature, statements = [], beside }: Sign
       if (name === 'node' || name === 'signature') continue;
       const found = asked.find((one) => listedAs(one.name) === name);
       if (found === undefined) throw refusal(`"${name}" is of no statement of this answer`);
-      requireBy(entry.node, other, found.typed);
+      requireBy(entry.node, other, found.typed as Statement);
     }
   }
 }

@@ -9,7 +9,7 @@ import type {
 } from '../../../kernel/values.ts';
 import { toHex } from '../../../plugins-sdk/lib/eth/hex.ts';
 import { keccak256 } from '../../../plugins-sdk/lib/eth/keccak.ts';
-import { answerStatement, receiptBeside } from '../../../plugins-sdk/lib/eth/statements.ts';
+import { answerStatement, receiptBeside, type Statement } from '../../../plugins-sdk/lib/eth/statements.ts';
 import { AskedQuestion } from '../../../plugins-sdk/question.ts';
 import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
@@ -31,7 +31,11 @@ const made = new Map<string, SignRequest>();
 export function sign(request: SignRequest) {
   const signature = signer.sign(answerStatement(request));
   made.set(signature, request);
-  return checked({ node, signature, statements: request.statements?.map(({ typed }) => signer.sign(typed)) });
+  return checked({
+    node,
+    signature,
+    statements: request.statements?.map(({ typed }) => signer.sign(typed as Statement)),
+  });
 }
 
 /** The receipts of the second endpoint, as the built-in states them. */
