@@ -124,7 +124,7 @@ export class HttpApp {
         return;
       }
       const body = maxBody > 0 ? await httpRequest.readBody(maxBody) : new Uint8Array();
-      const query = new URLSearchParams(ctx.querystring);
+      const query = new URLSearchParams(`?${ctx.querystring}`);
       state.answer = await pipeline.route(key, { params: ctx.params ?? {}, query, body }, exchange);
     };
   }

@@ -105,6 +105,7 @@ describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP pars
       ['200', '200'],
     );
     assert.equal(await exchangeRaw(service.url, `${head('GET /health')}${many}Host: other\r\n\r\n`), BARE_400);
+    assert.equal(upstream.requests.splice(0).length, 1);
   });
 
   it('CONNECT closes the connection: this is no proxy', async () => {
