@@ -90,7 +90,14 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
     const takes =
       ".path: holds {id}, and a path takes no parameters: write the name of a member, or ['{id}'] for one that is called so";
     for (const path of ['$.{id}', '$.a.{id}.b']) assert.equal(await fault({ type: 'int256', path }), takes, path);
-    for (const path of ['$.a+b', '$.eth-usd', '$.BTC/USD', "$['{id}']", "$['a + $.b']", '$.list[?(@.a == @root.b)].v']) {
+    for (const path of [
+      '$.a+b',
+      '$.eth-usd',
+      '$.BTC/USD',
+      "$['{id}']",
+      "$['a + $.b']",
+      '$.list[?(@.a == @root.b)].v',
+    ]) {
       assert.deepEqual(await errors({ type: 'int256', path }), [], path);
     }
   });
