@@ -85,7 +85,7 @@ describe('what features measure', () => {
     await asks(401, 'plain', {
       'X-Payment-Proof': `{"txHash":"${second}","expiresAt":1,"signature":"0x${'1b'.repeat(65)}"}`,
     });
-    await asks(401, 'plain', { 'X-Payment-Proof': 'nonsense' });
+    await asks(402, 'plain', { 'X-Payment-Proof': 'nonsense' });
     assert.deepEqual(await outcomes(), { redeemed: 2, refunded: 1, refused: 5 });
     // A request counts once, although two payments are looked for, and although a key opens.
     await asks(200, 'either', await proofFor('either', second));
@@ -93,7 +93,7 @@ describe('what features measure', () => {
     assert.deepEqual(await outcomes(), { redeemed: 3, refunded: 1, refused: 6 });
     for (let turn = 0; turn < 4; turn++) await asks(502, 'broken', await proofFor('broken', third));
     assert.deepEqual(await outcomes(), { redeemed: 7, refunded: 4, kept: 1, refused: 6 });
-    for (let turn = 13; turn < PROOFS; turn++) await asks(401, 'plain', { 'X-Payment-Proof': 'nonsense' });
+    for (let turn = 13; turn < PROOFS; turn++) await asks(402, 'plain', { 'X-Payment-Proof': 'nonsense' });
     for (let turn = 0; turn < 3; turn++) await asks(401, 'plain', await proofFor('plain', second));
     assert.deepEqual(await outcomes(), { redeemed: 7, refunded: 4, kept: 1, refused: 8, limited: 3 });
   });

@@ -26,9 +26,9 @@ import { checkFiles, lint, pack } from './package/tarball.ts';
 const dist = join(root, 'dist');
 const folder = mkdtempSync(join(tmpdir(), 'sdp-package-'));
 
-/** The upstream's price, and what the plugin of the template makes of it, times 1e18. */
+/** The upstream's price, and what is signed: the plugin of the template lets it pass as it is, times 1e18. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345}';
-const SIGNED = 2_064_010_000_000_000_000_000n;
+const SIGNED = 2_064_012_345_000_000_000_000n;
 
 /** Each package, with the files that it must have. */
 const PACKAGES = {
