@@ -495,9 +495,9 @@ describe('a person on the explorer page', { skip }, () => {
   it('sees what to pay, and why a proof is none', async () => {
     await open('guarded/paid');
     await send();
-    await problem(
-      'This endpoint asks for a payment of 1000 wei, which are 0.000000000000001 of the own coin of chain 8453. Its terms:',
-    );
+    const asks =
+      'This endpoint asks for a payment of 1000 wei, which are 0.000000000000001 of the own coin of chain 8453. Its terms:';
+    await problem(asks);
     const terms: Record<string, unknown> = JSON.parse(await response().inputValue());
     assert.deepEqual([terms.amount, terms.network, terms.recipient], ['1000', 8453, OTHER_ADDRESS]);
     const proof = page.getByLabel('X-Payment-Proof');
@@ -506,7 +506,7 @@ describe('a person on the explorer page', { skip }, () => {
     await page.getByText('This is not valid JSON').waitFor();
     await proof.fill('{\n  "txHash": "0x€"\n}');
     await proof.press('Control+Enter');
-    await problem('Invalid payment proof');
+    await problem(`Invalid payment proof. ${asks}`);
   });
 
   it('sees in which unit a token is asked for', async () => {

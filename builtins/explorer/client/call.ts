@@ -107,7 +107,11 @@ function field(json: unknown, name: string): unknown {
 function problemOf({ status, ok, headers }: Response, json: unknown): string | undefined {
   const error = field(json, 'error');
   if (ok && error === undefined) return json === undefined ? 'The answer is no JSON.' : undefined;
-  if (status === 402) return `This endpoint asks for a payment${priceOf(json)}. Its terms:`;
+  if (status === 402) {
+    // In offers to wallets the error is there for machines, even before anything was paid.
+    const why = typeof error === 'string' && field(json, 'accepts') === undefined ? `${error}. ` : '';
+    return `${why}This endpoint asks for a payment${priceOf(json)}. Its terms:`;
+  }
   const retryAfter = status === 429 || status === 503 ? headers.get('Retry-After') : null;
   const said = typeof error === 'string' ? error : 'The service answered with an error.';
   return retryAfter === null ? said : `${said}. Try again in ${retryAfter} s.`;
