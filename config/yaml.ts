@@ -1,27 +1,14 @@
-import {
-  Composer,
-  type CST,
-  type Document,
-  isMap,
-  Lexer,
-  LineCounter,
-  type ParsedNode,
-  Parser,
-  type YAMLError,
-} from 'yaml';
+import { Composer, type CST, type Document, isMap, Lexer, LineCounter, type ParsedNode, Parser } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import { decode, readBounded } from './files.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 import { TreeBuilder, type TreeLimits } from './tree.ts';
+import { syntaxErrors } from './yaml-faults.ts';
 
 const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
 /** The document and a scalar are on the parser's stack, too. */
 const BESIDE = 2;
-/** One mistake in YAML often causes many more messages further down. */
-const MAX_SYNTAX_ERRORS = 5;
-/** Messages among which mistakes with variables are looked for. */
-const MAX_EXAMINED = 50;
 
 /** What a configuration file says, before interpolation. */
 export type Tree = Readonly<Record<string, unknown>>;
@@ -72,11 +59,11 @@ export function lineIn(tree: Tree, path: string): number | undefined {
   return undefined;
 }
 
+type At = (offset: number, message: string) => Finding;
+
 function refuse(findings: readonly Finding[]): void {
   if (findings.length > 0) throw new ConfigErrors(findings);
 }
-
-type At = (offset: number, message: string) => Finding;
 
 const options = {
   version: '1.2',
@@ -111,46 +98,4 @@ function* boundedTokens(text: string, lines: LineCounter, at: At, depth: number)
     }
   }
   yield* parser.end();
-}
-
-function syntaxErrors(errors: readonly YAMLError[], text: string, at: At): readonly Finding[] {
-  const bare = errors.slice(0, MAX_EXAMINED).flatMap(({ pos: [offset] }) => {
-    const found = bareVariable(text, offset);
-    if (found === undefined) return [];
-    return [at(found.offset, `write ${found.text} in quotes: without them { begins a mapping`)];
-  });
-  // What the parser says beside is about what it has made of them.
-  const unique = [...new Map(bare.map((finding) => [finding.path, finding])).values()];
-  if (unique.length > 0) return unique.slice(0, MAX_SYNTAX_ERRORS);
-  return errors
-    .slice(0, MAX_SYNTAX_ERRORS)
-    .map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message))));
-}
-
-/** Characters of a line in which a mistake is looked for, on either side of where the parser stumbled. */
-const NEAR = 1000;
-
-/** A variable without quotes in a flow collection, in the line of the offset: one mistake, which the parser stumbles over again and again. */
-function bareVariable(text: string, offset: number): { readonly offset: number; readonly text: string } | undefined {
-  const begin = Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - NEAR);
-  const end = text.indexOf('\n', offset);
-  const line = text.slice(begin, Math.min(end === -1 ? text.length : end, offset + NEAR));
-  const found = /(?:[[{,]|:\s)\s*((?:[^\s"'[\]{},:]|:(?!\s)|[ \t]+(?=\S))*\$\{\w*\}?(?:[^\s"'[\]{},:]|:(?!\s))*)/.exec(
-    line,
-  );
-  if (found?.[1] === undefined) return undefined;
-  return { offset: begin + found.index + found[0].length - found[1].length, text: found[1] };
-}
-
-/** The mistakes that this file's own syntax invites, with what to write instead. */
-function withCure(message: string): string {
-  if (message.startsWith('Alias cannot')) return `${message}: write * in quotes, '*'`;
-  if (message.startsWith('Plain value cannot start')) return `${message}: write the value in quotes`;
-  if (message.startsWith('With stringKeys'))
-    return 'a key must be a text: write a value that begins with { or [ in quotes';
-  return message;
-}
-
-function firstLine(message: string): string {
-  return (message.split('\n', 1)[0] ?? '').slice(0, 200);
 }

@@ -52,14 +52,69 @@ test('a file of exactly 1 MiB is read', async (t) => {
 });
 
 test('text that is no config is one line with line and column', () => {
-  assert.equal(syntaxErrors('a: 1\nb: "x\n'), 'c.yaml:3:1: Missing closing "quote');
+  assert.equal(
+    syntaxErrors('a: 1\nb: "x\n'),
+    'c.yaml:3:1: a text above begins with " and does not end: write " behind it, and \\" for one inside',
+  );
   assert.equal(syntaxErrors('a: 1\n---\nb: 2\n'), 'c.yaml:2:1: expected one YAML document');
   assert.equal(syntaxErrors(''), 'c.yaml: is empty');
   assert.equal(syntaxErrors('# nothing\n'), 'c.yaml: is empty');
   assert.equal(syntaxErrors('- a\n- b\n'), 'c.yaml: expected a mapping (key: value) at the top level');
   assert.equal(syntaxErrors('just text'), 'c.yaml: expected a mapping (key: value) at the top level');
-  assert.equal(syntaxErrors('a: !secret x\n'), 'c.yaml:1:4: Unresolved tag: !secret');
-  assert.equal(syntaxErrors('a: !!binary aGk=\n'), 'c.yaml:1:4: Unresolved tag: tag:yaml.org,2002:binary');
+  assert.equal(
+    syntaxErrors('a: !secret x\n'),
+    'c.yaml:1:4: Unresolved tag: !secret: a text that begins with ! needs quotes',
+  );
+  assert.equal(
+    syntaxErrors('a: !!binary aGk=\n'),
+    'c.yaml:1:4: Unresolved tag: tag:yaml.org,2002:binary: a text that begins with ! needs quotes',
+  );
+});
+
+test('a tab in the indentation is one error', () => {
+  for (const [text, place] of [
+    ['version: "1.0"\nserver:\n\tport: 1\n', '3:1'],
+    ['a:\n  b:\n\t c: 1\n  d: 2\n', '3:1'],
+    ['apis:\n  - name: x\n\turl: y\n\tendpoints:\n\t  - name: e\n', '3:1'],
+    ['a:\n  -\tname: x\n    url: y\n', '2:4'],
+    ['a:\n  b: 1\n  \tc: 2\n', '3:3'],
+    ['a: {\n\tb: 1,\n\tc: 2 }\n', '2:1'],
+    ['a: |\n\tb\n\tc\n', '2:1'],
+    ['a: "x\n\ty"\n', '2:1'],
+  ]) {
+    const expected = `c.yaml:${place}: a tab cannot indent: write spaces, here and in the lines below`;
+    assert.equal(syntaxErrors(text ?? ''), expected, text);
+  }
+  assert.deepEqual(parseConfig('a:\tb\t\n\t\n\t# c\nd: "\te"\n', 'c.yaml'), { a: 'b', d: '\te' });
+});
+
+test('one mistake is one error, which says what to write', () => {
+  for (const [text, expected] of [
+    ['a:\n  b: 1\n c: 2\n', '3:1: is not indented as the keys beside it'],
+    [
+      'a:\n  - b: x\n     c: y\n',
+      '2:8: goes on in the next line, which is indented too far: indent it as the key of this line',
+    ],
+    [
+      'a:\n  - b: x\n   c: y\n',
+      '3:1: lacks the "- " of a list entry, or is not indented as the keys of the entry above',
+    ],
+    ['a: b: c\n', '1:4: holds ": ", which ends a key: write the value in quotes'],
+    ['a:1\nb: 2\n', '1:1: expected "key: value", with a space after the colon'],
+    ['a\n  b: 1\n', '1:1: expected "key: value", with a space after the colon'],
+    ["a: 'it's'\n", "1:8: the text ended at the ' before this: inside single quotes write '' for one"],
+    ['a: {b: $.c[0]}\n', '1:11: does not belong to the value before it: write the whole value in quotes'],
+    ['a: "C:\\d"\n', '1:7: Invalid escape sequence \\d: write \\\\ for one \\, or the text in single quotes'],
+    ['a: [1, 2\nb: 3\n', '2:1: the list that begins with [ does not end: write ], or indent this line'],
+    ['a: {b: 1\nc: 2\n', '2:1: the mapping that begins with { does not end: write }, or indent this line'],
+  ]) {
+    assert.equal(syntaxErrors(text ?? ''), `c.yaml:${expected}`, text);
+  }
+  const quotes = 'write the value in quotes';
+  assert.equal(
+    syntaxErrors('a: @b\nc: `d\n'),
+    `c.yaml:1:4: Plain value cannot start with reserved character @: ${quotes}\nc.yaml:2:4: Plain value cannot start with reserved character \`: ${quotes}`,
+  );
 });
 
 test('duplicate keys are errors, also when they are written differently', () => {
@@ -153,7 +208,9 @@ test('the number of values, and of messages, has a bound', () => {
   assert.equal(syntaxErrors(keys.join('\n')), 'c.yaml:100000:9: more than 100000 values, aliases counted each time');
   const doubles = Array.from({ length: 1000 }, (_, index) => `k${index % 500}: 1`);
   assert.equal(syntaxErrors(doubles.join('\n')).split('\n').length, 100);
-  assert.equal(syntaxErrors(']'.repeat(1000)).split('\n').length, 5);
+  assert.equal(syntaxErrors(']'.repeat(1000)).split('\n').length, 1);
+  const unquoted = Array.from({ length: 1000 }, (_, index) => `k${index}: @x`);
+  assert.equal(syntaxErrors(unquoted.join('\n')).split('\n').length, 5);
 });
 
 test('the message has a line per error and findings hold the same', async (t) => {

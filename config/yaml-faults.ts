@@ -1,0 +1,101 @@
+import type { YAMLError } from 'yaml';
+import type { Finding } from '../plugins-sdk/define.ts';
+
+/** A finding at an offset of the text. */
+type At = (offset: number, message: string) => Finding;
+
+const MAX_SYNTAX_ERRORS = 5;
+/** Messages among which mistakes with variables and tabs are looked for. */
+const MAX_EXAMINED = 50;
+
+/** Mistakes after which the parser still reads the rest as it was meant. */
+const LOCAL = new Set(['BAD_SCALAR_START', 'BAD_ALIAS', 'TAG_RESOLVE_FAILED', 'BAD_DQ_ESCAPE']);
+
+/** What the parser stumbled at, one finding for each mistake of the file, with what to write instead. */
+export function syntaxErrors(errors: readonly YAMLError[], text: string, at: At): readonly Finding[] {
+  const examined = errors.slice(0, MAX_EXAMINED);
+  const bare = examined.flatMap(({ pos: [offset] }) => {
+    const found = bareVariable(text, offset);
+    if (found === undefined) return [];
+    return [at(found.offset, `write ${found.text} in quotes: without them { begins a mapping`)];
+  });
+  // What the parser says beside is about what it has made of them.
+  const unique = [...new Map(bare.map((finding) => [finding.path, finding])).values()];
+  if (unique.length > 0) return unique.slice(0, MAX_SYNTAX_ERRORS);
+  const tab = examined.map(({ pos: [offset] }) => tabBefore(text, offset)).find((found) => found !== undefined);
+  if (tab !== undefined) return [at(tab, 'a tab cannot indent: write spaces, here and in the lines below')];
+  const misleading = examined.findIndex(({ code }) => !LOCAL.has(code));
+  const told = misleading === -1 ? examined : examined.slice(0, misleading + 1);
+  return told
+    .slice(0, MAX_SYNTAX_ERRORS)
+    .map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message), text, offset)));
+}
+
+/** Characters of a line in which a mistake is looked for, on either side of where the parser stumbled. */
+const NEAR = 1000;
+
+function lineAround(text: string, offset: number): { readonly begin: number; readonly line: string } {
+  const begin = Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - NEAR);
+  const end = text.indexOf('\n', offset);
+  return { begin, line: text.slice(begin, Math.min(end === -1 ? text.length : end, offset + NEAR)) };
+}
+
+/** A variable without quotes in a flow collection, in the line of the offset: one mistake, which the parser stumbles over again and again. */
+function bareVariable(text: string, offset: number): { readonly offset: number; readonly text: string } | undefined {
+  const { begin, line } = lineAround(text, offset);
+  const found = /(?:[[{,]|:\s)\s*((?:[^\s"'[\]{},:]|:(?!\s)|[ \t]+(?=\S))*\$\{\w*\}?(?:[^\s"'[\]{},:]|:(?!\s))*)/.exec(
+    line,
+  );
+  if (found?.[1] === undefined) return undefined;
+  return { offset: begin + found.index + found[0].length - found[1].length, text: found[1] };
+}
+
+/** Where a tab stands in the indentation of the line. */
+function tabBefore(text: string, offset: number): number | undefined {
+  const { begin, line } = lineAround(text, offset);
+  const [indentation] = /^[ \t-]*/.exec(line) ?? [''];
+  const index = indentation.indexOf('\t');
+  return index === -1 ? undefined : begin + index;
+}
+
+const CURES: readonly (readonly [RegExp, string | ((said: string) => string)])[] = [
+  [/^Alias cannot/, (said) => `${said}: write * in quotes, '*'`],
+  [/^Plain value cannot start/, (said) => `${said}: write the value in quotes`],
+  [/^Unresolved tag/, (said) => `${said}: a text that begins with ! needs quotes`],
+  [/^Invalid escape sequence/, (said) => `${said}: write \\\\ for one \\, or the text in single quotes`],
+  [/^With stringKeys/, 'a key must be a text: write a value that begins with { or [ in quotes'],
+  [/^Missing closing '/, "a text above begins with ' and does not end: write ' behind it, and '' for one inside"],
+  [/^Missing closing "/, 'a text above begins with " and does not end: write " behind it, and \\" for one inside'],
+  [/^Implicit (?:map )?keys/, 'expected "key: value", with a space after the colon'],
+  [/^All mapping items/, 'is not indented as the keys beside it'],
+  [/^All sequence items/, 'is not indented as the entries beside it'],
+  [/^Sequence item without/, 'lacks the "- " of a list entry, or is not indented as the keys of the entry above'],
+  [/ in block collection must .* \]/, 'the list that begins with [ does not end: write ], or indent this line'],
+  [/ in block collection must .* \}/, 'the mapping that begins with { does not end: write }, or indent this line'],
+  [/^Block scalar values/, 'is not indented more than the key of the text after | or >'],
+];
+
+/** What to write instead, where a message of the parser does not say so. */
+function withCure(message: string, text: string, offset: number): string {
+  if (message.startsWith('Nested mappings')) return nested(text, offset);
+  if (message.endsWith('at node end')) return textAfterValue(text.charAt(offset - 1));
+  const [, cure] = CURES.find(([said]) => said.test(message)) ?? [];
+  return typeof cure === 'function' ? cure(message) : (cure ?? message);
+}
+
+function nested(text: string, offset: number): string {
+  const { begin, line } = lineAround(text, offset);
+  return /:(?:\s|$)/.test(line.slice(offset - begin))
+    ? 'holds ": ", which ends a key: write the value in quotes'
+    : 'goes on in the next line, which is indented too far: indent it as the key of this line';
+}
+
+function textAfterValue(before: string): string {
+  if (before === "'") return "the text ended at the ' before this: inside single quotes write '' for one";
+  if (before === '"') return 'the text ended at the " before this: inside double quotes write \\" for one';
+  return 'does not belong to the value before it: write the whole value in quotes';
+}
+
+function firstLine(message: string): string {
+  return (message.split('\n', 1)[0] ?? '').slice(0, 200);
+}
