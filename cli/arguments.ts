@@ -87,9 +87,14 @@ function givenOption({ name, rawName: typed, value, inlineValue }: OptionToken):
 
 /**
  * Holds options against those of a command.
+ * @param cure what is said behind an option that is missing.
  * @throws UsageError on the first that is unknown, repeated, without its value or with one too many, or missing.
  */
-export function checkOptions(given: readonly GivenOption[], specs: readonly OptionSpec[]): Given {
+export function checkOptions(
+  given: readonly GivenOption[],
+  specs: readonly OptionSpec[],
+  cure: (missing: OptionSpec) => string = () => '',
+): Given {
   const values = new Map<string, string[]>();
   for (const option of given) {
     const spec = specs.find(({ long }) => long === option.name);
@@ -99,7 +104,7 @@ export function checkOptions(given: readonly GivenOption[], specs: readonly Opti
     values.set(spec.long, [...before, readValue(option, spec)]);
   }
   const missing = specs.find(({ long, required }) => required && !values.has(long));
-  if (missing !== undefined) throw new UsageError(`missing required option ${missing.flags}`);
+  if (missing !== undefined) throw new UsageError(`missing required option ${missing.flags}${cure(missing)}`);
   return {
     value: (name) => {
       const [value] = values.get(name) ?? [];

@@ -1,7 +1,7 @@
 import { checkOptions, type OptionSpec, option, readWords, suggestion, UsageError, type Words } from './arguments.ts';
 import { type CommandSpec, commands, json } from './commands/table.ts';
 import { withJsonOutput } from './json-output.ts';
-import { packageVersion } from './surroundings.ts';
+import { asTyped, packageVersion } from './surroundings.ts';
 import { print } from './terminal.ts';
 import { align } from './text.ts';
 
@@ -26,14 +26,44 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   return asked(json) && command?.options.includes(json) ? withJsonOutput(run) : run();
 }
 
-function runCommand({ command, group, argument, surplus }: Found, { options }: Words): Promise<number> {
-  const given = checkOptions(options, [...(command?.options ?? []), ...everywhere]);
+function runCommand(found: Found, { options }: Words): Promise<number> {
+  const { command, group, argument, surplus } = found;
+  const cure = (missing: OptionSpec) => placed(found, missing, isConfigFile(argument) ? argument : surplus);
+  const given = checkOptions(options, [...(command?.options ?? []), ...everywhere], cure);
   if (command === undefined) throw new UsageError(missingCommand(group));
-  if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
+  if (surplus !== undefined) {
+    const meant = command.options.find(({ long }) => long === kindOf(surplus) && given.all(long).length === 0);
+    throw new UsageError(`unexpected argument "${surplus}"${placed(found, meant, surplus)}`);
+  }
   if (command.argument !== undefined && argument === undefined) {
     throw new UsageError(`missing argument <${command.argument}>`);
   }
   return command.run(given, argument ?? '');
+}
+
+const isConfigFile = (word = '') => /\.ya?ml$/.test(word);
+
+/** The option that such a file belongs to. */
+function kindOf(word: string): string | undefined {
+  if (/\.env(?:\.\w+)?$/.test(word)) return 'env';
+  return isConfigFile(word) ? 'config' : undefined;
+}
+
+/** How to write a word that stands without its option. */
+function placed(
+  { command, argument, surplus }: Found,
+  option: OptionSpec | undefined,
+  word: string | undefined,
+): string {
+  if (command === undefined || option?.value === undefined) return '';
+  const flag = option.short === undefined ? `--${option.long}` : `-${option.short}`;
+  const name = asTyped(command.name);
+  const eaten =
+    name === command.name ? '' : `: npm keeps options that stand before --, write ${name} ${flag} <${option.value}>`;
+  if (word === undefined) return eaten;
+  const others = [argument, surplus].filter((other) => other !== undefined && other !== word);
+  const quoted = /\s/.test(word) ? `'${word}'` : word;
+  return `: write ${[name, ...others, flag, quoted].join(' ')}`;
 }
 
 interface Found {

@@ -25,9 +25,19 @@ export type Environment = Record<string, string | undefined>;
  * inherit the variable, and must not believe it.
  */
 export function userDirectory(env: Environment = process.env, cwd: string = process.cwd()): string {
-  const { INIT_CWD: initial, npm_lifecycle_event: script } = env;
-  const isOwnScript = cwd === packageRoot && (script === 'start' || script === 'cli');
-  return isOwnScript && initial ? initial : cwd;
+  const { INIT_CWD: initial } = env;
+  return ownScript(env, cwd) !== undefined && initial ? initial : cwd;
+}
+
+function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): 'start' | 'cli' | undefined {
+  return cwd === packageRoot && (script === 'start' || script === 'cli') ? script : undefined;
+}
+
+/** How a user types a command with options. npm keeps those for itself that do not stand behind `--`. */
+export function asTyped(command: string, env: Environment = process.env, cwd: string = process.cwd()): string {
+  const script = ownScript(env, cwd);
+  if (script === undefined) return command;
+  return script === 'start' ? command.replace(/^start/, 'npm start --') : `npm run -s cli -- ${command}`;
 }
 
 /** An absolute path of one that a user typed. */

@@ -82,6 +82,23 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     ['an argument too many for two words', ['config', 'schema', 'x'], 'unexpected argument "x"'],
     ['a missing argument', ['verify', '--max-age', '5'], 'missing argument <file|->'],
     ['a missing argument of two words', ['plugin', 'new', '--dir', 'x'], 'missing argument <name>'],
+    ['a config without its option', ['start', 'my.yaml'], `${missingConfig}: write start -c my.yaml`],
+    ['another one', ['config', 'validate', 'a b'], `${missingConfig}: write config validate -c 'a b'`],
+    ['one before an argument', ['try', 'c.yaml', 'a/e'], `${missingConfig}: write try a/e -c c.yaml`],
+    ['one behind an argument', ['try', 'a/e', 'c.yml'], `${missingConfig}: write try a/e -c c.yml`],
+    ['one in place of an argument', ['try', 'c.yaml'], `${missingConfig}: write try -c c.yaml`],
+    ['a config where none is required', ['address', 'c.yaml'], 'unexpected argument "c.yaml": write address -c c.yaml'],
+    [
+      'a variables file without its option',
+      ['start', '-c', 'c.yaml', 'prod.env'],
+      'unexpected argument "prod.env": write start --env prod.env',
+    ],
+    ['a second config', ['start', '-c', 'c.yaml', 'd.yaml'], 'unexpected argument "d.yaml"'],
+    [
+      'a domain without its option',
+      ['identity', 'show', 'example.com'],
+      'missing required option -d, --domain <domain>: write identity show -d example.com',
+    ],
     ['a missing domain', ['identity', 'show'], 'missing required option -d, --domain <domain>'],
     ['a switch with a value', ['start', '-c', 'a', '--watch=yes'], 'option --watch takes no value'],
     ['an argument too many behind an argument', ['verify', 'a', 'b'], 'unexpected argument "b"'],
@@ -92,6 +109,18 @@ describe('what is wrong on the command line is one line on stderr and exit code 
       assert.deepEqual(await runCli(t, args), { code: 1, signal: null, stdout: '', stderr: `error: ${message}\n` });
     });
   }
+});
+
+it('behind npm, which keeps options for itself, the line says how to write them', async (t) => {
+  const typed = async (script: string, ...args: string[]) => {
+    const npm = { cwd: PACKAGE_ROOT, env: { npm_lifecycle_event: script, INIT_CWD: '/' } };
+    return (await launchCli(t, args, npm).ended).stderr;
+  };
+  const missing = 'error: missing required option -c, --config <file>';
+  const kept = 'npm keeps options that stand before --, write';
+  assert.equal(await typed('start', 'start', 'c.yaml'), `${missing}: write npm start -- -c c.yaml\n`);
+  assert.equal(await typed('start', 'start'), `${missing}: ${kept} npm start -- -c <file>\n`);
+  assert.equal(await typed('cli', 'try'), `${missing}: ${kept} npm run -s cli -- try -c <file>\n`);
 });
 
 describe('option values stay as they were typed', () => {
