@@ -1,3 +1,4 @@
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { areElementary, type Decoded, decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import type { Verification } from '../../verify/index.ts';
@@ -22,12 +23,13 @@ interface Encoding {
  * JSON without `--type`.
  * @throws Error where the signed data is no encoding of these types.
  */
-export async function decodedValues(
+export function decodedValues(
   given: Given,
   source: string,
   { signedData, kind, endpointId }: Verified,
-): Promise<DecodedValue[] | undefined> {
-  const encoding = givenTypes(given) ?? (await configuredEncoding(given, source, endpointId));
+  known: Known | undefined,
+): DecodedValue[] | undefined {
+  const encoding = givenTypes(given) ?? (known && configuredEncoding(known, source, endpointId));
   if (encoding === undefined) return undefined;
   if (kind === 'raw') throw new Error(`${source}: rawData is JSON, which has no types: leave --type out`);
   const values = decodeAbi(signedData, encoding.type);
@@ -49,17 +51,31 @@ export function valueLine({ type, value, times }: DecodedValue): string {
 /** @throws UsageError */
 function givenTypes(given: Given): Encoding | undefined {
   const type = given.optional('type');
-  if (type !== undefined && given.optional('config') !== undefined)
+  const isConfigForTypes = given.optional('config') !== undefined && given.optional('parameters') === undefined;
+  if (type !== undefined && isConfigForTypes)
     throw new UsageError('only one of --type and --config can be given: each says which types the value has');
   if (type !== undefined && !areElementary(type))
     throw new UsageError('option --type <types> must be elementary ABI types, such as int256 or uint8,string');
   return type === undefined ? undefined : { type };
 }
 
-async function configuredEncoding(given: Given, source: string, id: string): Promise<Encoding | undefined> {
+/** What `-c` says of an answer. */
+export interface Known {
+  /** The config file. */
+  readonly file: string;
+  /** The endpoint that the answer names, if the config has it. */
+  readonly endpoint: Endpoint | undefined;
+}
+
+/** @param answer that nobody has verified yet. */
+export async function configuredEndpoint(given: Given, answer: unknown): Promise<Known | undefined> {
   if (given.optional('config') === undefined) return undefined;
   const { endpoints, file } = await givenConfig(given);
-  const endpoint = endpoints.find((each) => each.id === id.toLowerCase());
+  const { endpointId }: { readonly endpointId?: unknown } = Object(answer);
+  return { file, endpoint: endpoints.find(({ id }) => id === String(endpointId).toLowerCase()) };
+}
+
+function configuredEncoding({ endpoint, file }: Known, source: string, id: string): Encoding | undefined {
   if (endpoint === undefined)
     throw new Error(`${source}: the response is of endpoint ${id}, which ${file} does not have`);
   const encoding = keys.encoding.of(endpoint);

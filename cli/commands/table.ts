@@ -17,7 +17,7 @@ export interface CommandSpec {
 const configOf = (description: string) => option('-c, --config <file>', description);
 const config = option('-c, --config <file>', 'YAML config file', { required: true });
 const signerConfig = configOf('YAML config file whose settings.signer it is (default: the key in the environment)');
-const answerConfig = configOf('YAML config file that says which types the value has');
+const answerConfig = configOf('YAML config file that has the types and the defaults');
 const metricsConfig = configOf('YAML config file of the running service');
 const recordConfig = configOf('YAML config file whose settings.audit.path it is');
 const namingConfig = configOf('YAML config file that has the endpoint of that name (default: the operators say which)');

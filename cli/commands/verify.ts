@@ -9,7 +9,8 @@ import { printJson } from '../json-output.ts';
 import { userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 import { escapeUnprintable } from '../text.ts';
-import { decodedValues, valueLine } from './decoded-values.ts';
+import { askedParameters } from './asked-parameters.ts';
+import { configuredEndpoint, decodedValues, type Known, valueLine } from './decoded-values.ts';
 
 /** Several times what the service answers with at most: 1 MiB from upstream, of which encoding or numbers make more. */
 const MAX_MEBIBYTES = 16;
@@ -24,19 +25,36 @@ export async function verify(given: Given, file: string): Promise<number> {
   const options = readOptions(given);
   const source = file === '-' ? 'stdin' : userPath(file);
   const answer = parse(source, await readBounded(source, file === '-'));
-  const result = verifyResponse(answer, options);
-  if (!result.ok) throw Object.assign(new Error(`${source}: ${result.message}`), { reason: result.reason });
-  const values = await decodedValues(given, source, result);
+  const known = await configuredEndpoint(given, answer);
+  const sent = options.parameters;
+  const asked = sent && known?.endpoint && askedParameters(known.endpoint, sent);
+  const result = verifyResponse(answer, { ...options, ...(asked && { parameters: asked.parameters }) });
+  if (!result.ok) {
+    const cure = result.reason === 'request' ? ofOtherRequest(known) : '';
+    throw Object.assign(new Error(`${source}: ${result.message}${cure}`), { reason: result.reason });
+  }
+  const values = decodedValues(given, source, result, known);
   if (given.flag('json')) {
     await printJson({ ...result, ...(values && { values }) });
     return 0;
   }
-  const lines = [...verificationLines(result), ...(values ?? []).map(valueLine)];
+  const lines = [...verificationLines(result, asked?.defaults ?? []), ...(values ?? []).map(valueLine)];
   await print(`${lines.map(escapeUnprintable).join('\n')}\n`);
   return 0;
 }
 
-function readOptions(given: Given): VerifyOptions {
+/** Why parameters that look right may be others than those that were asked. */
+function ofOtherRequest(known: Known | undefined): string {
+  const count = '; the defaults of parameters that were left out count, too';
+  if (known === undefined) return `${count}: write them, or give the config with -c`;
+  return known.endpoint === undefined ? `${count}, and ${known.file} does not have the endpoint` : '';
+}
+
+interface GivenOptions extends VerifyOptions {
+  readonly parameters?: Readonly<Record<string, Json>>;
+}
+
+function readOptions(given: Given): GivenOptions {
   const node = checkedOption(given, 'node', isAddress, ADDRESS_RULE);
   const endpointId = checkedOption(given, 'endpoint-id', isBytes32, '<id> must be 0x and 64 hex digits');
   const maxAge = maxAgeOption(given);
@@ -50,7 +68,7 @@ function readOptions(given: Given): VerifyOptions {
 }
 
 /** @throws UsageError for what the service would not take as the parameters of a request. */
-function readParameters(text: string): Readonly<Record<string, unknown>> {
+function readParameters(text: string): Readonly<Record<string, Json>> {
   try {
     const parameters: Readonly<Record<string, Json>> = JSON.parse(text);
     if (isFiniteJson(JSON.parse(withoutRoundedNumbers(text)))) {
@@ -63,7 +81,7 @@ function readParameters(text: string): Readonly<Record<string, unknown>> {
   throw new UsageError('option --parameters <json> holds a number that would be rounded: it is asked as a string');
 }
 
-function verificationLines(result: Exclude<Verification, { ok: false }>): string[] {
+function verificationLines(result: Exclude<Verification, { ok: false }>, defaults: readonly string[]): string[] {
   const { signer, pinned, digest, endpointId, timestamp, signedData, kind, requestHash } = result;
   return [
     `Signer: ${signer}`,
@@ -74,8 +92,14 @@ function verificationLines(result: Exclude<Verification, { ok: false }>): string
     kind === 'encoded'
       ? `Signed data: ${signedData}`
       : `Signed data: ${signedData} (hash of the canonical JSON of rawData)`,
-    ...(requestHash === undefined ? [] : [`Request hash: ${requestHash} (the receipt is of these parameters)`]),
+    ...(requestHash === undefined
+      ? []
+      : [`Request hash: ${requestHash} (the receipt is of these parameters${besideDefaults(defaults)})`]),
   ];
+}
+
+function besideDefaults(names: readonly string[]): string {
+  return names.length === 0 ? '' : ` and the defaults of ${names.join(', ')}`;
 }
 
 /** In ISO 8601 and in Unix seconds; a moment that a Date cannot hold only in seconds. */

@@ -1,5 +1,7 @@
 /** `verify --parameters` checks receipts, and `config validate` recommends them. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
 import { stringify } from 'yaml';
@@ -49,7 +51,8 @@ describe('verify --parameters', () => {
 
   it('refuses the answer to others, and one without a receipt', async (t) => {
     const doge: Asked = { symbol: 'DOGEUSD' };
-    const message = `the response is of the request ${requestHash(parameters)}, not of ${requestHash(doge)}`;
+    const count = 'the defaults of parameters that were left out count, too: write them, or give the config with -c';
+    const message = `the response is of the request ${requestHash(parameters)}, not of ${requestHash(doge)}; ${count}`;
     assert.deepEqual(await verify(t, text, '--parameters', JSON.stringify(doge)), refused(`FILE: ${message}`));
     const bare = JSON.stringify({ ...JSON.parse(text), receipt: undefined });
     assert.deepEqual(
@@ -75,6 +78,68 @@ describe('verify --parameters', () => {
       assert.deepEqual(await verify(t, text, '--parameters', value), refused(message));
     });
   }
+});
+
+describe('verify --parameters -c', () => {
+  const declared = [
+    { name: 'symbol', required: true },
+    { name: 'vs', default: 'usd' },
+    { name: 'limit', default: 1.5 },
+    { name: 'deep', in: 'body' },
+    { name: 'app', fixed: 'x' },
+    { name: 'key', secret: true, default: 'geheim' },
+  ];
+  const endpoints = [
+    { name: 'e', path: '/e', method: 'POST', parameters: declared, encoding: { type: 'int256', path: '*' } },
+  ];
+  const config = (more: object = {}) =>
+    stringify({
+      version: '1.0',
+      apis: [{ name: 'a', url: 'https://api.example', auth: { type: 'free' }, receipt: true, endpoints, ...more }],
+    });
+
+  /** The last line of stdout, or what is said on stderr, for an answer to `asked`. */
+  async function checked(t: TestContext, asked: Asked, sent: object, text = config()): Promise<string> {
+    const cwd = await folderWith(t, { 'c.yaml': config(), 'd.yaml': text });
+    const { stdout: ids } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
+    const [, id = ''] = /(0x\w{64})/.exec(ids) ?? [];
+    const value = { endpointId: id, timestamp: 1_767_225_600, content: { data: `0x${'00'.repeat(32)}` } };
+    const answer = JSON.stringify(await answerBy(wallet, { ...value, parameters: asked }));
+    await writeFile(join(cwd, 'a.json'), answer);
+    const words = ['verify', 'a.json', '--parameters', JSON.stringify(sent), '-c', 'd.yaml', '--type', 'int256'];
+    const { stdout, stderr } = await runCli(t, words, { cwd });
+    return stderr.replaceAll(`${cwd}/`, '') || (stdout.split('\n').find((line) => line.startsWith('Request')) ?? '');
+  }
+
+  const asked = { symbol: 'ETH', vs: 'usd', limit: 1.5, _path: '$.p' };
+
+  it('fills in the defaults, and leaves out what receipts do not cover', async (t) => {
+    const hash = `Request hash: ${requestHash(asked)} (the receipt is of these parameters`;
+    const path = { _path: '$.p' };
+    assert.equal(await checked(t, asked, { symbol: 'ETH', ...path }), `${hash} and the defaults of vs, limit)`);
+    const all = { ...asked, app: 'y', key: 'z' };
+    assert.equal(await checked(t, asked, all), `${hash})`);
+    assert.equal(await checked(t, asked, { ...all, vs: null, limit: 1.5 }), `${hash} and the defaults of vs)`);
+    const empty = { ...asked, deep: null, _path: null };
+    const { _path: _, ...sent } = empty;
+    assert.equal(
+      await checked(t, empty, sent),
+      `Request hash: ${requestHash(empty)} (the receipt is of these parameters)`,
+    );
+  });
+
+  it('refuses other parameters, and names the one that the endpoint does not have', async (t) => {
+    const eur = { ...asked, vs: 'eur' };
+    const other = `the response is of the request ${requestHash(asked)}, not of ${requestHash(eur)}`;
+    assert.equal(await checked(t, asked, eur), `error: a.json: ${other}\n`);
+    const unknown = 'error: option --parameters <json>: a/e has no parameter "symbl"\n';
+    assert.equal(await checked(t, asked, { symbl: 'ETH' }), unknown);
+    const { _path: _, ...sent } = eur;
+    const elsewhere = `the response is of the request ${requestHash(asked)}, not of ${requestHash(sent)}`;
+    const count = 'the defaults of parameters that were left out count, too, and d.yaml does not have the endpoint';
+    const moved = config({ url: 'https://other.example' });
+    assert.equal(await checked(t, asked, sent, moved), `error: a.json: ${elsewhere}; ${count}\n`);
+  });
 });
 
 describe('config validate: the recommendation of receipts', () => {

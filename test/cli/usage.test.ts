@@ -356,7 +356,7 @@ ${envOption}${jsonOption}${helpOption}`,
   --parameters <json>  What must have been asked; the answer needs a receipt
   --max-age <seconds>  Refuse an older answer
   --type <types>       Show the value as these types, such as int256
-  -c, --config <file>  YAML config file that says which types the value has
+  -c, --config <file>  YAML config file that has the types and the defaults
 ${envOption}${jsonOption}${helpOption}`,
     ],
     [

@@ -1,0 +1,39 @@
+import type { Endpoint, Json } from '../../plugins-sdk/kernel.ts';
+import { isCovered, keys, type Parameter, reservedParameters } from '../../plugins-sdk/keys.ts';
+import { UsageError } from '../arguments.ts';
+
+type Parameters = Readonly<Record<string, Json>>;
+
+/** Parameters as a receipt has them, and the names of those that a config has added. */
+export interface AskedParameters {
+  readonly parameters: Parameters;
+  readonly defaults: readonly string[];
+}
+
+/**
+ * What a receipt of an endpoint covers of a request: fixed and secret parameters are left out, defaults filled in.
+ *
+ * @throws UsageError for a parameter that the endpoint does not have.
+ */
+export function askedParameters(endpoint: Endpoint, sent: Parameters): AskedParameters {
+  const declared = keys.parameters.of(endpoint) ?? [];
+  const reserved: readonly string[] = reservedParameters(endpoint);
+  const unknown = Object.keys(sent).find(
+    (name) => !reserved.includes(name) && declared.every((parameter) => parameter.name !== name),
+  );
+  if (unknown !== undefined)
+    throw new UsageError(`option --parameters <json>: ${endpoint.api}/${endpoint.name} has no parameter "${unknown}"`);
+  const covered = declared.filter(isCovered);
+  const values = covered.flatMap((parameter) => {
+    const value = isSent(parameter, sent) ? sent[parameter.name] : parameter.default;
+    return value === undefined ? [] : [[parameter.name, value] as const];
+  });
+  const chosen = reserved.map((name) => [name, sent[name] ?? null] as const);
+  const left = covered.filter((parameter) => parameter.default !== undefined && !isSent(parameter, sent));
+  return { parameters: Object.fromEntries([...values, ...chosen]), defaults: left.map(({ name }) => name) };
+}
+
+/** `null` counts as nothing sent, except in a body. */
+function isSent({ name, in: place }: Parameter, sent: Parameters): boolean {
+  return Object.hasOwn(sent, name) && (sent[name] !== null || place === 'body');
+}
