@@ -1,7 +1,9 @@
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
+import { BareHex } from './bare-hex.ts';
 import { errorAt } from './findings.ts';
+import { writtenNumbers } from './tree.ts';
 
 /** Variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -36,6 +38,7 @@ export interface Interpolated {
   readonly findings: readonly Finding[];
   /** The values that were put in. */
   readonly values: ReadonlySet<string>;
+  readonly bareHex: BareHex;
 }
 
 /**
@@ -46,6 +49,7 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
   const references = new Map<string, Reference>();
   const findings: Finding[] = [];
   const values = new Set<string>();
+  const bareHex = new BareHex();
 
   const replaceIn = (text: string, path: string): string => {
     const names = [...text.matchAll(TOKEN)].filter(([token]) => token !== '$${').map(([, name]) => name);
@@ -71,6 +75,8 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
 
   const visit = (value: unknown, path: string): unknown => {
     if (typeof value === 'string') return replaceIn(value, path);
+    if (typeof value !== 'object' || value === null) return value;
+    for (const [key, text] of writtenNumbers(value)) if (/^0x/.test(text)) bareHex.add(childPath(path, key), text);
     if (Array.isArray(value)) return value.map((item, index) => visit(item, childPath(path, index)));
     if (!isRecord(value)) return value;
     const members = Object.entries(value).map(([key, member]) => {
@@ -80,7 +86,7 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
     });
     return Object.fromEntries(members);
   };
-  return { value: visit(tree, ''), references, findings, values };
+  return { value: visit(tree, ''), references, findings, values, bareHex };
 }
 
 function problemOf(name: string | undefined): string | undefined {

@@ -68,7 +68,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const settings = isRecord(source.value) ? source.value.settings : undefined;
   const plugins = await loadPlugins({
     entries: isRecord(settings) ? settings.plugins : undefined,
-    references: source.references,
+    ...source,
     configFile: options.file,
     modules: options.modules,
     builtins: options.builtins,

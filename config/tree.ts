@@ -10,8 +10,13 @@ export interface TreeLimits {
   readonly values: number;
   /** Whether a number stands for what it says digit by digit, and is refused where it cannot be kept so. */
   readonly isExact: boolean;
+  /** Whether a number in hex is left to a schema, which may take it as a text. */
+  readonly hasSchema?: boolean;
 }
 const MAX_FINDINGS = 100;
+
+/** What is said of a number that a double would round. */
+export const NOT_EXACT = 'a number with more digits than can be kept, write it in quotes';
 
 interface Anchored {
   readonly value: unknown;
@@ -118,12 +123,16 @@ export class TreeBuilder {
   #scalar(node: Scalar): unknown {
     const { value, source } = node;
     if (typeof value !== 'number') return value;
+    if (this.#isLeft(source)) return value;
     if (!Number.isFinite(value)) this.#report(node, 'is not a finite number');
-    else if (!this.#limits.isExact) return value;
-    else if (!isExact(source ?? '', value)) {
-      this.#report(node, 'a number with more digits than can be kept, write it in quotes');
+    else if (this.#limits.isExact && !isExact(source ?? '', value)) {
+      this.#report(node, NOT_EXACT);
     }
     return value;
+  }
+
+  #isLeft(source = ''): boolean {
+    return this.#limits.hasSchema === true && source.startsWith('0x');
   }
 
   /** Only the first of each kind is worth a line. */
@@ -134,6 +143,7 @@ export class TreeBuilder {
   }
 }
 
-function isExact(source: string, value: number): boolean {
+/** Whether a double keeps the digits of a number as YAML writes it. */
+export function isExact(source: string, value: number): boolean {
   return keepsDigits(/^0[xo]/.test(source) ? String(BigInt(source)) : source, value);
 }

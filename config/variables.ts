@@ -16,20 +16,15 @@ export interface Filled {
  * Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. Durations
  * become milliseconds.
  */
-export function fill({ value, references }: Interpolated, schema: TSchema): Filled {
+export function fill(source: Interpolated, schema: TSchema): Filled {
   const rigid = new Set<string>();
-  const config = convert(schema, value, '', leafOf(references, 0, rigid));
+  const config = convert(schema, source.value, '', leafOf(source, 0, rigid));
   return { config: isRecord(config) ? config : {}, rigid };
 }
 
 /** A config that was filled, with the second samples at some paths. */
-export function vary(
-  { value, references }: Interpolated,
-  schema: TSchema,
-  filled: Config,
-  paths: Iterable<string>,
-): Config {
-  const config = convert(schema, value, '', leafOf(references, 1), onTheWayTo(paths), filled);
+export function vary(source: Interpolated, schema: TSchema, filled: Config, paths: Iterable<string>): Config {
+  const config = convert(schema, source.value, '', leafOf(source, 1), onTheWayTo(paths), filled);
   return isRecord(config) ? config : {};
 }
 
@@ -43,13 +38,14 @@ function onTheWayTo(paths: Iterable<string>): Concerns {
  * @param choice which of the two samples stands in for an unset variable.
  */
 export function leafOf(
-  references: ReadonlyMap<string, Reference>,
+  { references, bareHex }: Pick<Interpolated, 'references' | 'bareHex'>,
   choice: 0 | 1 = 0,
   rigid: Set<string> = new Set(),
 ): ConvertLeaf {
   return (text, nodes, path) => {
+    if (typeof text === 'number') return bareHex.textFor(text, nodes, path) ?? text;
     const reference = references.get(path);
-    if (reference === undefined || typeof text === 'number') return text;
+    if (reference === undefined) return text;
     if (!reference.doubtful) return reference.whole ? fromText(text, nodes) : text;
     const { value, varies } = sample(reference.texts, nodes, choice);
     if (!varies) rigid.add(path);

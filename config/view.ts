@@ -40,7 +40,8 @@ export class View {
     this.#folder = folder;
     const { config, rigid } = fill(source, schema);
     this.config = deepFreeze(config);
-    this.wrongShapes = hasManyEndpoints(config) ? explainAll(schema, config) : explain(schema, config, '');
+    const wrong = hasManyEndpoints(config) ? explainAll(schema, config) : explain(schema, config, '');
+    this.wrongShapes = [...wrong, ...source.bareHex.findings(wrong)];
     this.#doubtful = new Set(doubtfulPaths(source.references));
     for (const path of this.#doubtful) {
       this.#doubtfulIn.set(ownerOf(path), [...(this.#doubtfulIn.get(ownerOf(path)) ?? []), path]);

@@ -40,7 +40,7 @@ export async function loadPlugin(request: PluginToLoad): Promise<PluginChoice> {
   const interpolated = interpolate({ settings: { plugins: [entry] } }, env);
   const loaded = await loadPlugins({
     entries: entriesOf(interpolated.value),
-    references: interpolated.references,
+    ...interpolated,
     configFile: `${folder}/config.yaml`,
     builtins,
     redact: redactor(interpolated.values),

@@ -5,7 +5,7 @@ import { Check } from 'typebox/value';
 import { readBounded } from '../../config/files.ts';
 import { ConfigErrors, errorAt } from '../../config/findings.ts';
 import { blockSchemas } from '../../config/schema/compose.ts';
-import { readConfigFile } from '../../config/yaml.ts';
+import { LIMITS, readConfigFile } from '../../config/yaml.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Json } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
@@ -80,7 +80,7 @@ export const sample: RecordedRequest = {
  * @throws ConfigErrors naming the file and everything that is wrong with it.
  */
 export async function readRecord(file: string): Promise<RecordedRequest> {
-  const value = extname(file) === '.json' ? await readJson(file) : await readConfigFile(file);
+  const value = extname(file) === '.json' ? await readJson(file) : await readConfigFile(file, LIMITS);
   const findings = explain(RecordSchema, value, '').map(({ path, message }) => {
     return errorAt(file, path === '' ? message : `${path}: ${message}`);
   });

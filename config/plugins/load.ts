@@ -44,7 +44,7 @@ export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins
   const entries: readonly unknown[] = Array.isArray(request.entries) ? request.entries : [];
   for (const [index, entry] of entries.entries()) {
     const path = childPath(ROOT, index);
-    const typed = convert(PluginEntrySchema, entry, path, leafOf(request.references));
+    const typed = convert(PluginEntrySchema, entry, path, leafOf(request));
     const usable = Check(PluginEntrySchema, typed) && !request.references.get(`${path}.source`)?.doubtful;
     if (usable) await loading.add(typed, path);
   }
@@ -214,7 +214,7 @@ class Loading {
       throw new PluginProblem('its configSchema is neither a schema nor anything with parse()');
     const { references, redact } = this.#request;
     const doubtful = hasDoubt(references, path);
-    const block: Block = { value: given, path, leaf: leafOf(references), redact, doubtful };
+    const block: Block = { value: given, path, leaf: leafOf(this.#request), redact, doubtful };
     const { value, findings } = await validateOwn(schema, block);
     const certain = findings.filter((finding) => !references.get(finding.path)?.doubtful);
     this.#findings.push(...certain);
