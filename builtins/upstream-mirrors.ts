@@ -8,7 +8,7 @@ import {
   type Taps,
 } from '../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
-import { isReadableOnTheWay } from '../plugins-sdk/lib/http/target.ts';
+import { isReadableOnTheWay, missingScheme } from '../plugins-sdk/lib/http/target.ts';
 import { isOutage, isUnsent, worse } from './shared/upstream-failure.ts';
 import { basesOf, isBelow, mirrorsKey } from './shared/upstream-hosts.ts';
 
@@ -22,7 +22,12 @@ function checkMirrors(endpoint: EndpointDraft): Finding[] {
   const wrong = found.flatMap((text, i) =>
     /^https?:\/\/[^\s\\?#@]+$/i.test(text) && URL.canParse(text)
       ? []
-      : [error(`${at}[${i}]`, 'must be an http or https URL without user name, query and fragment')],
+      : [
+          error(
+            `${at}[${i}]`,
+            missingScheme(text) ?? 'must be an http or https URL without user name, query and fragment',
+          ),
+        ],
   );
   const bases = basesOf(endpoint);
   const twice = found.flatMap((_, i) =>

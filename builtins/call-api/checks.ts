@@ -1,14 +1,14 @@
 import { apiPath, checkHeaderName, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { missingScheme } from '../../plugins-sdk/lib/http/target.ts';
 import { checkTls } from '../shared/upstream-tls.ts';
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.url`;
   const text = keys.url.of(endpoint) ?? '';
-  // What stands before a port is a host, though it looks like a scheme.
-  if (text !== '' && (!/^[a-z][\w+.-]*:/i.test(text) || /^[\w.-]+:\d/.test(text)))
-    return [error(at, 'has no scheme: write https:// or http:// in front')];
+  const missing = missingScheme(text);
+  if (missing !== undefined) return [error(at, missing)];
   if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return [error(at, 'must be an http or https URL')];

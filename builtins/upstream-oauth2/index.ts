@@ -11,7 +11,7 @@ import {
   type Taps,
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import { isLoopback, isReadableOnTheWay } from '../../plugins-sdk/lib/http/target.ts';
+import { isLoopback, isReadableOnTheWay, missingScheme } from '../../plugins-sdk/lib/http/target.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { failed, worse } from '../shared/upstream-failure.ts';
 import { isBelow } from '../shared/upstream-hosts.ts';
@@ -41,7 +41,14 @@ function checkOauth2(endpoint: EndpointDraft): Finding[] {
   const isOpen = isReadableOnTheWay(keys.url.of(endpoint));
   return [
     ...(isOpen ? [warning(`${at}.url`, 'sends its token so that anyone on the way can read it: use https')] : []),
-    ...(isSafe ? [] : [error(`${at}.oauth2.tokenUrl`, 'must be an https URL, or an http URL of this machine')]),
+    ...(isSafe
+      ? []
+      : [
+          error(
+            `${at}.oauth2.tokenUrl`,
+            missingScheme(settings.tokenUrl) ?? 'must be an https URL, or an http URL of this machine',
+          ),
+        ]),
     ...(isPlain || !isSafe
       ? []
       : [

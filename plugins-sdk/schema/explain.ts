@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
 import type { Finding } from '../define.ts';
+import { missingScheme } from '../lib/http/target.ts';
 import { hint, nearest } from '../lib/text/suggest.ts';
 import { compileSchema } from './compile.ts';
 import { isDuration } from './duration.ts';
@@ -226,6 +227,9 @@ function stringLimits(node: SchemaNode, value: string): string[] {
   };
   const expected = typeof description === 'string' ? `, expected: ${description}` : '';
   if (typeof pattern === 'string' && !Check({ type: 'string', pattern }, value)) {
+    const [, scheme, secure] = /^\^(\w+)(s)\?:\/\//.exec(pattern) ?? [];
+    const missing = scheme === undefined ? undefined : missingScheme(value, `${scheme}${secure}:// or ${scheme}://`);
+    if (missing !== undefined) return [missing];
     return [`has the wrong form${expected} (pattern ${pattern})`];
   }
   if (typeof format === 'string' && !Check({ type: 'string', format }, value)) {

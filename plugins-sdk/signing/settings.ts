@@ -3,7 +3,7 @@ import { checkAddress, checkHeaderName, checkPlainHttp, error, isHeaderValue } f
 import type { CheckContext, Finding } from '../define.ts';
 import { addressSchema, signerKey } from '../keys.ts';
 import { type Address, checksumAddress } from '../lib/eth/hex.ts';
-import { type HttpTarget, httpTarget } from '../lib/http/target.ts';
+import { type HttpTarget, httpTarget, missingScheme } from '../lib/http/target.ts';
 import { closedObject } from '../schema/closed-object.ts';
 import { isRecord } from '../schema/path.ts';
 
@@ -36,7 +36,10 @@ function targetFindings(at: string, target: SignerTarget): Finding[] {
     const sound = isHeaderValue(value) ? [] : [error(path, 'the value has characters that no header can carry')];
     return [...checkHeaderName(path, name), ...sound];
   });
-  return [...ofHeaders, ...(isTarget(target) ? [] : [error(`${at}url`, 'is no valid URL')])];
+  return [
+    ...ofHeaders,
+    ...(isTarget(target) ? [] : [error(`${at}url`, missingScheme(target.url) ?? 'is no valid URL')]),
+  ];
 }
 
 function readable(at: string, target: SignerTarget): Finding[] {

@@ -35,6 +35,50 @@ describe('what would work in silence, and otherwise than meant', () => {
     assert.deepEqual(await errorsOf({ server: { cors: { origins: good.slice(0, 5) } }, apis: [api()] }), []);
   });
 
+  it('a host where a URL belongs, with or without a port', async () => {
+    const address = `0x${'1'.repeat(40)}`;
+    const free = { auth: { type: 'free' } };
+    const places: readonly (readonly [path: string, schemes: string, at: (host: string) => object])[] = [
+      ['apis[0].url', 'https:// or http://', (url) => ({ apis: [api({ url })] })],
+      ['apis[0].mirrors[0]', 'https:// or http://', (host) => ({ apis: [api({ mirrors: [host] })] })],
+      [
+        'apis[0].oauth2.tokenUrl',
+        'https:// or http://',
+        (tokenUrl) => ({ apis: [api({ oauth2: { tokenUrl, clientId: 'a', clientSecret: 'b' } })] }),
+      ],
+      [
+        'apis[0].auth.rpc',
+        'https:// or http://',
+        (rpc) => ({
+          apis: [api({ auth: { type: 'x402', network: 1, rpc, token: address, amount: '1', recipient: address } })],
+        }),
+      ],
+      [
+        'settings.openapi.servers[0]',
+        'https:// or http://',
+        (host) => ({ settings: { openapi: { servers: [host] } } }),
+      ],
+      [
+        'settings.proof.gatewayUrl',
+        'https:// or http://',
+        (gatewayUrl) => ({ settings: { proof: { type: 'reclaim', gatewayUrl } } }),
+      ],
+      [
+        'settings.signer.url',
+        'https:// or http://',
+        (url) => ({ settings: { signer: { type: 'web3signer', url, address } } }),
+      ],
+      ['settings.state.url', 'rediss:// or redis://', (url) => ({ settings: { state: { type: 'redis', url } } })],
+    ];
+    for (const [path, schemes, at] of places)
+      for (const host of ['127.0.0.1:80', 'localhost:8080', 'api.example.com/v1', '//api.example.com'])
+        assert.deepEqual(
+          await errorsOf({ apis: [api(free)], ...at(host) }),
+          [`${path}: has no scheme: write ${schemes} in front`],
+          `${path} ${host}`,
+        );
+  });
+
   it('origins with a *, which is no pattern (cases, row 27)', async () => {
     const origins = ['https://*.example.com', '*', 'https://example.com', 'http://localhost:*', '*.example.com'];
     const fault = 'never matches, since * stands for no part of an origin: name each origin';

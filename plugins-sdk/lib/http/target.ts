@@ -30,6 +30,13 @@ export function httpTarget(url: string, headers: Readonly<Record<string, string>
   }
 }
 
+/** What to write in front of a host, with or without a port, that stands where a URL belongs; nothing for a URL. */
+export function missingScheme(text: string, schemes = 'https:// or http://'): string | undefined {
+  // What stands before a port is a host, though it looks like a scheme.
+  const isUrl = /^[a-z][\w+.-]*:/i.test(text) && !/^[\w.-]+:\d/.test(text);
+  return isUrl || text === '' ? undefined : `has no scheme: write ${schemes} in front`;
+}
+
 /**
  * Whether a host, as a URL names it, is always this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291,
  * section 2.5.3).
