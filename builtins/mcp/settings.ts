@@ -71,7 +71,7 @@ const LONGEST_NAME = 128;
 
 /** Characters of a tool's name that common clients take. */
 const COMMON_NAME = 64;
-const TOO_LONG = `clients of several models refuse names of more than ${COMMON_NAME} characters`;
+const TOO_LONG = `models that take at most ${COMMON_NAME} characters refuse it: shorten the name, or settings.mcp.exclude it`;
 
 type Named = Pick<Endpoint, 'api' | 'name'>;
 

@@ -38,11 +38,13 @@ describe('a start', { concurrency: 2 }, () => {
   });
 
   it('warns of variables that others can read', { skip: process.platform === 'win32' }, async (t) => {
-    for (const mode of [0o644, 0o640, 0o602]) {
+    for (const mode of [0o644, 0o640, 0o602, 0o444, 0o460]) {
       const text = `./.env can be read by others (mode ${mode.toString(8)}): chmod 600 it`;
       assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}\n`, mode), [text]);
     }
     assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}\n`), []);
+    // As Kubernetes mounts a secret with an fsGroup.
+    assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}\n`, 0o440), []);
   });
 
   it('warns of lines of variables that do not say what they seem to', async (t) => {

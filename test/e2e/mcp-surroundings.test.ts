@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { request } from 'undici';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf } from '../support/config.ts';
+import { errorsOf, warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { callOf, mcpClient, postMcp, textIn } from '../support/mcp.ts';
 import { scrapeAfter } from '../support/metrics.ts';
@@ -74,6 +74,23 @@ describe('MCP and its surroundings', async () => {
       'settings.mcp.include[0]: no endpoint is api/e, did you mean "api/a"?',
       'settings.mcp.exclude[1]: no endpoint is b, endpoints: api/a, api/b, api/c d',
     ]);
+  });
+
+  it('a tool name of more than 64 characters is warned of at the start and by config validate', async (t) => {
+    const names = ['a'.repeat(62), 'b'.repeat(63), 'ü'.repeat(70)];
+    const endpoints = names.map((name) => ({ name, path: `/${name.slice(0, 1)}` }));
+    const apis = [{ name: 'x', url: 'https://api.example', auth: { type: 'free' }, endpoints }];
+    const long = `x_${names[1]}`;
+    const cure = 'models that take at most 64 characters refuse it: shorten the name, or settings.mcp.exclude it';
+    const warning = `apis[0].endpoints[1].name: gives the tool name ${long}: ${cure}`;
+    assert.deepEqual(await warningsOf({ settings: { mcp: true }, apis }), [warning]);
+    assert.deepEqual(await warningsOf({ settings: { mcp: { exclude: [`x/${names[1]}`] } }, apis }), []);
+    assert.deepEqual(await warningsOf({ apis }), []);
+    const service = await serviceFor(t, { settings: { mcp: true }, apis });
+    assert.equal(
+      service.logs.filter(({ level, message }) => level === 'warn' && message.startsWith(warning)).length,
+      1,
+    );
   });
 
   it('a page of another site cannot have its browser ask, whatever its name leads to', async (t) => {
