@@ -20,7 +20,11 @@ function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Fi
     ...paths.flatMap(({ text }) => misreadIndices(text)),
     ...paths
       .filter(({ text }) => !text.startsWith('$'))
-      .map(({ text }) => `${text} asks the same as $.${text}, but makes another endpoint ID: write $.${text}`),
+      .map(({ text }) =>
+        text.startsWith('/')
+          ? `${text} is a name, not a JSON Pointer: write $${text.replaceAll('/', '.')}`
+          : `${text} asks the same as $.${text}, but makes another endpoint ID: write $.${text}`,
+      ),
     ...(several.length === 0
       ? []
       : [`${several.join(', ')} may match several values: the first in the order of the answer is signed`]),

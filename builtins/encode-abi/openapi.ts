@@ -49,7 +49,7 @@ function describeEndpoint(endpoint: Endpoint, delegated: readonly Field[]): Desc
 /** @param delegatedOf what the operator of an endpoint leaves to the client. */
 export function describeAbi(delegatedOf: (endpoint: Endpoint) => readonly Field[]): OpenApiPart {
   return {
-    answers: { Encoded: { data: { ...refTo('schemas', 'Bytes'), description: 'ABI-encoded value(s)' } } },
+    answers: { Encoded: { data: { ...refTo('schemas', 'Bytes'), description: 'ABI-encoded values' } } },
     operation: (endpoint) => describeEndpoint(endpoint, delegatedOf(endpoint)),
   };
 }

@@ -2,6 +2,7 @@ import { nearest } from '../../plugins-sdk/lib/text/suggest.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
 import { type Decimal, isFraction, parseTimes, TimesError } from './decimal.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from './json-path/index.ts';
+import { mistakeIn } from './path-mistakes.ts';
 
 /** The three members of an encoding. */
 export type Field = 'type' | 'path' | 'times';
@@ -63,19 +64,6 @@ function suggestion(name: string): string {
 }
 
 const counted = (count: number) => (count === 1 ? '1 value' : `${count} values`);
-
-/** What an operator may take a path for. */
-function mistakeIn(path: string): string | undefined {
-  // Names in quotes and filters may hold anything.
-  const bare = path.replace(/\[[^\]]*\]|'[^']*'|"[^"]*"/g, '');
-  if (bare.startsWith('(') || /^[^$]*\$.*[^.\w]\$/.test(bare))
-    return 'a path cannot calculate: write the path of one value; a plugin can compute others';
-  const [found] = /\{\w+\}/.exec(bare) ?? [];
-  return (
-    found &&
-    `holds ${found}, and a path takes no parameters: write the name of a member, or ['${found}'] for one that is called so`
-  );
-}
 
 /** @throws PlanError */
 export function parsePaths(text: string, origin: Origin): readonly CompiledPath[] {
@@ -171,7 +159,7 @@ function checkLengths({ types, paths, times }: Pinned): void {
   if (times === undefined || count === undefined || times.length === 1 || times.length === count) return;
   throw new PlanError(
     'times',
-    `has ${times.length} members, but ${types === undefined ? 'path' : 'type'} has ${count}`,
+    `lists ${times.length} multipliers, and ${types === undefined ? 'path' : 'type'} lists ${counted(count)}: write one for all, or one for each`,
   );
 }
 

@@ -381,6 +381,9 @@ describe('what is pinned and may surprise', () => {
       `apis[0].endpoints[2].encoding.path: a[0] ${spelt('$.a[0]')}`,
       `apis[0].endpoints[3].path: ${spelt('/{id}')}`,
     ]);
+    assert.deepEqual(await warningsOf(config({}, encoded('/data/price'))), [
+      'apis[0].endpoints[0].encoding.path: /data/price is a name, not a JSON Pointer: write $.data.price',
+    ]);
     const usual = ['/price', '', '?all=1'].map((path) => ({ path }));
     assert.deepEqual(await warningsOf(config({}, ...usual, encoded('*'), encoded('$.price'))), []);
   });

@@ -82,24 +82,49 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
     }
   });
 
-  it('a path that calculates, or takes a parameter, is none; names that look alike are (cases, rows 1 and 2)', async () => {
-    const calculates = '.path: a path cannot calculate: write the path of one value; a plugin can compute others';
-    for (const path of ['$.a + $.b', '($.a+$.b)/2', '$.a-$.b', '$.a * $.b']) {
-      assert.equal(await fault({ type: 'int256', path }), calculates, path);
-    }
-    const takes =
-      ".path: holds {id}, and a path takes no parameters: write the name of a member, or ['{id}'] for one that is called so";
-    for (const path of ['$.{id}', '$.a.{id}.b']) assert.equal(await fault({ type: 'int256', path }), takes, path);
-    for (const path of [
+  it('a path that calculates is none; names that look alike are (cases, row 2)', async () => {
+    const calculates =
+      ".path: a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";
+    const sums = ['$.a + $.b', '($.a+$.b)/2', '$.a-$.b', '$.a * $.b', '$.a/$.b', "$['a'] + $['b']", '$.a[0]+$.b[0]'];
+    const factors = ['$.a*2', '$.a * 1000', '$.a[0] / 100', '2 * $.a', '100/$.a', '-$.a', '$.a + 1', 'round($.a)'];
+    for (const path of [...sums, ...factors]) assert.equal(await fault({ type: 'int256', path }), calculates, path);
+    assert.equal(await fault({ type: 'int256,int256', path: '$.c,$.a + $.b' }), calculates);
+    const names = [
       '$.a+b',
       '$.eth-usd',
       '$.BTC/USD',
-      "$['{id}']",
+      '$.BTC / USD',
+      '$.a/24h',
+      '$.7d-30',
+      '$.a-$b',
+      '$.a.$ref',
+      '$.a$.b',
+    ];
+    const others = [
       "$['a + $.b']",
+      '$.list[?(@.a + @.b > 2)].v',
       '$.list[?(@.a == @root.b)].v',
-    ]) {
+      '$.list[?(@.a*2 > 1)].v',
+    ];
+    for (const path of [...names, ...others]) assert.deepEqual(await errors({ type: 'int256', path }), [], path);
+  });
+
+  it('a path that takes a parameter is none; one in quotes is a name (cases, row 1)', async () => {
+    const takes = (name: string) =>
+      `.path: holds {${name}}, and a path takes no parameters: write the name of a member, or ['{${name}}'] for one that is called so`;
+    for (const path of [
+      '$.{id}',
+      '$.a.{id}.b',
+      '$.a{id}',
+      '$[{id}]',
+      '$.{{id}}',
+      '$.l[?(@.a == {id})].v',
+      '$.l[?(@.b[0] == {id})]',
+    ])
+      assert.equal(await fault({ type: 'int256', path }), takes('id'), path);
+    assert.equal(await fault({ type: 'int256', path: '$.{ids}.{vs}' }), takes('ids'));
+    for (const path of ["$['{id}']", '$.l[?(@.a == "{id}")].v', '$.{1}'])
       assert.deepEqual(await errors({ type: 'int256', path }), [], path);
-    }
   });
 
   it('`times` on a type that is no integer is rejected, whatever the rest', async () => {
@@ -173,20 +198,26 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
     );
     assert.equal(
       await fault({ type: 'int256,bool', path: '$.a,$.b', times: '1,,' }),
-      '.times: has 3 members, but type has 2',
+      '.times: lists 3 multipliers, and type lists 2 values: write one for all, or one for each',
     );
-    assert.equal(await fault({ type: 'int256', path: '$.a', times: '1,2' }), '.times: has 2 members, but type has 1');
+    assert.equal(
+      await fault({ type: 'int256', path: '$.a', times: '1,2' }),
+      '.times: lists 2 multipliers, and type lists 1 value: write one for all, or one for each',
+    );
   });
 
   it('lists that can never fit are errors although a part of the encoding is delegated', async () => {
-    assert.equal(await fault({ type: '*', path: '$.a,$.b', times: '1,2,3' }), '.times: has 3 members, but path has 2');
+    assert.equal(
+      await fault({ type: '*', path: '$.a,$.b', times: '1,2,3' }),
+      '.times: lists 3 multipliers, and path lists 2 values: write one for all, or one for each',
+    );
     assert.equal(
       await fault({ type: 'int256', path: '$.a,$.b', times: '*' }),
       '.path: lists 2 values, and type lists 1 value: write one type for each path',
     );
     assert.equal(
       await fault({ type: 'int8,int8', path: '*', times: '1,2,3' }),
-      '.times: has 3 members, but type has 2',
+      '.times: lists 3 multipliers, and type lists 2 values: write one for all, or one for each',
     );
     assert.deepEqual(await errors({ type: '*', path: '*', times: '1,2,3' }), []);
   });

@@ -1,0 +1,28 @@
+const QUOTED = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/g;
+const INNERMOST_BRACKETS = /\[[^[\]]*\]/g;
+
+/** A second value behind an operator, a bracket or a space, as in `$.a + $.b` and `($.a)/2`. */
+const SECOND_VALUE = /[^\w.\])#$]\$[.#]/;
+/** A number behind or in front of an operator. In a name a sign has no spaces around it, and no path goes on with `*` and a digit. */
+const FACTOR = /\s[-+*/%^]\s+\d+(?:\.\d+)?$|[\w#]\*\d|^\d+(?:\.\d+)?\s*[-+*/%]\s*\$[.#]/;
+/** A name in braces; those of a pattern in a filter hold numbers, or stand behind `\p`. */
+const PARAMETER = /(?<!\\[pP])\{[A-Za-z_]\w*\}/;
+
+const CALCULATES =
+  "a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";
+
+/** What an operator may take a path for, with what to write instead. */
+export function mistakeIn(path: string): string | undefined {
+  const unquoted = path.replace(QUOTED, "''");
+  const [found] = PARAMETER.exec(unquoted) ?? [];
+  if (found !== undefined)
+    return `holds ${found}, and a path takes no parameters: write the name of a member, or ['${found}'] for one that is called so`;
+  const bare = withoutBrackets(unquoted);
+  return SECOND_VALUE.test(bare) || FACTOR.test(bare) ? CALCULATES : undefined;
+}
+
+/** Filters may calculate, so each bracket becomes a sign that no test here looks for. */
+function withoutBrackets(path: string): string {
+  const shorter = path.replace(INNERMOST_BRACKETS, '#');
+  return shorter === path ? path : withoutBrackets(shorter);
+}
