@@ -120,6 +120,21 @@ it('keeps what is quoted a text, and what is changed in each part', async (t) =>
   assert.deepEqual([budget.maxUnavailable, budget.minAvailable], [1, undefined]);
 });
 
+it('keeps names texts that YAML would read as numbers', async (t) => {
+  const names = (word: string) => ({
+    ...{ image: word, secret: word, ingressNamespace: word, monitoringNamespace: word },
+    valkey: { image: word, secret: word, storage: word },
+    monitoring: { enabled: true, labels: { release: word } },
+    ...{ env: [{ name: word, value: word }], nodeSelector: { disk: word }, imagePullSecrets: [{ name: word }] },
+  });
+  const render = async (word: string) => {
+    const cwd = await folderWith(t, { 'values.yaml': stringify(names(word), { defaultStringType: 'QUOTE_SINGLE' }) });
+    return JSON.stringify(rendered(word, '-f', join(cwd, 'values.yaml')));
+  };
+  for (const word of ['123', '1e3', 'true', '0x1f'])
+    assert.equal(await render(word), (await render('zqz')).replaceAll('zqz', word));
+});
+
 it('another name, ports of its own, and state elsewhere', async (t) => {
   const values = {
     config: {
