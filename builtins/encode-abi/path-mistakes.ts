@@ -6,7 +6,9 @@ const SECOND_VALUE = /[^\w.\])#$]\$[.#]/;
 /** A number behind or in front of an operator. In a name a sign has no spaces around it, and no path goes on with `*` and a digit. */
 const FACTOR = /\s[-+*/%^]\s+\d+(?:\.\d+)?$|[\w#]\*\d|^\d+(?:\.\d+)?\s*[-+*/%]\s*\$[.#]/;
 /** A name in braces; those of a pattern in a filter hold numbers, or stand behind `\p`. */
-const PARAMETER = /(?<!\\[pP])\{[A-Za-z_]\w*\}/;
+const PARAMETER = /(?<!\\[pP])\{\s*[A-Za-z_][\w.-]*\s*\}/;
+/** What begins with a bracket, and what other languages have for several values. */
+const FUNCTION = /^\(|(?:^|\.)(?:sum|avg|average|mean|median|min|max|abs|round|length|count)\(/;
 
 const CALCULATES =
   "a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";
@@ -18,7 +20,7 @@ export function mistakeIn(path: string): string | undefined {
   if (found !== undefined)
     return `holds ${found}, and a path takes no parameters: write the name of a member, or ['${found}'] for one that is called so`;
   const bare = withoutBrackets(unquoted);
-  return SECOND_VALUE.test(bare) || FACTOR.test(bare) ? CALCULATES : undefined;
+  return [SECOND_VALUE, FACTOR, FUNCTION].some((formula) => formula.test(bare)) ? CALCULATES : undefined;
 }
 
 /** Filters may calculate, so each bracket becomes a sign that no test here looks for. */

@@ -87,7 +87,9 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
       ".path: a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";
     const sums = ['$.a + $.b', '($.a+$.b)/2', '$.a-$.b', '$.a * $.b', '$.a/$.b', "$['a'] + $['b']", '$.a[0]+$.b[0]'];
     const factors = ['$.a*2', '$.a * 1000', '$.a[0] / 100', '2 * $.a', '100/$.a', '-$.a', '$.a + 1', 'round($.a)'];
-    for (const path of [...sums, ...factors]) assert.equal(await fault({ type: 'int256', path }), calculates, path);
+    const functions = ['$.a.sum()', '$.prices[*].max()', 'avg($.a,$.b)', 'length($.a)', '(a+b)/2'];
+    for (const path of [...sums, ...factors, ...functions])
+      assert.equal(await fault({ type: 'int256', path }), calculates, path);
     assert.equal(await fault({ type: 'int256,int256', path: '$.c,$.a + $.b' }), calculates);
     const names = [
       '$.a+b',
@@ -122,7 +124,12 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
       '$.l[?(@.b[0] == {id})]',
     ])
       assert.equal(await fault({ type: 'int256', path }), takes('id'), path);
-    assert.equal(await fault({ type: 'int256', path: '$.{ids}.{vs}' }), takes('ids'));
+    for (const [path, name] of [
+      ['$.{ids}.{vs}', 'ids'],
+      ['{vs-currency}.usd', 'vs-currency'],
+      ['$.{ id }', ' id '],
+    ] as const)
+      assert.equal(await fault({ type: 'int256', path }), takes(name), path);
     for (const path of ["$['{id}']", '$.l[?(@.a == "{id}")].v', '$.{1}'])
       assert.deepEqual(await errors({ type: 'int256', path }), [], path);
   });
