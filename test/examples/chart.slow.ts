@@ -93,6 +93,9 @@ it('keeps what is quoted a text, and what is changed in each part', async (t) =>
     ['2m', 180],
     ['5s', 65],
     ['500ms', 61],
+    ['1h', 3660],
+    [0, 60],
+    [null, 61],
     [1_000_000, 1060],
   ] as const) {
     assert.equal(
@@ -118,6 +121,15 @@ it('keeps what is quoted a text, and what is changed in each part', async (t) =>
   assert.equal(configOf(two[0]).settings.state.url, 'redis://two-valkey:6379');
   const budget = Object(one.find(({ kind }) => kind === 'PodDisruptionBudget')).spec;
   assert.deepEqual([budget.maxUnavailable, budget.minAvailable], [1, undefined]);
+});
+
+it('writes no url into state of another kind, and none over yours', async (t) => {
+  for (const state of [null, { type: 'file', path: '/state' }, { type: 'redis', url: 'redis://mine:1' }]) {
+    const cwd = await folderWith(t, { 'values.yaml': stringify({ config: { settings: { state } } }) });
+    const [configMap] = rendered('one', '-f', join(cwd, 'values.yaml'));
+    const { username: _, password: __, ...kept } = configOf(configMap).settings.state ?? {};
+    assert.deepEqual(kept, state ?? {});
+  }
 });
 
 it('keeps names texts that YAML would read as numbers', async (t) => {
