@@ -96,7 +96,16 @@ export function writePlugin(path: string): void {
   const [, command] = /^ {2}(node --import .*)$/m.exec(said) ?? fail(`plugin new says no command:\n${said}`);
   const [program = '', ...args] = command?.split(' ') ?? [];
   run(path, program, ...args);
-  const tried = run(path, 'npx', 'signed-data-proxy', 'plugin', 'test', 'my-plugin.ts', '--config', '{ minimum: 2064 }');
+  const tried = run(
+    path,
+    'npx',
+    'signed-data-proxy',
+    'plugin',
+    'test',
+    'my-plugin.ts',
+    '--config',
+    '{ minimum: 2064 }',
+  );
   if (!/^onAfterApiCall .* passed$/m.test(tried)) fail(`plugin test did not let 2064.012345 pass:\n${tried}`);
   checkTypes(path);
 }
