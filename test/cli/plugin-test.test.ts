@@ -134,7 +134,7 @@ describe('plugin test, on the command line', () => {
       ],
       [
         [TEMPLATE, '-c', '{ a: "'],
-        ['--config:1:7: Missing closing "quote', '--config:1:7: Flow map must end with a }'],
+        ['--config:1:7: a text above begins with " and does not end: write " behind it, and \\" for one inside'],
       ],
       [[TEMPLATE, '-c', 'none.yaml'], [`${cwd}/none.yaml: file not found`]],
       [[TEMPLATE, '--timeout', '1s'], ['option --timeout <ms> must be a whole number']],
