@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 
 /** Milliseconds. */
 const DEADLINES = {
@@ -105,6 +106,7 @@ export class Connections {
     if (connection === undefined || socket.destroyed || connection.isEnding) return;
     if (connection.underWay.size === this.#bounds.requests) {
       socket.destroy();
+      this.#spread(socket.remoteAddress);
       return;
     }
     connection.underWay.add(response);
@@ -114,6 +116,19 @@ export class Connections {
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
     if (isAmbiguous(request)) refuse(response);
     else this.#handle(request, response);
+  }
+
+  /**
+   * Node reads all requests of a chunk, though their connection is destroyed. Other connections of that client may have as many,
+   * so each of them is read in a turn of its own, and others are served between two.
+   */
+  async #spread(address: string | undefined): Promise<void> {
+    const sockets = [...this.#open.keys()].filter((one) => one.remoteAddress === address && !one.isPaused());
+    for (const socket of sockets) socket.pause();
+    for (const socket of sockets) {
+      await setImmediate();
+      socket.resume();
+    }
   }
 
   /** Times clients that take nothing, and makes room where all of them together leave too much. */
