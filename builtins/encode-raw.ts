@@ -2,6 +2,7 @@ import {
   type ApiResponse,
   definePlugin,
   type Encoded,
+  type Endpoint,
   type JsonText,
   keccak256,
   Refusal,
@@ -46,10 +47,22 @@ const rawData = {
     'What the upstream says: any JSON value. What is signed in place of `data` is the keccak256 of its canonical JSON text (RFC 8785)',
 };
 
+/** Endpoints that are named one by one. */
+const NAMED = 3;
+
+function recommend(endpoints: readonly Endpoint[]): string | undefined {
+  const raw = endpoints.filter((endpoint) => keys.encoding.of(endpoint) === undefined);
+  if (raw.length === 0) return undefined;
+  const names = raw.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
+  const others = raw.length > NAMED ? ` and ${raw.length - NAMED} more` : '';
+  return `encoding for ${names.join(', ')}${others}: raw answers carry numbers as doubles, an encoding signs every digit`;
+}
+
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
   budget: 'none',
+  recommend,
   openapi: () => ({
     answers: { Raw: { rawData } },
     operation: (endpoint) => {

@@ -112,6 +112,9 @@ async function raw(service: Service, id: string): Promise<void> {
   say('\n2. A raw answer: the JSON itself is signed, by the hash of its canonical text');
   say(JSON.stringify(response, undefined, 2));
   verify(response, keccak256(toUtf8Bytes(canonicalJson(response.rawData))), service.signer.address);
+  say(
+    '  digits     fewer than the upstream sent: a raw answer carries numbers as doubles, an encoding signs every digit',
+  );
 }
 
 async function demo(): Promise<void> {

@@ -16,9 +16,9 @@ interface Finding extends JsonError {
   readonly level: string;
 }
 
-/** Writes a command's result as one line of JSON. */
-export function printJson(result: Readonly<Record<string, unknown>>): Promise<void> {
-  return print(`${escapeUnprintable(JSON.stringify(result))}\n`);
+/** Writes a command's result as one line of JSON. @param rewrite changes its text. */
+export function printJson(result: Readonly<Record<string, unknown>>, rewrite = (json: string) => json): Promise<void> {
+  return print(`${escapeUnprintable(rewrite(JSON.stringify(result)))}\n`);
 }
 
 /** Runs a command whose stdout holds JSON and nothing else, also where it fails. Resolves with the exit code. */

@@ -28,18 +28,19 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   };
   const {
     trial: { data, values, own },
+    written,
   } = await tryEndpoint(service, name, parameters, log);
   if (given.flag('json')) {
     const more = { ...(own && { own: { ...own, value: undefined } }), ...(warnings.length > 0 && { warnings }) };
-    await printJson({ ok: true, data, values, ...more });
+    await printJson({ ok: true, data, values, ...more }, written);
     return 0;
   }
   await complain('warning', warnings);
-  const lines = JSON.stringify(data, undefined, 2).split('\n');
+  const lines = written(JSON.stringify(data, undefined, 2)).split('\n');
   const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
   const rows = values.map((each) => [
     each.path,
-    clipped(JSON.stringify(each.value), MAX_TEXT),
+    clipped(written(JSON.stringify(each.value)), MAX_TEXT),
     each.type,
     each.times ?? '',
     outcome(each),

@@ -201,8 +201,8 @@ type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : nev
 /** The same for an operator who looks at the service by a page: without what comes from variables, which may be secrets. */
 function trials(options: ServiceOptions): Services['tryEndpoint'] {
   return async (name, parameters) => {
-    const { trial, hide } = await tryEndpoint(options, name, () => parameters, silentLog);
-    return JSON.parse(JSON.stringify(trial), (_key, value) => {
+    const { trial, hide, written } = await tryEndpoint(options, name, () => parameters, silentLog);
+    return JSON.parse(written(JSON.stringify(trial)), (_key, value) => {
       if (!isRecord(value)) return typeof value === 'string' ? hide(value) : value;
       return Object.fromEntries(Object.entries(value).map(([key, member]) => [hide(key), member]));
     });

@@ -25,6 +25,7 @@ import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { exchangeOf } from '../../plugins-sdk/testing/test-exchange.ts';
 import { messageOf } from '../text.ts';
 import type { AssembledPlugins } from './assemble.ts';
+import { type WrittenJson, writtenJson } from './written-numbers.ts';
 
 /** By which program it is made. */
 interface Program {
@@ -33,6 +34,20 @@ interface Program {
   readonly builtins: readonly Definition[];
   /** Sets the plugins of a config up, beside those of a service. */
   assemble(loaded: LoadedConfig, log: Log): AssembledPlugins;
+}
+
+/** A trial, in whose data and values marked texts stand for numbers; see {@link writtenJson}. */
+interface Tried extends Pick<WrittenJson, 'written'> {
+  readonly trial: Trial;
+  readonly hide: LoadedConfig['hide'];
+}
+
+/** What a trial notes on the way. */
+interface Seen {
+  /** Where the upstream leads instead. */
+  redirect?: string | undefined;
+  /** The JSON text of the answer; absent where a plugin has replaced the data. */
+  text?: string | undefined;
 }
 
 const MOST_VALUES = 40;
@@ -53,11 +68,11 @@ export async function runTrial(
   name: string,
   given: (endpoint: Endpoint) => Parameters,
   log: Log,
-): Promise<{ readonly trial: Trial; readonly hide: LoadedConfig['hide'] }> {
+): Promise<Tried> {
   const tree = variantsOf(await readConfigFile(file), name);
   if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
-  const redirect: { target?: string | undefined } = {};
-  const loaded = await loadConfig({ file, tree, env, builtins: [once(redirect), ...builtins] });
+  const seen: Seen = {};
+  const loaded = await loadConfig({ file, tree, env, builtins: [once(seen), ...builtins] });
   const { hooks, plugins } = assemble(loaded, log);
   const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
@@ -75,14 +90,15 @@ export async function runTrial(
   };
   try {
     await startAll(plugins, loaded.hide);
-    const { rawData = null } = await ask(RAW).catch((error: unknown) =>
-      fail(name, error, loaded.hide, redirect.target),
-    );
+    const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
+    const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
+    const shown = leavesOf(data, MOST_VALUES).map(({ value }) => value);
     const values: TriedValue[] = [];
-    for (const leaf of leavesOf(rawData, MOST_VALUES)) values.push(await tried(leaf, ask));
+    for (const [i, leaf] of leavesOf(rawData, MOST_VALUES).entries())
+      values.push({ ...(await tried(leaf, ask)), value: shown[i] ?? leaf.value });
     const own = keys.encoding.of(of(OWN) ?? raw);
-    const trial = { data: rawData, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
-    return { trial, hide: loaded.hide };
+    const trial = { data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
+    return { trial, hide: loaded.hide, written };
   } finally {
     const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
     await withTimeout(STOP_TIMEOUT_MS, Promise.allSettled(stops));
@@ -91,8 +107,8 @@ export async function runTrial(
 
 type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
 
-/** Keeps the first answer of the upstream for all who ask after it. @param redirect takes where it leads instead. */
-function once(redirect: { target?: string | undefined }): Definition {
+/** Keeps the first answer of the upstream for all who ask after it. */
+function once(seen: Seen): Definition {
   let first: ApiResponse | undefined;
   return definePlugin({
     name: 'first-answer',
@@ -103,9 +119,12 @@ function once(redirect: { target?: string | undefined }): Definition {
           try {
             first ??= await next();
           } finally {
-            redirect.target ??= redirectTarget.get(exchange);
+            seen.redirect ??= redirectTarget.get(exchange);
           }
           return first;
+        },
+        encode: ({ text }, _, { endpoint }) => {
+          if (endpoint.name === RAW) seen.text = text;
         },
       },
     }),

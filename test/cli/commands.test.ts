@@ -8,7 +8,9 @@ import { folderWith, launchCli, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 
 const failed = (message: string) => ({ code: 1, signal: null, stdout: '', stderr: `error: ${message}\n` });
-const printed = (stdout: string) => ({ code: 0, signal: null, stdout, stderr: '' });
+const printed = (stdout: string, stderr = '') => ({ code: 0, signal: null, stdout, stderr });
+const raw =
+  'recommendation: encoding for prices/all: raw answers carry numbers as doubles, an encoding signs every digit\n';
 
 describe('generate-mnemonic', () => {
   it('prints a mnemonic, its private key and its address, and nothing else', async (t) => {
@@ -95,14 +97,14 @@ describe('config validate', () => {
 
   it('prints the ID of every endpoint, without a signer', async (t) => {
     const cwd = await folderWith(t, { 'c.yaml': configText() });
-    const expected = printed(`prices/eth ${endpointId(eth)}\nprices/all ${endpointId(all)}\n`);
+    const expected = printed(`prices/eth ${endpointId(eth)}\nprices/all ${endpointId(all)}\n`, raw);
     assert.deepEqual(await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }), expected);
     assert.deepEqual(await runCli(t, ['config', 'validate', '-c', join(cwd, 'c.yaml')]), expected);
   });
 
   it('shows with --explain what was hashed', async (t) => {
     const cwd = await folderWith(t, { 'c.yaml': configText() });
-    const expected = printed(`prices/eth ${endpointId(eth)}\n  ${eth}\nprices/all ${endpointId(all)}\n  ${all}\n`);
+    const expected = printed(`prices/eth ${endpointId(eth)}\n  ${eth}\nprices/all ${endpointId(all)}\n  ${all}\n`, raw);
     assert.deepEqual(await runCli(t, ['config', 'validate', '--explain', '--config=c.yaml'], { cwd }), expected);
   });
 
@@ -127,14 +129,14 @@ describe('config validate', () => {
     const two = await runCli(t, ['config', 'validate', '-c', 'c.yaml', '--env', 'other.env'], { cwd });
     assert.equal(one.stdout, `prices/eth ${endpointId(eth)}\nprices/all ${endpointId(all)}\n`);
     assert.equal(two.stdout, `prices/eth ${endpointId(other.eth)}\nprices/all ${endpointId(other.all)}\n`);
-    assert.match(one.stderr, /^warning: apis\[0\]\.url: [^\n]+\n$/);
+    assert.match(one.stderr, /^warning: apis\[0\]\.url: [^\n]+\nrecommendation: [^\n]+\n$/);
   });
 
   it('prints warnings on stderr, and still succeeds', async (t) => {
     const cwd = await folderWith(t, { 'c.yaml': configText().replace('    auth: { type: free }\n', '') });
     const { code, stdout, stderr } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
     assert.deepEqual([code, stdout], [0, `prices/eth ${endpointId(eth)}\nprices/all ${endpointId(all)}\n`]);
-    assert.match(stderr, /^(warning: apis\[0\][^\n]+\n)+$/);
+    assert.match(stderr, /^(warning: apis\[0\][^\n]+\n)+recommendation: [^\n]+\n$/);
   });
 
   it('recommends to look where entries are asked for by name', async (t) => {
@@ -149,6 +151,14 @@ describe('config validate', () => {
       `recommendation: ${named.slice(0, 3).join(', ')} and 1 more: make sure that the upstream lists each name once, ` +
         'since the first entry is signed\n',
     );
+  });
+
+  it('recommends an encoding in one line for all raw endpoints', async (t) => {
+    const endpoints = ['a', 'b', 'c', 'd'].map((name) => ({ name, path: `/${name}` }));
+    const apis = [{ name: 'api', url: 'https://api.example.com', auth: { type: 'free' }, endpoints }];
+    const cwd = await folderWith(t, { 'c.yaml': JSON.stringify({ version: '1.0', apis }) });
+    const { stderr } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
+    assert.equal(stderr, raw.replace('prices/all', 'api/a, api/b, api/c and 1 more'));
   });
 
   it('prints every error on a line of its own', async (t) => {

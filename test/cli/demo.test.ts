@@ -29,6 +29,10 @@ it('npm run demo: two verified answers, a curl line and a page that work, and an
   }
   assert.equal(text.split('✓').length - 1, 2);
   assert.match(text, /value {6}2064012345678901234567 = 2064\.012345678901234567 /);
+  assert.match(
+    text,
+    /digits {5}fewer than the upstream sent: a raw answer carries numbers as doubles, an encoding signs every/,
+  );
   demo.kill('SIGINT');
   assert.deepEqual(await exited, [0, null]);
 });

@@ -51,7 +51,9 @@ describe('config validate --json', () => {
         { api: 'p\u202e', endpoint: 'all', endpointId: endpointId(all) },
       ],
       warnings: result.warnings,
-      recommendations: [],
+      recommendations: [
+        'encoding for p\u202e/all: raw answers carry numbers as doubles, an encoding signs every digit',
+      ],
     });
   });
 

@@ -155,26 +155,31 @@ describe('config validate: the recommendation of receipts', () => {
     );
     return stderr;
   };
+  const encoding = { type: 'int256', path: '$', exact: true };
   const recommendation = (names: string) =>
     `recommendation: receipt: true for ${names}: the parameters of clients are not in the signature, so that an answer to ` +
     'one request passes as one to another; a receipt tells them apart (receipt: false: not wanted)\n';
-  const asking = { parameters: [{ name: 'q' }] };
+  const asking = { encoding, parameters: [{ name: 'q' }] };
 
   it('is one line for all endpoints whose clients choose', async (t) => {
     const wildcard = { encoding: { type: 'int256', path: '*', exact: true } };
-    assert.equal(await validate(t, { one: asking, none: {}, chosen: wildcard }), recommendation('api/one, api/chosen'));
+    assert.equal(
+      await validate(t, { one: asking, none: { encoding }, chosen: wildcard }),
+      recommendation('api/one, api/chosen'),
+    );
     const many = { a: asking, b: asking, c: asking, d: asking, e: asking };
     assert.equal(await validate(t, many), recommendation('api/a, api/b, api/c and 2 more'));
   });
 
   it('is not given where nobody chooses or somebody has decided', async (t) => {
     const pinned = {
+      encoding,
       parameters: [
         { name: 'q', fixed: 'x' },
         { name: 'key', secret: true, default: 'y' },
       ],
     };
-    assert.equal(await validate(t, { pinned, none: {} }), '');
+    assert.equal(await validate(t, { pinned, none: { encoding } }), '');
     assert.equal(await validate(t, { yes: { ...asking, receipt: true }, no: { ...asking, receipt: false } }), '');
     assert.equal(await validate(t, { yes: asking }, { receipt: true }), '');
   });

@@ -99,7 +99,7 @@ describe('try', () => {
       true
     ]
   },
-  "price": 2064.012345678901,
+  "price": 2064.012345678901234567,
   "to": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 }
 
@@ -107,7 +107,7 @@ PATH             VALUE                                         TYPE     TIMES  W
 $.n              "12"                                          int256          12
 $.odd['a b'][0]  1.5                                           int256   1e18   1500000000000000000
 $.odd['a b'][1]  true                                          bool            true
-$.price          2064.012345678901                             int256   1e18   2064012345678901234567
+$.price          2064.012345678901234567                       int256   1e18   2064012345678901234567
 $.to             "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"  address         0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266
 
 As configured, int256 of $.price: 206401
@@ -117,6 +117,34 @@ As configured, int256 of $.price: 206401
       upstream.requests.map(({ path, headers }) => [path, headers.authorization]),
       [['/price?symbol=ETH&depth=5', SECRET.KEY]],
     );
+  });
+
+  it('shows each number as the upstream wrote it, also as JSON', async (t) => {
+    upstream.text(
+      '/price',
+      '{"z":12345678901234567890123,"s":"1.10 \\" 2","f":1.10,"e":-1E3,"n":[0.30000000000000001]}',
+    );
+    const text = config({ encoding: { type: 'uint256', path: '$.z' } });
+    const { stdout } = await tried(t, text);
+    const rows = stdout
+      .split('WOULD SIGN\n')[1]
+      ?.split('\n')
+      .slice(0, 5)
+      .map((row) => row.split(/ {2,}/));
+    assert.deepEqual(rows, [
+      ['$.e', '-1E3', 'int256', '-1000'],
+      ['$.f', '1.10', 'int256', '1e18', '1100000000000000000'],
+      ['$.n[0]', '0.30000000000000001', 'int256', '1e18', '300000000000000010'],
+      ['$.s', '"1.10 \\" 2"', 'string', '"1.10 \\" 2"'],
+      ['$.z', '12345678901234567890123', 'int256', '1e18', '12345678901234567890123000000000000000000'],
+    ]);
+    assert.match(stdout, /^ {2}"z": 12345678901234567890123$/m);
+    const { stdout: json } = await tried(t, text, '--json');
+    assert.match(
+      json,
+      /"data":\{"e":-1E3,"f":1\.10,"n":\[0\.30000000000000001\],"s":"1\.10 \\" 2","z":12345678901234567890123\}/,
+    );
+    assert.match(json, /\{"path":"\$\.n\[0\]","value":0\.30000000000000001,/);
   });
 
   it('sends a body, and shows what would be signed after plugins', async (t) => {
