@@ -13,6 +13,7 @@ import { loadPlugins, type PluginChoice } from './plugins/load.ts';
 import type { PluginModule } from './plugins/module-exports.ts';
 import { hiding, type Redact, redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
+import { fill } from './variables.ts';
 import { type Identified, View } from './view.ts';
 import { freeEndpoints, misleadingTexts, publicVariables } from './warnings.ts';
 import { lineIn, readConfigFile, type Tree } from './yaml.ts';
@@ -107,11 +108,16 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 
 /**
  * What stands under `settings` of a file that may be wrong elsewhere, variables replaced; no plugin is loaded.
+ * @param builtins whose keys get values of their types.
  * @throws ConfigErrors for a file that is no YAML.
  */
-export async function readSettings(file: string, env: Variables): Promise<Readonly<Record<string, unknown>>> {
-  const { value } = interpolate(await readConfigFile(file), env);
-  return isRecord(value) && isRecord(value.settings) ? value.settings : {};
+export async function readSettings(
+  file: string,
+  env: Variables,
+  builtins: readonly Definition[] = [],
+): Promise<Readonly<Record<string, unknown>>> {
+  const { settings } = fill(interpolate(await readConfigFile(file), env), compose(builtins).schema).config;
+  return isRecord(settings) ? settings : {};
 }
 
 /** What is wrong with the names and shapes of a config, and what plugins find in it. */

@@ -36,6 +36,20 @@ export function writtenNumbers(holder: object): ReadonlyMap<string | number, str
 
 const none = new Map<string, string>();
 
+/** A mapping with some members replaced; how the file writes its other numbers stays known. */
+export function withMembers<T extends object>(mapping: object, members: T): T {
+  const others = [...writtenNumbers(mapping)].filter(([key]) => !Object.hasOwn(members, key));
+  const copy = { ...mapping, ...members };
+  if (others.length > 0) written.set(copy, new Map(others));
+  return copy;
+}
+
+/** The text of a member as the file writes it, where it reads as a number in hex. */
+export function bareHexIn(mapping: object, key: string | number): string | undefined {
+  const text = writtenNumbers(mapping).get(key);
+  return text?.startsWith('0x') === true ? text : undefined;
+}
+
 /** Turns YAML nodes into plain values; stops where aliases would multiply them without bound. */
 export class TreeBuilder {
   readonly findings: Finding[] = [];

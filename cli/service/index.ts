@@ -134,7 +134,7 @@ function stateFileOf(file: string, state: unknown): string | undefined {
  * @throws Error
  */
 export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {
-  const settings = await readSettings(file, env);
+  const settings = await readSettings(file, env, builtins());
   const stateFile = stateFileOf(file, settings.state);
   const paths = controlPaths(file, stateFile);
   for (const path of paths) {

@@ -1,4 +1,5 @@
 import { type LoadedConfig, loadConfig } from '../../config/index.ts';
+import { bareHexIn, withMembers } from '../../config/tree.ts';
 import { readConfigFile, type Tree } from '../../config/yaml.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal } from '../../kernel/refusal.ts';
@@ -174,20 +175,22 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
   const names: string[] = [];
   for (const api of Array.isArray(apis) ? apis.filter(isRecord) : []) {
     const list = Array.isArray(api.endpoints) ? api.endpoints.filter(isRecord) : [];
-    const found = list.find((each) => `${api.name}/${each.name}` === name);
-    names.push(...list.map((each) => `${api.name}/${each.name}`));
+    const nameOf = (block: Tree) => bareHexIn(block, 'name') ?? block.name;
+    const found = list.find((each) => `${nameOf(api)}/${nameOf(each)}` === name);
+    names.push(...list.map((each) => `${nameOf(api)}/${nameOf(each)}`));
     if (found === undefined) continue;
-    const { encoding, encrypt: _, mode: __, responseMatches: ___, ...endpoint } = found;
-    const open = { ...endpoint, auth: { type: 'free' }, receipt: false, signatures: false };
+    const { encoding } = found;
+    const none = { encoding: undefined, encrypt: undefined, mode: undefined, responseMatches: undefined };
+    const open = { ...none, auth: { type: 'free' }, receipt: false, signatures: false };
     const isPinned = isRecord(encoding) && !Object.values(encoding).includes('*');
     const endpoints = [
-      { ...open, name: RAW },
-      { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } },
-      { ...open, name: PLAIN, encoding: { type: '*', path: '*' } },
-      ...(isPinned ? [{ ...open, name: OWN, encoding }] : []),
+      withMembers(found, { ...open, name: RAW }),
+      withMembers(found, { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } }),
+      withMembers(found, { ...open, name: PLAIN, encoding: { type: '*', path: '*' } }),
+      ...(isPinned ? [withMembers(found, { ...open, name: OWN, encoding })] : []),
     ];
-    const { auth: ____, ...rest } = api;
-    return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: [{ ...rest, endpoints }] };
+    const only = [withMembers(api, { auth: undefined, endpoints })];
+    return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };
   }
   const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));
   return meant === undefined ? '' : `, did you mean "${meant}"?`;

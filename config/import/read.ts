@@ -4,6 +4,7 @@ import { createHttpClient } from '../../plugins-sdk/lib/http/client/index.ts';
 import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { decode, readBounded } from '../files.ts';
+import { writtenNumbers } from '../tree.ts';
 import { parseConfig, type Tree } from '../yaml.ts';
 import { type ReadNeighbour, TooMuch } from './document.ts';
 
@@ -68,6 +69,24 @@ async function placeOf(path: string, source: string): Promise<string> {
   return file;
 }
 
+/** Members of a document that are texts, and members of a schema that are, where its values are. */
+const TEXTS = ['name', 'title', 'summary', 'description', 'operationId', 'pattern', 'url', 'version'];
+const VALUES = ['enum', 'const', 'default', 'example', 'examples'];
+
+/** A mapping with the texts that stand in the file where YAML makes numbers of what can only be a text, such as `1.10`. */
+function asWritten(mapping: object): object {
+  const types = [Reflect.get(mapping, 'type')].flat();
+  const isOfTexts = types.includes('string') && !types.some((type) => type === 'number' || type === 'integer');
+  const textKeys = [...TEXTS, ...(isOfTexts ? VALUES : [])];
+  const read = (holder: object, key: string | number, value: unknown) => writtenNumbers(holder).get(key) ?? value;
+  return Object.fromEntries(
+    Object.entries(mapping).map(([key, value]) => {
+      if (!textKeys.includes(key)) return [key, value];
+      return [key, Array.isArray(value) ? value.map((each, i) => read(value, i, each)) : read(mapping, key, value)];
+    }),
+  );
+}
+
 /** Each mapping with the members of those that its key `<<` names: YAML 1.1 had it, and many documents are written so. */
 function withMerges(tree: Tree): Tree {
   const done = new Map<unknown, unknown>();
@@ -78,7 +97,7 @@ function withMerges(tree: Tree): Tree {
   };
   const mergedMapping = (value: object): object => {
     const { '<<': others, ...own } = Object.fromEntries(
-      Object.entries(value).map(([key, each]) => [key, merged(each)]),
+      Object.entries(asWritten(value)).map(([key, each]) => [key, merged(each)]),
     );
     if (others === undefined) return own;
     const sources = [others].flat();

@@ -1,8 +1,10 @@
 /** A bare `0x…` is the text that stands in the file where only a text may stand, and else a number. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { folderWith, runCli } from '../cli/run.ts';
+import { folderWith, launchCli, runCli } from '../cli/run.ts';
+import { KEY } from '../cli/service-config.ts';
 import { startIn, urlOf } from '../cli/started.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const ZERO = `0x${'0'.repeat(40)}`;
@@ -81,5 +83,63 @@ apis:
     const unknown = (await validate(t, config(free, `contract: ${ADDRESS}`))).split('\n');
     assert.equal(unknown.length, 2);
     assert.match(unknown[0] ?? '', /^error: apis\[0\]\.endpoints\[0\]\.contract: unknown key, .* \(a\/e, line 10\)$/);
+  });
+
+  it('is the same text to commands that read the file by other ways', async (t) => {
+    const upstream = await upstreamFor(t, { '/e': faults.json({ price: 1 }) });
+    const text = (name: string) =>
+      config('{ type: free }', `description: ${name}`)
+        .replace('http://127.0.0.1:9', upstream.url)
+        .replace('name: a', `name: ${name}`)
+        .replace('name: e', `name: ${name}`);
+    const cwd = await folderWith(t, { 'bare.yaml': text('0x1F'), 'quoted.yaml': text("'0x1F'") });
+    const said = async (...args: string[]) => {
+      const [bare, quoted] = await Promise.all(
+        ['bare.yaml', 'quoted.yaml'].map((file) => runCli(t, [...args, '-c', file], { cwd })),
+      );
+      assert.deepEqual({ ...bare, stderr: bare?.stderr.replaceAll('bare.', 'quoted.') }, quoted);
+      return quoted;
+    };
+    const tried = await said('try', '0x1F/0x1F');
+    assert.deepEqual([tried?.code, upstream.requests.map(({ path }) => path)], [0, ['/e', '/e']]);
+  });
+
+  it('is the name of the state file by which a command finds the service', async (t) => {
+    const paid = `{ type: x402, network: 1, rpc: https://rpc.example, token: ${ZERO}, amount: '10', recipient: ${ADDRESS} }`;
+    const text = config(paid).replace('apis:', 'settings: { state: { type: file, path: 0x1F } }\napis:');
+    const cwd = await folderWith(t, { 'c.yaml': text });
+    await urlOf(launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }));
+    const id = `0x${'0'.repeat(64)}`;
+    const { stderr } = await runCli(t, ['payments', 'show', id, '-c', 'c.yaml'], { cwd });
+    assert.equal(stderr, `error: nothing is known of ${id}: look for it in the log\n`);
+  });
+
+  it('is the same text in a document that is imported, as are numbers where texts may stand', async (t) => {
+    const openapi = (one: string, other: string) => `openapi: 3.0.3
+info: { title: ${other}, version: '1' }
+servers: [{ url: https://api.example }]
+paths:
+  /p:
+    get:
+      operationId: getP
+      summary: ${one}
+      parameters:
+        - { name: ${one}, in: query, required: true, schema: { type: string, enum: [${one}] } }
+        - { name: v, in: query, schema: { type: string, enum: [${other}, ${one}] } }
+        - { name: n, in: query, schema: { type: integer, enum: [0x1F], maximum: 0xFF } }
+      responses: { 200: { description: ok, content: { application/json: {} } } }
+`;
+    const cwd = await folderWith(t, {
+      'bare.yaml': openapi(ADDRESS, '1.10'),
+      'quoted.yaml': openapi(`'${ADDRESS}'`, "'1.10'"),
+    });
+    const [bare, quoted] = await Promise.all(
+      ['bare.yaml', 'quoted.yaml'].map((file) => runCli(t, ['import', file], { cwd })),
+    );
+    const neutral = (text = '') => text.replaceAll('bare.', 'quoted.');
+    assert.equal(neutral(bare?.stdout), quoted?.stdout);
+    assert.equal(neutral(bare?.stderr), quoted?.stderr);
+    assert.match(quoted?.stdout ?? '', new RegExp(`fixed: ["']${ADDRESS}["']`));
+    assert.match(quoted?.stdout ?? '', /enum: \[ ?31 ?\], maximum: 255/);
   });
 });
