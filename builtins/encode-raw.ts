@@ -1,3 +1,5 @@
+import { CanonicalJsonError } from '../lib/json/canonical-json.ts';
+import { canonicalText } from '../lib/json/canonical-text.ts';
 import {
   type ApiResponse,
   definePlugin,
@@ -10,8 +12,6 @@ import {
 } from '../plugins-sdk/index.ts';
 import type { Awaitable } from '../plugins-sdk/kernel.ts';
 import { keys } from '../plugins-sdk/keys.ts';
-import { CanonicalJsonError } from '../plugins-sdk/lib/json/canonical-json.ts';
-import { canonicalText } from '../plugins-sdk/lib/json/canonical-text.ts';
 import { LongResponse } from '../plugins-sdk/results/long-response.ts';
 
 function refusalOf(error: unknown): unknown {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
+import { heapLimit } from '../lib/process/heap-limit.ts';
 import { definePlugin, type Log, StateKey } from '../plugins-sdk/index.ts';
-import { heapLimit } from '../plugins-sdk/lib/process/heap-limit.ts';
 
 /** Milliseconds between two looks. */
 const LOOK_MS = 2000;

@@ -1,3 +1,5 @@
+import type { ClientBuckets, TokenTake } from '../lib/bounded/token-buckets.ts';
+import { forwardedClient } from '../lib/http/client-address.ts';
 import { warning } from '../plugins-sdk/checks.ts';
 import { optionalKey } from '../plugins-sdk/config-key.ts';
 import {
@@ -10,8 +12,6 @@ import {
   Type,
   tooManyRequests,
 } from '../plugins-sdk/index.ts';
-import type { ClientBuckets, TokenTake } from '../plugins-sdk/lib/bounded/token-buckets.ts';
-import { forwardedClient } from '../plugins-sdk/lib/http/client-address.ts';
 import { clientBuckets } from './shared/client-buckets.ts';
 import { bucketState, headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from './shared/limit-headers.ts';
 

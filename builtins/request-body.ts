@@ -1,5 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
+import { TextMemo } from '../lib/bounded/text-memo.ts';
+import { MAX_JSON_DEPTH } from '../lib/json/canonical-json.ts';
+import { infiniteMembers } from '../lib/json/numbers.ts';
+import { isDeeperThan } from '../lib/json/skip.ts';
+import { isRecord } from '../lib/json/value.ts';
 import { inexactParameters } from '../plugins-sdk/context-keys.ts';
 import {
   definePlugin,
@@ -10,11 +15,6 @@ import {
   withoutRoundedNumbers,
 } from '../plugins-sdk/index.ts';
 import { strictKey } from '../plugins-sdk/keys.ts';
-import { TextMemo } from '../plugins-sdk/lib/bounded/text-memo.ts';
-import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
-import { infiniteMembers } from '../plugins-sdk/lib/json/numbers.ts';
-import { isDeeperThan } from '../plugins-sdk/lib/json/skip.ts';
-import { isRecord } from '../plugins-sdk/lib/json/value.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
 import { TOO_DEEP } from './shared/parameter-value.ts';
 

@@ -1,4 +1,6 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
+import { addressOfSpki, parseDerSignature, recoverableSignature } from '../lib/eth/signatures.ts';
+import { optionalPackage } from '../lib/process/optional-package.ts';
 import { checkPlainHttp } from '../plugins-sdk/checks.ts';
 import {
   type Address,
@@ -11,8 +13,6 @@ import {
   signerType,
   Type,
 } from '../plugins-sdk/index.ts';
-import { addressOfSpki, parseDerSignature, recoverableSignature } from '../plugins-sdk/lib/eth/signatures.ts';
-import { optionalPackage } from '../plugins-sdk/lib/process/optional-package.ts';
 import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
 import { signersIn } from '../plugins-sdk/signing/settings.ts';
 

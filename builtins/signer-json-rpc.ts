@@ -1,3 +1,4 @@
+import { createJsonRpc, type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../lib/http/json-rpc.ts';
 import {
   type Address,
   checkHttpSigners,
@@ -15,7 +16,6 @@ import {
   signerType,
   toHex,
 } from '../plugins-sdk/index.ts';
-import { createJsonRpc, type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../plugins-sdk/lib/http/json-rpc.ts';
 
 type Question = readonly [method: string, params: readonly unknown[]];
 

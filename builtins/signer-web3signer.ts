@@ -1,3 +1,6 @@
+import { addressOfPublicKey } from '../lib/eth/eip191.ts';
+import type { HttpTarget } from '../lib/http/target.ts';
+import { jsonIn } from '../lib/json/value.ts';
 import {
   type Address,
   checkHttpSigners,
@@ -16,9 +19,6 @@ import {
   toBytes,
   toHex,
 } from '../plugins-sdk/index.ts';
-import { addressOfPublicKey } from '../plugins-sdk/lib/eth/eip191.ts';
-import type { HttpTarget } from '../plugins-sdk/lib/http/target.ts';
-import { jsonIn } from '../plugins-sdk/lib/json/value.ts';
 
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;

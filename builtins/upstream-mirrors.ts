@@ -1,3 +1,4 @@
+import { isReadableOnTheWay, missingScheme } from '../lib/http/target.ts';
 import { apiPath, checkPlainHttp, error, warning } from '../plugins-sdk/checks.ts';
 import {
   definePlugin,
@@ -8,7 +9,6 @@ import {
   type Taps,
 } from '../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
-import { isReadableOnTheWay, missingScheme } from '../plugins-sdk/lib/http/target.ts';
 import { isOutage, isUnsent, worse } from './shared/upstream-failure.ts';
 import { basesOf, isBelow, mirrorsKey } from './shared/upstream-hosts.ts';
 

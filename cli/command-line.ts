@@ -1,9 +1,9 @@
+import { asTyped, packageVersion } from '../service/surroundings.ts';
+import { print } from '../service/terminal.ts';
+import { align } from '../service/text.ts';
 import { checkOptions, type OptionSpec, option, readWords, suggestion, UsageError, type Words } from './arguments.ts';
 import { type CommandSpec, commands, json } from './commands/table.ts';
 import { withJsonOutput } from './json-output.ts';
-import { asTyped, packageVersion } from './surroundings.ts';
-import { print } from './terminal.ts';
-import { align } from './text.ts';
 
 const NAME = 'signed-data-proxy';
 

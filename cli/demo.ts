@@ -13,9 +13,9 @@ import {
   verifyMessage,
   Wallet,
 } from 'ethers';
-import { canonicalJson } from '../plugins-sdk/lib/json/canonical-json.ts';
+import { canonicalJson } from '../lib/json/canonical-json.ts';
 import type { Log } from '../plugins-sdk/log.ts';
-import { type Service, startService } from './service/index.ts';
+import { type Service, startService } from '../service/index.ts';
 
 /** What the embedded upstream knows; the number has more digits than a double. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345678901234567,"updated":"just now"}';

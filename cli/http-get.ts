@@ -1,4 +1,4 @@
-import { createHttpClient } from '../plugins-sdk/lib/http/client/index.ts';
+import { createHttpClient } from '../lib/http/client/index.ts';
 
 /** Milliseconds for a whole answer. */
 export const ANSWER_TIMEOUT_MS = 5000;

@@ -1,5 +1,5 @@
-import { describeError, print, reserveStdout } from './terminal.ts';
-import { escapeUnprintable } from './text.ts';
+import { describeError, print, reserveStdout } from '../service/terminal.ts';
+import { escapeUnprintable } from '../service/text.ts';
 
 /** An error of a command, as programs read it. */
 interface JsonError {

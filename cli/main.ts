@@ -1,6 +1,6 @@
+import { end, watchForCrashes } from '../service/crash.ts';
+import { complain, describeError } from '../service/terminal.ts';
 import { runCommandLine } from './command-line.ts';
-import { end, watchForCrashes } from './service/crash.ts';
-import { complain, describeError } from './terminal.ts';
 
 watchForCrashes();
 // A reader that has gone away is no error of ours.

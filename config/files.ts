@@ -2,7 +2,7 @@ import { constants, createReadStream, fstatSync, open } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { withTimeout } from '../plugins-sdk/lib/time/with-timeout.ts';
+import { withTimeout } from '../lib/time/with-timeout.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 

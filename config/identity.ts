@@ -1,8 +1,8 @@
+import { type Hex, toHex } from '../lib/eth/hex.ts';
+import { keccak256 } from '../lib/eth/keccak.ts';
+import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
 import type { CheckContext, Definition, EndpointDraft, Finding, IdentityPart } from '../plugins-sdk/define.ts';
 import type { Json } from '../plugins-sdk/kernel.ts';
-import { type Hex, toHex } from '../plugins-sdk/lib/eth/hex.ts';
-import { keccak256 } from '../plugins-sdk/lib/eth/keccak.ts';
-import { CanonicalJsonError, jcs } from '../plugins-sdk/lib/json/canonical-json.ts';
 import { errorAt } from './findings.ts';
 
 type Specification = Record<IdentityPart, Json>;

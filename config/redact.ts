@@ -1,4 +1,4 @@
-import { clipped } from '../plugins-sdk/lib/text/clipped.ts';
+import { clipped } from '../lib/text/clipped.ts';
 import { printable } from '../plugins-sdk/schema/path.ts';
 
 const LONGEST_LINE = 300;

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
+import { keepsDigits } from '../lib/json/numbers.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
-import { keepsDigits } from '../plugins-sdk/lib/json/numbers.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
 
 /** How much a file may hold. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { TSchema } from 'typebox';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { deepFreeze } from '../plugins-sdk/lib/objects/deep-freeze.ts';
 import { explain, explainAll } from '../plugins-sdk/schema/explain.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';

@@ -1,5 +1,5 @@
+import { plainDigits } from '../lib/json/numbers.ts';
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { plainDigits } from '../plugins-sdk/lib/json/numbers.ts';
 import { childPath, isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';

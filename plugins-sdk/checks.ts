@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { checksumAddress } from '../lib/eth/hex.ts';
+import { isReadableOnTheWay } from '../lib/http/target.ts';
 import type { CheckContext, EndpointDraft, Finding } from './define.ts';
 import { keys, type Parameter } from './keys.ts';
-import { checksumAddress } from './lib/eth/hex.ts';
-import { isReadableOnTheWay } from './lib/http/target.ts';
 import { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
 export { error, warning };

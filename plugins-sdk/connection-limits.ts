@@ -1,5 +1,5 @@
 import type { Server, Socket } from 'node:net';
-import { clientKey } from './lib/http/client-address.ts';
+import { clientKey } from '../lib/http/client-address.ts';
 
 /** How many connections a server holds at most. */
 export interface ConnectionLimits {

@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox';
+import type { Address } from '../lib/eth/hex.ts';
 import type { ConfigKey } from './config-key.ts';
 import type { Dependency } from './dependency.ts';
 import type { FormerStage, formerStages } from './former-stages.ts';
@@ -17,7 +18,6 @@ import type {
   StageName,
   VariantStage,
 } from './kernel.ts';
-import type { Address } from './lib/eth/hex.ts';
 import type { DescribedService, OpenApiPart } from './openapi/part.ts';
 import type { Services } from './services.ts';
 import type { SignerType } from './signing/signers.ts';

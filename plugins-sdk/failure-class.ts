@@ -1,5 +1,5 @@
+import type { RequestFailure } from '../lib/http/client/index.ts';
 import { isRefusal, type Refusal } from './kernel.ts';
-import type { RequestFailure } from './lib/http/client/index.ts';
 
 /** Why the call of an upstream failed, or gave nothing that can be signed. */
 export const upstreamClasses = [

@@ -1,5 +1,18 @@
 /** All that an operator's plugin may import; built-ins import the files behind it, too. */
 
+export { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
+export { dataDigest } from '../lib/eth/eip191.ts';
+export { type Address, type Hex, isHex, toBytes, toHex } from '../lib/eth/hex.ts';
+export { keccak256 } from '../lib/eth/keccak.ts';
+export { randomId } from '../lib/eth/random-id.ts';
+export { normalizedSignature } from '../lib/eth/signatures.ts';
+export type { Statement } from '../lib/eth/statements.ts';
+export { createHttpClient, type HttpClient, RequestFailure } from '../lib/http/client/index.ts';
+export { clientKey, normalizeAddress } from '../lib/http/client-address.ts';
+export { httpTarget } from '../lib/http/target.ts';
+export { withoutRoundedNumbers } from '../lib/json/numbers.ts';
+export { steadyClock } from '../lib/time/steady-clock.ts';
+export { LONGEST_TIMER } from '../lib/time/timer.ts';
 export { configKey, type Static, Type } from './config-key.ts';
 export { addAnswerHeaders, clientAddress, clientIp, clientName, rawBody } from './context-keys.ts';
 export {
@@ -45,19 +58,6 @@ export {
   type StageFn,
 } from './kernel.ts';
 export { millisecondsSchema } from './keys.ts';
-export { BoundedTtlMap } from './lib/bounded/bounded-ttl-map.ts';
-export { dataDigest } from './lib/eth/eip191.ts';
-export { type Address, type Hex, isHex, toBytes, toHex } from './lib/eth/hex.ts';
-export { keccak256 } from './lib/eth/keccak.ts';
-export { randomId } from './lib/eth/random-id.ts';
-export { normalizedSignature } from './lib/eth/signatures.ts';
-export type { Statement } from './lib/eth/statements.ts';
-export { createHttpClient, type HttpClient, RequestFailure } from './lib/http/client/index.ts';
-export { clientKey, normalizeAddress } from './lib/http/client-address.ts';
-export { httpTarget } from './lib/http/target.ts';
-export { withoutRoundedNumbers } from './lib/json/numbers.ts';
-export { steadyClock } from './lib/time/steady-clock.ts';
-export { LONGEST_TIMER } from './lib/time/timer.ts';
 export type { Log } from './log.ts';
 export { objectSchema, refTo } from './openapi/components.ts';
 export { perEndpoint, perMethod } from './prepare.ts';

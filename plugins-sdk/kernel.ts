@@ -40,5 +40,5 @@ export type {
   SignedParts,
   SignRequest,
 } from '../kernel/values.ts';
-export { JsonText } from './lib/json/json-text.ts';
+export { JsonText } from '../lib/json/json-text.ts';
 export { SignedResponse } from './signed-response.ts';

@@ -1,5 +1,5 @@
+import type { Hex } from '../lib/eth/hex.ts';
 import type { OutgoingRequest, Parameters, Question } from './kernel.ts';
-import type { Hex } from './lib/eth/hex.ts';
 
 /** What a question is made of. */
 export interface QuestionParts extends Pick<Question, 'parameters' | 'reserved' | 'request' | 'requestHash'> {

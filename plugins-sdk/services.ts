@@ -1,7 +1,7 @@
+import type { Address } from '../lib/eth/hex.ts';
+import type { Leaf } from '../lib/json/leaves.ts';
 import type { Dependency } from './dependency.ts';
 import type { Awaitable, Endpoint, Exchange, Json, Parameters } from './kernel.ts';
-import type { Address } from './lib/eth/hex.ts';
-import type { Leaf } from './lib/json/leaves.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 import type { ServiceDescription } from './openapi/part.ts';

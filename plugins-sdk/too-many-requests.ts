@@ -1,5 +1,5 @@
+import type { TokenTake } from '../lib/bounded/token-buckets.ts';
 import { Refusal } from './kernel.ts';
-import type { TokenTake } from './lib/bounded/token-buckets.ts';
 
 /** What a client is told whose bucket holds no token (RFC 6585, section 4). @param reason which bucket, for the log. */
 export function tooManyRequests({ retryAfter }: TokenTake, reason?: string): Refusal {

@@ -28,7 +28,7 @@ function linesWith(pattern: RegExp, folder: string): string[] {
 const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp])[] = [
   ['kernel/', /^kernel\//, /^(?:node:.+|tapable)$/],
   ['http/', /^(?:kernel|http)\//, /^(?:node:.+|koa|koa-body|@koa\/router)$/],
-  ['plugins-sdk/lib/', /^plugins-sdk\/lib\//, /./],
+  ['lib/', /^plugins-sdk\/lib\//, /./],
   ['plugins-sdk/host/', /^(?:kernel\/|plugins-sdk\/(?!testing\/))/, /./],
   ['plugins-sdk/testing/', /^(?:kernel|plugins-sdk)\//, /./],
   ['plugins-sdk/', /^(?:kernel\/|plugins-sdk\/(?!host\/|testing\/))/, /./],
@@ -37,7 +37,7 @@ const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp
   ['builtins/index.ts', /^(?:builtins\/|plugins-sdk\/(?!host\/|testing\/))/, /./],
   ['builtins/', /^(?:builtins\/shared\/|plugins-sdk\/(?!host\/|testing\/))/, /./],
   ['config/', /^(?:config\/|plugins-sdk\/(?!testing\/))/, /./],
-  ['cli/service/index.ts', /^(?:kernel|http|plugins-sdk|config|cli)\/|^builtins\/index\.ts$/, /./],
+  ['service/index.ts', /^(?:kernel|http|plugins-sdk|config|cli)\/|^builtins\/index\.ts$/, /./],
   ['cli/', /^(?:kernel|http|plugins-sdk|config|verify|cli)\//, /./],
   ['verify/', /^(?:verify|plugins-sdk\/lib)\//, /./],
   ['examples/plugins/', /^examples\/plugins\//, /^(?:node:.+|signed-data-proxy\/plugins-sdk)$/],

@@ -1,4 +1,4 @@
-import { CanonicalJsonError, canonicalJson } from '../plugins-sdk/lib/json/canonical-json.ts';
+import { CanonicalJsonError, canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Hex, isHex, isSame } from './ethereum.ts';
 import { malformed, Refusal } from './refusal.ts';
 

@@ -1,4 +1,4 @@
-import { areElementary, decodeAbi } from '../plugins-sdk/lib/eth/decode-abi.ts';
+import { areElementary, decodeAbi } from '../lib/eth/decode-abi.ts';
 import { AskError, wrongOption } from './ask-error.ts';
 import { type Hex, isAddress, isHex } from './ethereum.ts';
 import { type AnswerRequest, endpointUrl, fetchAnswer } from './fetch-answer.ts';

@@ -1,4 +1,4 @@
-import { CanonicalJsonError } from '../plugins-sdk/lib/json/canonical-json.ts';
+import { CanonicalJsonError } from '../lib/json/canonical-json.ts';
 import { type Hex, isAddress, isHex } from './ethereum.ts';
 import { requestHashOf } from './receipt.ts';
 import { Refusal } from './refusal.ts';

@@ -1,4 +1,4 @@
-import { jcs } from '../plugins-sdk/lib/json/canonical-json.ts';
+import { jcs } from '../lib/json/canonical-json.ts';
 import { fieldOf, type Statement, type Voucher } from './answer.ts';
 import { type Hex, hashOf, hashOfText, isHex, isSame, recoverFrom, wordOf } from './ethereum.ts';
 import { malformed, Refusal } from './refusal.ts';

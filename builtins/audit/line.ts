@@ -1,6 +1,6 @@
+import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { clientName, payment } from '../../plugins-sdk/context-keys.ts';
 import type { Exchange, SignedResponse } from '../../plugins-sdk/index.ts';
-import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
 import { signedFacts } from '../../plugins-sdk/results/answers.ts';
 
 /** Answers that have a line already: an answer that was kept is given again, over a reload, too. */

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { access, type FileHandle, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { rotatedFiles, rotatedName } from '../../plugins-sdk/lib/files/rotated.ts';
+import { rotatedFiles, rotatedName } from '../../lib/files/rotated.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { codeOf, explained, realFile } from '../shared/file-faults.ts';
 

@@ -1,4 +1,4 @@
-import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
 import { codeOf } from '../shared/file-faults.ts';

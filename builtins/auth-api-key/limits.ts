@@ -1,5 +1,5 @@
+import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { millisecondsSchema, type Services, type Static, Type } from '../../plugins-sdk/index.ts';
-import type { ClientBuckets, TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import type { Closable } from '../../plugins-sdk/state/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';

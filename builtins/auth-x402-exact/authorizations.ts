@@ -1,7 +1,7 @@
 import { Compile } from 'typebox/compile';
+import { isSameHex } from '../../lib/eth/hex.ts';
+import { type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { type Hex, Type } from '../../plugins-sdk/index.ts';
-import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
 import { type EventLog, findMined, LogSchema, TRANSFER } from '../shared/chain.ts';
 import type { PaymentRecord } from '../shared/payment-records.ts';
 import { CLOCK_MARGIN_MS } from './purchases.ts';

@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
-import { pemText } from '../../plugins-sdk/lib/text/pem.ts';
+import { pemText } from '../../lib/text/pem.ts';
 import type { FacilitatorTerms } from './terms.ts';
 
 type Key = NonNullable<FacilitatorTerms['auth']>;

@@ -1,6 +1,6 @@
+import { hint } from '../../lib/text/suggest.ts';
 import { type DeclaredParameter, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding, Json } from '../../plugins-sdk/index.ts';
-import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
 import { addedBy, boundsOf, type Rule, Uncountable } from './price.ts';
 import type { Accept } from './terms.ts';

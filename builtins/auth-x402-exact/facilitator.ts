@@ -1,8 +1,8 @@
 import type { FacilitatorConfig } from '@x402/core/server';
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
+import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
+import { LONGEST_TIMER } from '../../lib/time/timer.ts';
 import { type HttpClient, RequestFailure } from '../../plugins-sdk/index.ts';
-import { isBytes32, isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { LONGEST_TIMER } from '../../plugins-sdk/lib/time/timer.ts';
 import { cdpHeaders } from './cdp.ts';
 import type { Core } from './installed.ts';
 import type { FacilitatorTerms } from './terms.ts';

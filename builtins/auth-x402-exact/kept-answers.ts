@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { isSameHex } from '../../lib/eth/hex.ts';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
 import {
   type Exchange,
@@ -8,8 +10,6 @@ import {
   type StateArea,
   StateUnavailable,
 } from '../../plugins-sdk/index.ts';
-import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import {
   type BucketLimit,
   type CompareAndSetOptions,

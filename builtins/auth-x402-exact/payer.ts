@@ -1,5 +1,5 @@
-import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { ethers } from '../../plugins-sdk/lib/process/lazy.ts';
+import { isSameHex } from '../../lib/eth/hex.ts';
+import { ethers } from '../../lib/process/lazy.ts';
 import type { Payment } from './payload.ts';
 
 const types = {

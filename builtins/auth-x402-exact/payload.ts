@@ -1,6 +1,6 @@
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
+import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
 import { type Address, isHex } from '../../plugins-sdk/index.ts';
-import { isBytes32, isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import type { Core } from './installed.ts';
 
 /** `TransferWithAuthorization` of EIP-3009, numbers as decimal text. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { recoverTextSigner } from '../../plugins-sdk/lib/eth/eip191.ts';
-import { isHex, isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
+import { recoverTextSigner } from '../../lib/eth/eip191.ts';
+import { isHex, isSameHex } from '../../lib/eth/hex.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { base64Json, PaymentFault } from './payload.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { type Exchange, Refusal, type StateArea } from '../../plugins-sdk/index.ts';
-import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { refusalOf } from '../shared/payments.ts';
 import { Entry, isBy, type KeptAnswers, type Repeat } from './kept-answers.ts';
 import type { Offer } from './offer.ts';

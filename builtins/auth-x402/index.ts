@@ -1,3 +1,4 @@
+import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
@@ -17,7 +18,6 @@ import {
   StateKey,
 } from '../../plugins-sdk/index.ts';
 import type { RequestOutcome } from '../../plugins-sdk/kernel.ts';
-import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
 import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';

@@ -1,5 +1,5 @@
+import { jsonIn } from '../../lib/json/value.ts';
 import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
-import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { StateUnreadable } from '../../plugins-sdk/state/area.ts';
 
 /** What all who share the payments know of them. Times are epoch milliseconds, lives milliseconds. */

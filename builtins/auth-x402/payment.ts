@@ -1,5 +1,5 @@
+import { isSameHex } from '../../lib/eth/hex.ts';
 import { type Address, Refusal } from '../../plugins-sdk/index.ts';
-import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { type EventLog, type Mined, TRANSFER } from '../shared/chain.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';

@@ -1,7 +1,7 @@
+import { paymentDigest, recoverAddress } from '../../lib/eth/eip191.ts';
+import { isBytes32 } from '../../lib/eth/hex.ts';
+import { jsonIn } from '../../lib/json/value.ts';
 import { type Address, type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
-import { paymentDigest, recoverAddress } from '../../plugins-sdk/lib/eth/eip191.ts';
-import { isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
-import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 
 /** The header, parsed: with which transaction was paid, until when the proof holds, and the payer's signature of that. */
 export interface PaymentProof {

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { steadyClock } from '../../plugins-sdk/lib/time/steady-clock.ts';
+import { steadyClock } from '../../lib/time/steady-clock.ts';
 
 /** How long an entry lives and how much it weighs. */
 export interface CacheTerms {

@@ -1,7 +1,7 @@
+import { missingScheme } from '../../lib/http/target.ts';
 import { apiPath, checkHeaderName, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
-import { missingScheme } from '../../plugins-sdk/lib/http/target.ts';
 import { checkTls } from '../shared/upstream-tls.ts';
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {

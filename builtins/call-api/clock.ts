@@ -1,5 +1,5 @@
+import type { BoundedResponse } from '../../lib/http/client/index.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
-import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 
 /** Milliseconds between two looks at the same host. */

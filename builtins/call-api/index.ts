@@ -1,3 +1,6 @@
+import type { SlotPool } from '../../lib/bounded/slot-pool.ts';
+import type { BoundedResponse } from '../../lib/http/client/index.ts';
+import { warmUp } from '../../lib/process/warm-up.ts';
 import { redirectTarget } from '../../plugins-sdk/context-keys.ts';
 import { classOfRequest, failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
@@ -11,9 +14,6 @@ import {
   StateKey,
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
-import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
-import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Responses } from '../../plugins-sdk/openapi/part.ts';
 import { failed } from '../shared/upstream-failure.ts';

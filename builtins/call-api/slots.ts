@@ -1,3 +1,5 @@
+import { type Release, SlotTimeout } from '../../lib/bounded/semaphore.ts';
+import { type SlotLimits, SlotPool, type SlotTenant } from '../../lib/bounded/slot-pool.ts';
 import { apiPath, warning } from '../../plugins-sdk/checks.ts';
 import {
   type CheckContext,
@@ -9,8 +11,6 @@ import {
   StateKey,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { type Release, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
-import { type SlotLimits, SlotPool, type SlotTenant } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
 import type { States } from '../../plugins-sdk/state/state.ts';
 import { failed } from '../shared/upstream-failure.ts';
 

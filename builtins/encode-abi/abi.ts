@@ -1,4 +1,4 @@
-import { toBytes } from '../../plugins-sdk/lib/eth/hex.ts';
+import { toBytes } from '../../lib/eth/hex.ts';
 
 /**
  * An elementary ABI type. `name` is its canonical name; `min` and `max` are the inclusive bounds of an integer, `size` is

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
+import { STEP } from '../../lib/json/turns.ts';
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
 import type { Awaitable } from '../../plugins-sdk/kernel.ts';
-import { STEP } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
 import { BudgetError, type CompiledPath, fullBudget, type Match, PathError } from './json-path/index.ts';

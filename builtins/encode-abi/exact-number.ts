@@ -1,5 +1,5 @@
-import { skipSpace } from '../../plugins-sdk/lib/json/scan.ts';
-import { endOfContainers, endOfUncheckedString } from '../../plugins-sdk/lib/json/skip.ts';
+import { skipSpace } from '../../lib/json/scan.ts';
+import { endOfContainers, endOfUncheckedString } from '../../lib/json/skip.ts';
 
 const QUOTE = 0x22;
 const PLUS = 0x2b;

@@ -1,4 +1,4 @@
-import { nearest } from '../../plugins-sdk/lib/text/suggest.ts';
+import { nearest } from '../../lib/text/suggest.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
 import { type Decimal, isFraction, parseTimes, TimesError } from './decimal.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from './json-path/index.ts';

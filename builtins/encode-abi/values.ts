@@ -1,5 +1,5 @@
 import { toUSVString } from 'node:util';
-import { isAddress, isHex, toBytes } from '../../plugins-sdk/lib/eth/hex.ts';
+import { isAddress, isHex, toBytes } from '../../lib/eth/hex.ts';
 import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
 import { type Decimal, decimalOf, equalDecimals, isWhole, parseDecimal, scaleToInteger } from './decimal.ts';
 

@@ -1,4 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { isLoopback } from '../../lib/http/target.ts';
+import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
+import { isDeeperThan } from '../../lib/json/skip.ts';
 import {
   type Exchange,
   type HttpResponse,
@@ -9,9 +12,6 @@ import {
   type Services,
   withoutRoundedNumbers,
 } from '../../plugins-sdk/index.ts';
-import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
-import { MAX_JSON_DEPTH } from '../../plugins-sdk/lib/json/canonical-json.ts';
-import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 
 /** Bytes of a body, as of a request to an endpoint. */

@@ -1,5 +1,5 @@
 import { recoverAddress, type TypedDataDomain, TypedDataEncoder } from 'ethers';
-import { type Address, type Hex, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
+import { type Address, type Hex, toHex } from '../../lib/eth/hex.ts';
 import type { Ciphertext } from './protocol.ts';
 
 /** What the host chain says about who vouches for ciphertexts, and under which EIP-712 domain. */

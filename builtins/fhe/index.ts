@@ -1,4 +1,6 @@
 import { Parse } from 'typebox/value';
+import { checksumAddress } from '../../lib/eth/hex.ts';
+import { ethers } from '../../lib/process/lazy.ts';
 import { checkAddress, checkPlainHttp, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
@@ -17,8 +19,6 @@ import {
   Type,
 } from '../../plugins-sdk/index.ts';
 import { addressSchema, keys } from '../../plugins-sdk/keys.ts';
-import { checksumAddress } from '../../plugins-sdk/lib/eth/hex.ts';
-import { ethers } from '../../plugins-sdk/lib/process/lazy.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { requireSdk } from './installed.ts';

@@ -1,4 +1,4 @@
-import { type Hex, toBytes } from '../../plugins-sdk/lib/eth/hex.ts';
+import { type Hex, toBytes } from '../../lib/eth/hex.ts';
 import type { Bits } from './protocol.ts';
 
 const WORD = 32;

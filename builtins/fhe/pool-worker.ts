@@ -1,4 +1,4 @@
-import type { OwnedProcess } from '../../plugins-sdk/lib/process/child-process.ts';
+import type { OwnedProcess } from '../../lib/process/child-process.ts';
 import type { Job } from './job.ts';
 import type { Order, Report } from './protocol.ts';
 import { tell } from './spawn.ts';

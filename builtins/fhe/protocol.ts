@@ -1,4 +1,4 @@
-import type { Address, Hex } from '../../plugins-sdk/lib/eth/hex.ts';
+import type { Address, Hex } from '../../lib/eth/hex.ts';
 
 /** Bits of an encrypted integer: 64 for `euint64`. */
 export type Bits = 8 | 16 | 32 | 64 | 128 | 256;

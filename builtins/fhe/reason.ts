@@ -1,4 +1,4 @@
-import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
+import { clipped } from '../../lib/text/clipped.ts';
 
 /** Characters of a reason in the log. */
 const LONGEST_REASON = 500;

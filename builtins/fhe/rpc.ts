@@ -1,6 +1,6 @@
-import { createHttpClient } from '../../plugins-sdk/lib/http/client/index.ts';
-import { createJsonRpc } from '../../plugins-sdk/lib/http/json-rpc.ts';
-import { httpTarget } from '../../plugins-sdk/lib/http/target.ts';
+import { createHttpClient } from '../../lib/http/client/index.ts';
+import { createJsonRpc } from '../../lib/http/json-rpc.ts';
+import { httpTarget } from '../../lib/http/target.ts';
 
 /** A node of the host chain, with the part of EIP-1193 that the SDK uses. */
 export interface Rpc {

@@ -1,4 +1,4 @@
-import { OwnedProcess } from '../../plugins-sdk/lib/process/child-process.ts';
+import { OwnedProcess } from '../../lib/process/child-process.ts';
 import type { Connection } from './protocol.ts';
 
 /** Megabytes of JavaScript objects; the SDK needs a tenth of it. The memory of its WebAssembly does not count. */

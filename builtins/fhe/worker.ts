@@ -1,7 +1,7 @@
 /** The process in which the SDK runs. After its connection it takes one order to encrypt at a time, and orders to cancel that one. */
 import { constants, setPriority } from 'node:os';
 import { Agent, setGlobalDispatcher } from 'undici';
-import { borrowHostNames } from '../../plugins-sdk/lib/http/host-names/index.ts';
+import { borrowHostNames } from '../../lib/http/host-names/index.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Connection, Order, Report } from './protocol.ts';
 import { reasonOf } from './reason.ts';

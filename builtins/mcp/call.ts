@@ -1,4 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
+import { infiniteMembers } from '../../lib/json/numbers.ts';
+import { jsonIn } from '../../lib/json/value.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import {
   type AskedResponse,
@@ -7,8 +9,6 @@ import {
   type Parameters,
   type Services,
 } from '../../plugins-sdk/index.ts';
-import { infiniteMembers } from '../../plugins-sdk/lib/json/numbers.ts';
-import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { INEXACT, invalidParameter, TOO_DEEP } from '../shared/parameter-value.ts';
 import type { AnswerText } from './answer-text.ts';
 import { type EndpointTool, META } from './tools.ts';

@@ -1,3 +1,5 @@
+import { trustedJson } from '../../lib/json/json-text.ts';
+import { optionalPackage } from '../../lib/process/optional-package.ts';
 import {
   type Exchange,
   type HttpResponse,
@@ -5,8 +7,6 @@ import {
   type Services,
   withoutRoundedNumbers,
 } from '../../plugins-sdk/index.ts';
-import { trustedJson } from '../../plugins-sdk/lib/json/json-text.ts';
-import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { AnswerText } from './answer-text.ts';
 import { caller } from './call.ts';

@@ -1,7 +1,7 @@
+import { hint } from '../../lib/text/suggest.ts';
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { type CheckContext, type Endpoint, type Finding, type Static, Type } from '../../plugins-sdk/index.ts';
-import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import { nameOf } from '../../plugins-sdk/openapi/components.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { detailsOf } from '../shared/discovery.ts';

@@ -1,5 +1,5 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
-import { recoverAddress } from '../../plugins-sdk/lib/eth/eip191.ts';
+import { recoverAddress } from '../../lib/eth/eip191.ts';
 import { type Recover, verifyResponse } from '../../verify/response.ts';
 import { VERIFY_TOOL } from './settings.ts';
 

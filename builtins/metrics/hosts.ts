@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
-import { atMostEvery } from '../../plugins-sdk/lib/time/at-most-every.ts';
 
 type Page = (request: IncomingMessage) => HttpResponse | Promise<HttpResponse>;
 

@@ -1,3 +1,4 @@
+import { isLoopback } from '../../lib/http/target.ts';
 import { checkHost, error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
@@ -9,7 +10,6 @@ import {
   StateKey,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { type Aggregator, Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { heapLimit } from '../../plugins-sdk/lib/process/heap-limit.ts';
+import { heapLimit } from '../../lib/process/heap-limit.ts';
 
 /** Milliseconds between two looks at the event loop. */
 const RESOLUTION_MS = 20;

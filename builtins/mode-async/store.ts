@@ -1,4 +1,4 @@
-import { steadyClock } from '../../plugins-sdk/lib/time/steady-clock.ts';
+import { steadyClock } from '../../lib/time/steady-clock.ts';
 
 /** What a poll of an async request finds. */
 export type AsyncRecord<A> = { readonly headers?: Headers } & (

@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { canonicalJson } from '../../lib/json/canonical-json.ts';
+import { privateNotes } from '../../lib/objects/private-notes.ts';
+import { clipped } from '../../lib/text/clipped.ts';
 import type { DeclaredParameter } from '../../plugins-sdk/checks.ts';
 import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
 import {
@@ -10,9 +13,6 @@ import {
   type Question,
   Refusal,
 } from '../../plugins-sdk/index.ts';
-import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
-import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
-import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import type { Misfit } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';

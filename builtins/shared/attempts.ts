@@ -1,9 +1,9 @@
+import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
+import { clientKey } from '../../lib/http/client-address.ts';
 import { type ConfigKey, optionalKey, Type } from '../../plugins-sdk/config-key.ts';
 import { clientIp } from '../../plugins-sdk/context-keys.ts';
 import { ContextKey, type Exchange, type Refusal } from '../../plugins-sdk/kernel.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
-import type { ClientBuckets, TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
-import { clientKey } from '../../plugins-sdk/lib/http/client-address.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { StateKey } from '../../plugins-sdk/state/state.ts';
 import { clientBuckets } from './client-buckets.ts';

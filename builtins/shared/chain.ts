@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { isSameHex } from '../../lib/eth/hex.ts';
+import { type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../../lib/http/json-rpc.ts';
 import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
-import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../../plugins-sdk/lib/http/json-rpc.ts';
 
 /** keccak256("Transfer(address,address,uint256)") (ERC-20) */
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';

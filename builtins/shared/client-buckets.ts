@@ -1,4 +1,4 @@
-import { type ClientBuckets, TokenBuckets, type TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
+import { type ClientBuckets, TokenBuckets, type TokenTake } from '../../lib/bounded/token-buckets.ts';
 import type { BucketLimit, SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 

@@ -1,6 +1,6 @@
+import { randomId } from '../../lib/eth/random-id.ts';
 import type { FailureClass } from '../../plugins-sdk/failure-class.ts';
 import { Refusal } from '../../plugins-sdk/kernel.ts';
-import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/state/area.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
+import { pemText } from '../../lib/text/pem.ts';
 import { checkAuthorities, error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { type Endpoint, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
-import { pemText } from '../../plugins-sdk/lib/text/pem.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 

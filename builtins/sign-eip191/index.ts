@@ -1,3 +1,4 @@
+import { statementsOf } from '../../lib/eth/statements.ts';
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { Dependency } from '../../plugins-sdk/dependency.ts';
@@ -21,7 +22,6 @@ import {
   toBytes,
 } from '../../plugins-sdk/index.ts';
 import { receiptKey, signerKey } from '../../plugins-sdk/keys.ts';
-import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { checked } from '../../plugins-sdk/signing/signed.ts';
 import type { SignerInUse, Signing } from '../../plugins-sdk/signing/signers.ts';

@@ -1,8 +1,8 @@
+import { Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
+import { recoverFromHash } from '../../lib/eth/eip191.ts';
+import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { type Exchange, type Hex, type Log, Refusal, type Statement } from '../../plugins-sdk/index.ts';
-import { Semaphore, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
-import { recoverFromHash } from '../../plugins-sdk/lib/eth/eip191.ts';
-import { personalStatement, receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
-import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { SignerInUse } from '../../plugins-sdk/signing/signers.ts';
 import type { SignerRole } from '../../plugins-sdk/signing/variables.ts';

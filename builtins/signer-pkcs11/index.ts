@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
+import { recoverableSignature } from '../../lib/eth/signatures.ts';
+import { optionalPackage } from '../../lib/process/optional-package.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { definePlugin, type Hex, type OpenSigner, signerType } from '../../plugins-sdk/index.ts';
-import { recoverableSignature } from '../../plugins-sdk/lib/eth/signatures.ts';
-import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
-import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { SignerServices } from '../../plugins-sdk/signing/signers.ts';
 import { type Config, explained, type Library, mayPass, Schema } from './failure.ts';
 import { leaveModule, useModule } from './module.ts';

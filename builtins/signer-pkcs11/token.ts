@@ -1,7 +1,7 @@
 import type { Handle, PKCS11 } from 'pkcs11js';
+import { Semaphore } from '../../lib/bounded/semaphore.ts';
+import { addressOfPublicKey } from '../../lib/eth/eip191.ts';
 import { type Address, LONGEST_TIMER } from '../../plugins-sdk/index.ts';
-import { Semaphore } from '../../plugins-sdk/lib/bounded/semaphore.ts';
-import { addressOfPublicKey } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { type Config, type Library, nameOf, TokenFailure } from './failure.ts';
 import type { Module } from './module.ts';
 

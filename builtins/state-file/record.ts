@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { linesOf } from '../../plugins-sdk/lib/files/lines.ts';
-import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
+import { linesOf } from '../../lib/files/lines.ts';
+import { jsonIn } from '../../lib/json/value.ts';
 
 /** A key with what stands under it, or nothing, and the end of that in epoch milliseconds, if it has one. */
 export type Change = readonly [key: string, value: string | null, expiresAt: number | null];

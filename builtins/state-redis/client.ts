@@ -1,5 +1,5 @@
 import type { Redis as Client } from 'ioredis';
-import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
+import { optionalPackage } from '../../lib/process/optional-package.ts';
 import type { RedisTarget } from './target.ts';
 
 export type { Client };

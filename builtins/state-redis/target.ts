@@ -1,6 +1,6 @@
 import { createSecureContext } from 'node:tls';
+import { pemText } from '../../lib/text/pem.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
-import { pemText } from '../../plugins-sdk/lib/text/pem.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ pattern: '-----BEGIN ', description }));

@@ -1,6 +1,6 @@
+import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
+import { isDeeperThan } from '../../lib/json/skip.ts';
 import { type HttpClient, RequestFailure } from '../../plugins-sdk/index.ts';
-import { MAX_JSON_DEPTH } from '../../plugins-sdk/lib/json/canonical-json.ts';
-import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { type ClaimedRequest, NoProof } from './claim.ts';
 
 /** Bytes of a gateway's answer, after decompression; a claim repeats the body of the request, and patterns may match much. */

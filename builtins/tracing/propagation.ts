@@ -1,6 +1,6 @@
+import { readTraceContext, type TraceContext } from '../../lib/http/trace-context.ts';
 import { ContextKey, type Exchange, type OutgoingRequest } from '../../plugins-sdk/index.ts';
 import type { Headers } from '../../plugins-sdk/kernel.ts';
-import { readTraceContext, type TraceContext } from '../../plugins-sdk/lib/http/trace-context.ts';
 
 /** What the client says of its trace. */
 export const clientTrace = new ContextKey<TraceContext>('clientTrace');

@@ -1,8 +1,8 @@
 import type { Tracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
+import { optionalPackage } from '../../lib/process/optional-package.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
-import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
-import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { SpanQueue } from './span-queue.ts';
 import { checkVariables } from './variables.ts';
 

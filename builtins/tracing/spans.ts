@@ -1,4 +1,5 @@
 import type { Context, Span } from '@opentelemetry/api';
+import { writeTraceparent } from '../../lib/http/trace-context.ts';
 import { askedFor } from '../../plugins-sdk/context-keys.ts';
 import { type FailureClass, failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
@@ -9,7 +10,6 @@ import {
   type OutgoingRequest,
 } from '../../plugins-sdk/index.ts';
 import type { StageEvent } from '../../plugins-sdk/kernel.ts';
-import { writeTraceparent } from '../../plugins-sdk/lib/http/trace-context.ts';
 import { clientTrace, readHeaders, traceId } from './propagation.ts';
 import type { Tracing } from './span-export.ts';
 

@@ -1,3 +1,5 @@
+import { isLoopback, isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { apiPath, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
@@ -11,8 +13,6 @@ import {
   type Taps,
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import { isLoopback, isReadableOnTheWay, missingScheme } from '../../plugins-sdk/lib/http/target.ts';
-import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { failed, worse } from '../shared/upstream-failure.ts';
 import { isBelow } from '../shared/upstream-hosts.ts';
 import { tlsOf } from '../shared/upstream-tls.ts';

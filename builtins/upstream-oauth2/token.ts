@@ -1,7 +1,7 @@
 import type { TokenEndpointResponse } from 'oauth4webapi';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { classOfRequest, classOfStatus } from '../../plugins-sdk/failure-class.ts';
 import { type HttpClient, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
-import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 

@@ -1,6 +1,6 @@
+import { print } from '../../service/terminal.ts';
 import type { Given } from '../arguments.ts';
 import { readAddresses } from '../identity/addresses.ts';
-import { print } from '../terminal.ts';
 
 /** Prints the address of the signer: that of a config file, or of `SERVICE_MNEMONIC` or `SERVICE_PRIVATE_KEY`. */
 export async function address(given: Given): Promise<number> {

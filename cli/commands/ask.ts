@@ -1,5 +1,7 @@
-import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
-import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
+import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
+import { complain, print } from '../../service/terminal.ts';
+import { align, escapeUnprintable } from '../../service/text.ts';
 import { sortedValues } from '../../verify/ask-many.ts';
 import {
   askMany,
@@ -12,8 +14,6 @@ import {
 import { type Given, maxAgeOption, numberOption, UsageError } from '../arguments.ts';
 import { httpGet } from '../http-get.ts';
 import { printJson } from '../json-output.ts';
-import { complain, print } from '../terminal.ts';
-import { align, escapeUnprintable } from '../text.ts';
 import { givenConfig } from './given-config.ts';
 import { parametersIn } from './param-option.ts';
 

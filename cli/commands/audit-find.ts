@@ -1,15 +1,15 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { linesOf } from '../../lib/files/lines.ts';
+import { rotatedFiles } from '../../lib/files/rotated.ts';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { optionalKey, Type } from '../../plugins-sdk/config-key.ts';
-import { linesOf } from '../../plugins-sdk/lib/files/lines.ts';
-import { rotatedFiles } from '../../plugins-sdk/lib/files/rotated.ts';
-import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { millisecondsOf } from '../../plugins-sdk/schema/duration.ts';
+import { userPath } from '../../service/surroundings.ts';
+import { complain, print } from '../../service/terminal.ts';
+import { codeOf, escapeUnprintable } from '../../service/text.ts';
 import { type Given, UsageError } from '../arguments.ts';
-import { userPath } from '../surroundings.ts';
-import { complain, print } from '../terminal.ts';
-import { codeOf, escapeUnprintable } from '../text.ts';
 import { givenConfig } from './given-config.ts';
 
 /** Read only. */

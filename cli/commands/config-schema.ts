@@ -1,6 +1,6 @@
 import { composeSchema } from '../../config/index.ts';
-import { definitions } from '../service/index.ts';
-import { print } from '../terminal.ts';
+import { definitions } from '../../service/index.ts';
+import { print } from '../../service/terminal.ts';
 
 /** Prints the JSON Schema that editors can check a config file against. */
 export async function printSchema(): Promise<number> {

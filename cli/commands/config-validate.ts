@@ -1,10 +1,10 @@
 import { type LocatedFinding, locatedLine } from '../../config/index.ts';
+import { workersOf } from '../../service/listener.ts';
+import { complain, print } from '../../service/terminal.ts';
+import { escapeUnprintable } from '../../service/text.ts';
+import { checkTogether } from '../../service/workers/rules.ts';
 import type { Given } from '../arguments.ts';
 import { findingJson, printJson } from '../json-output.ts';
-import { workersOf } from '../service/listener.ts';
-import { complain, print } from '../terminal.ts';
-import { escapeUnprintable } from '../text.ts';
-import { checkTogether } from '../workers/rules.ts';
 import { givenConfig } from './given-config.ts';
 
 /** Checks a config file: endpoint IDs go to stdout, warnings to stderr. */

@@ -1,6 +1,6 @@
+import { areElementary, type Decoded, decodeAbi } from '../../lib/eth/decode-abi.ts';
 import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
-import { areElementary, type Decoded, decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import type { Verification } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { givenConfig } from './given-config.ts';

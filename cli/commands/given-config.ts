@@ -1,7 +1,7 @@
 import { type LoadedConfig, loadConfig } from '../../config/index.ts';
+import { definitions, type ServiceOptions } from '../../service/index.ts';
+import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import type { Given } from '../arguments.ts';
-import { definitions, type ServiceOptions } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
 
 type Warn = Parameters<typeof readEnvironment>[1];
 

@@ -1,7 +1,7 @@
+import { print } from '../../service/terminal.ts';
 import type { Given } from '../arguments.ts';
 import { readAddresses } from '../identity/addresses.ts';
 import { recordName, zoneLine } from '../identity/record.ts';
-import { print } from '../terminal.ts';
 
 /** Prints the TXT records that name the signer, and the one that comes next, for a zone file. */
 export async function showIdentity(given: Given): Promise<number> {

@@ -1,12 +1,12 @@
-import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
+import { type Address, checksumAddress, isAddress } from '../../lib/eth/hex.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import { VARIABLES } from '../../plugins-sdk/signing/variables.ts';
+import { readEnvironment } from '../../service/surroundings.ts';
+import { print } from '../../service/terminal.ts';
 import { ADDRESS_RULE, checkedOption, type Given, UsageError } from '../arguments.ts';
 import { healthUrl, signerAt } from '../identity/health.ts';
 import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
 import { readRecords, recordName } from '../identity/record.ts';
-import { readEnvironment } from '../surroundings.ts';
-import { print } from '../terminal.ts';
 
 /** Whom the record must name. */
 interface Expected {

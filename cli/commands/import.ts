@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, lstat, open, readFile, rename, rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
+import { loadConfig } from '../../config/index.ts';
+import { parseConfig, readConfigFile, type Tree } from '../../config/yaml.ts';
+import { definitions } from '../../service/index.ts';
+import { readEnvironment, userPath } from '../../service/surroundings.ts';
+import { complain, print } from '../../service/terminal.ts';
+import { codeOf } from '../../service/text.ts';
+import { type Given, suggestion, UsageError } from '../arguments.ts';
 import {
   fileText,
   type Imported,
@@ -10,15 +17,8 @@ import {
   merge,
   neighboursOf,
   readDocument,
-} from '../../config/import/index.ts';
-import { loadConfig } from '../../config/index.ts';
-import { parseConfig, readConfigFile, type Tree } from '../../config/yaml.ts';
-import { type Given, suggestion, UsageError } from '../arguments.ts';
+} from '../import/index.ts';
 import { printJson } from '../json-output.ts';
-import { definitions } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
-import { complain, print } from '../terminal.ts';
-import { codeOf } from '../text.ts';
 
 const MAX_CONFIG = 1024 * 1024;
 

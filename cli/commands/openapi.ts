@@ -1,8 +1,8 @@
 import { locatedLine } from '../../config/index.ts';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
+import { packageVersion } from '../../service/surroundings.ts';
+import { complain, print } from '../../service/terminal.ts';
 import type { Given } from '../arguments.ts';
-import { packageVersion } from '../surroundings.ts';
-import { complain, print } from '../terminal.ts';
 import { givenConfig } from './given-config.ts';
 
 /** Prints what `GET /openapi.json` answers, asked for or not. An endpoint whose ID depends on an unset variable is left out. */

@@ -1,8 +1,8 @@
 import type { Log } from '../../plugins-sdk/log.ts';
+import { operate } from '../../service/index.ts';
+import { complain, print } from '../../service/terminal.ts';
+import { align, escapeUnprintable } from '../../service/text.ts';
 import { type Given, UsageError } from '../arguments.ts';
-import { operate } from '../service/index.ts';
-import { complain, print } from '../terminal.ts';
-import { align, escapeUnprintable } from '../text.ts';
 import { givenService } from './given-config.ts';
 
 const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { userDirectory, userPath } from '../../service/surroundings.ts';
+import { print } from '../../service/terminal.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { commandLine, registration, shellWord } from '../plugin/invocation.ts';
 import { kinds, usageOf, writePlugin } from '../plugin/write.ts';
-import { userDirectory, userPath } from '../surroundings.ts';
-import { print } from '../terminal.ts';
 
 const LONGEST_NAME = 64;
 /** A plugin of the six hooks, without `setup`. */
@@ -49,7 +49,7 @@ async function checkName(name: string): Promise<void> {
       `the name of a plugin is lower-case words with dashes between them, such as price-floor, of ${LONGEST_NAME} characters at most`,
     );
   }
-  const { definitions } = await import('../service/index.ts');
+  const { definitions } = await import('../../service/index.ts');
   if (definitions().some((builtin) => builtin.name === name)) {
     throw new UsageError(`the name "${name}" is that of a built-in plugin`);
   }

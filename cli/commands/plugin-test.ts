@@ -1,11 +1,11 @@
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
+import { definitions } from '../../service/index.ts';
+import { readEnvironment, userDirectory, userPath } from '../../service/surroundings.ts';
+import { complain, print } from '../../service/terminal.ts';
+import { align, escapeUnprintable } from '../../service/text.ts';
 import { type Given, numberOption } from '../arguments.ts';
 import type { Step, Trial } from '../plugin/run.ts';
-import { definitions } from '../service/index.ts';
-import { readEnvironment, userDirectory, userPath } from '../surroundings.ts';
-import { complain, print } from '../terminal.ts';
-import { align, escapeUnprintable } from '../text.ts';
 
 /** Milliseconds that the plugin's module, its factory and its start may take each, as in the service. */
 const START_TIMEOUT_MS = 30_000;

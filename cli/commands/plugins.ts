@@ -1,9 +1,9 @@
 import { stageNames, stageOf } from '../../kernel/stages.ts';
+import { describeService } from '../../service/index.ts';
+import { print } from '../../service/terminal.ts';
+import { align, escapeUnprintable } from '../../service/text.ts';
 import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
-import { describeService } from '../service/index.ts';
-import { print } from '../terminal.ts';
-import { align, escapeUnprintable } from '../text.ts';
 import { givenService } from './given-config.ts';
 
 /** Prints every stage in order, what happens when it fails, who taps it with which budget; the routes; who observes. */

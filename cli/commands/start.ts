@@ -1,12 +1,10 @@
 import { type Stats, watchFile } from 'node:fs';
 import type { Finding } from '../../plugins-sdk/define.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
-import type { Given } from '../arguments.ts';
-import { reportCrashesTo } from '../service/crash.ts';
-import type { Service } from '../service/index.ts';
-import { createLog, type LogSettings, logSettings, type Opening, type ProcessLog } from '../service/log.ts';
-import { type ReadVariables, readNow } from '../service/reload-faults.ts';
-import { startWatchdog, watchdogSeconds } from '../service/watchdog.ts';
+import { reportCrashesTo } from '../../service/crash.ts';
+import type { Service } from '../../service/index.ts';
+import { createLog, type LogSettings, logSettings, type Opening, type ProcessLog } from '../../service/log.ts';
+import { type ReadVariables, readNow } from '../../service/reload-faults.ts';
 import {
   environmentFile,
   openFileWarning,
@@ -14,9 +12,11 @@ import {
   readEnvironment,
   userPath,
   whereKeyWasSought,
-} from '../surroundings.ts';
-import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
-import { readWorkerIdentity } from '../workers/worker-identity.ts';
+} from '../../service/surroundings.ts';
+import { startWatchdog, watchdogSeconds } from '../../service/watchdog.ts';
+import { askedWorkers, configuredWorkers, refusePipes } from '../../service/workers/count.ts';
+import { readWorkerIdentity } from '../../service/workers/worker-identity.ts';
+import type { Given } from '../arguments.ts';
 
 /** Milliseconds between looks at a watched file. */
 const WATCH_INTERVAL_MS = 300;
@@ -59,9 +59,16 @@ export async function start(given: Given): Promise<number> {
     }
     startWatchdog(seconds, settings, log);
     if (identity !== undefined)
-      return await (await import('../workers/worker.ts')).work({ identity, file, env, log, variables: now, signalled });
+      return await (await import('../../service/workers/worker.ts')).work({
+        identity,
+        file,
+        env,
+        log,
+        variables: now,
+        signalled,
+      });
     return await serveUntil(signalled, log, async () => {
-      const service = await (await import('../service/index.ts')).startService({ file, env, log });
+      const service = await (await import('../../service/index.ts')).startService({ file, env, log });
       reloads.answerWith(() => service.reload(now));
       return service;
     });
@@ -88,7 +95,7 @@ interface Supervised {
 
 async function supervise(count: number, options: Supervised): Promise<number> {
   const { signalled, settings, log, reloads, variables, now } = options;
-  const { Supervisor } = await import('../workers/supervisor.ts');
+  const { Supervisor } = await import('../../service/workers/supervisor.ts');
   const reloaded = async () => log.setLevel(logSettings(await readNow(now)).level);
   const supervisor = new Supervisor({
     count,

@@ -1,13 +1,13 @@
 import { readSettings } from '../../config/index.ts';
-import { RequestFailure } from '../../plugins-sdk/lib/http/client/index.ts';
-import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
+import { RequestFailure } from '../../lib/http/client/index.ts';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
+import { readEnvironment, userPath } from '../../service/surroundings.ts';
+import { print } from '../../service/terminal.ts';
+import { align, escapeUnprintable } from '../../service/text.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { ANSWER_TIMEOUT_MS, httpGet } from '../http-get.ts';
 import { serviceUrl } from '../identity/health.ts';
 import { printJson } from '../json-output.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
-import { print } from '../terminal.ts';
-import { align, escapeUnprintable } from '../text.ts';
 
 /** Bytes: a hundred workers show less. */
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -1,13 +1,13 @@
+import { clipped } from '../../lib/text/clipped.ts';
+import { hint } from '../../lib/text/suggest.ts';
 import { type Endpoint, type Json, type Parameters, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
-import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
-import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import type { TriedValue } from '../../plugins-sdk/services.ts';
+import { tryEndpoint } from '../../service/index.ts';
+import { complain, print } from '../../service/terminal.ts';
+import { align, escapeUnprintable } from '../../service/text.ts';
 import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
-import { tryEndpoint } from '../service/index.ts';
-import { complain, print } from '../terminal.ts';
-import { align, escapeUnprintable } from '../text.ts';
 import { givenService } from './given-config.ts';
 import { parametersIn } from './param-option.ts';
 

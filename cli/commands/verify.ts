@@ -1,14 +1,14 @@
 import { createReadStream } from 'node:fs';
+import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
+import { isFiniteJson, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
+import { jsonIn } from '../../lib/json/value.ts';
 import type { Json } from '../../plugins-sdk/kernel.ts';
-import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
-import { isFiniteJson, withoutRoundedNumbers } from '../../plugins-sdk/lib/json/numbers.ts';
-import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
+import { userPath } from '../../service/surroundings.ts';
+import { print } from '../../service/terminal.ts';
+import { escapeUnprintable } from '../../service/text.ts';
 import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { ADDRESS_RULE, checkedOption, type Given, maxAgeOption, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
-import { userPath } from '../surroundings.ts';
-import { print } from '../terminal.ts';
-import { escapeUnprintable } from '../text.ts';
 import { askedParameters } from './asked-parameters.ts';
 import { configuredEndpoint, decodedValues, type Known, valueLine } from './decoded-values.ts';
 

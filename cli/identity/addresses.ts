@@ -1,8 +1,8 @@
-import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
+import type { Address } from '../../lib/eth/hex.ts';
 import { silentLog } from '../../plugins-sdk/log.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
+import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import type { Given } from '../arguments.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
 
 /** The addresses of the signer that a command is about, and of the next one, if there is one. */
 export interface Addresses {
@@ -20,9 +20,9 @@ export async function readAddresses(given: Given): Promise<Addresses> {
   if (config === undefined) return { current: signerFromEnvironment(env).address };
   const [{ loadConfig }, { definitions }, { Signers }, { signerAddressOf }] = await Promise.all([
     import('../../config/index.ts'),
-    import('../service/index.ts'),
-    import('../service/signers.ts'),
-    import('../service/assemble.ts'),
+    import('../../service/index.ts'),
+    import('../../service/signers.ts'),
+    import('../../service/assemble.ts'),
   ]);
   const file = userPath(config);
   const signers = Signers.beside(file, env, silentLog);

@@ -1,5 +1,5 @@
-import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
-import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
+import { type Address, checksumAddress, isAddress } from '../../lib/eth/hex.ts';
+import { jsonIn } from '../../lib/json/value.ts';
 import { UsageError } from '../arguments.ts';
 import { httpGet } from '../http-get.ts';
 

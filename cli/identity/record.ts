@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { domainToASCII, domainToUnicode } from 'node:url';
-import { type Address, checksumAddress } from '../../plugins-sdk/lib/eth/hex.ts';
+import { type Address, checksumAddress } from '../../lib/eth/hex.ts';
 import { UsageError } from '../arguments.ts';
 
 /** The label under which a domain names its signer (specification, Authentication 6). */

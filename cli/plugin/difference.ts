@@ -1,4 +1,4 @@
-import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
+import { clipped } from '../../lib/text/clipped.ts';
 import { childPath, isRecord } from '../../plugins-sdk/schema/path.ts';
 
 /** Characters of a value that are shown. */

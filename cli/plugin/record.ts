@@ -6,10 +6,10 @@ import { readBounded } from '../../config/files.ts';
 import { ConfigErrors, errorAt } from '../../config/findings.ts';
 import { blockSchemas } from '../../config/schema/compose.ts';
 import { LIMITS, readConfigFile } from '../../config/yaml.ts';
+import { jsonIn } from '../../lib/json/value.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Json } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
-import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 

@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../text.ts';
+import { codeOf } from '../../service/text.ts';
 
 /** A folder for each kind of plugin. */
 const TEMPLATES = new URL('./template/', import.meta.url);

@@ -1,4 +1,6 @@
 import { Check } from 'typebox/value';
+import { hint } from '../../lib/text/suggest.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
 import {
   checkDefinition,
@@ -10,8 +12,6 @@ import {
 } from '../../plugins-sdk/host/check-definition.ts';
 import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/host/endpoint-keys.ts';
 import { notReadyAfter, PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
-import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
-import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../plugins-sdk/lib/json/value.ts';
+import { isRecord } from '../../lib/json/value.ts';
 /** What a plugin's module exports. */
 export interface PluginModule {
   readonly plugin: unknown;

@@ -1,6 +1,6 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { type CallContext, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 

@@ -1,5 +1,5 @@
+import type { Hex } from '../../lib/eth/hex.ts';
 import type { Awaitable, CallContext, Json, Parameters } from '../kernel.ts';
-import type { Hex } from '../lib/eth/hex.ts';
 import type { Memo } from './memo.ts';
 
 /** What every public hook gets. Frozen, but for the memo; the only way to change something is to return it. */

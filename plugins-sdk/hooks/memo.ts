@@ -1,5 +1,5 @@
+import { atOnce } from '../../lib/json/turns.ts';
 import { type Json, WrongShape } from '../kernel.ts';
-import { atOnce } from '../lib/json/turns.ts';
 import { plainText, TooLong } from '../results/plain.ts';
 
 /** What one plugin keeps of one request from hook to hook: plain JSON. */

@@ -1,9 +1,9 @@
 import { isPlain, isRecord } from '../../kernel/plain-json.ts';
+import { type Hex, isHex } from '../../lib/eth/hex.ts';
+import { atOnce, STEP, type Steps } from '../../lib/json/turns.ts';
+import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
+import { nearest } from '../../lib/text/suggest.ts';
 import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, WrongShape } from '../kernel.ts';
-import { type Hex, isHex } from '../lib/eth/hex.ts';
-import { atOnce, STEP, type Steps } from '../lib/json/turns.ts';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
-import { nearest } from '../lib/text/suggest.ts';
 import { LongResponse } from '../results/long-response.ts';
 import { plainText, SentJson } from '../results/plain.ts';
 

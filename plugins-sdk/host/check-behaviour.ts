@@ -1,9 +1,9 @@
 import { METHODS } from 'node:http';
 import { isPlain, isRecord } from '../../kernel/plain-json.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
+import { hint, misspelt } from '../../lib/text/suggest.ts';
 import type { Behaviour } from '../define.ts';
 import type { Observer, Route, StageName } from '../kernel.ts';
-import { hint, misspelt } from '../lib/text/suggest.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 import { renameFormerStages } from './rename-former-stages.ts';
 

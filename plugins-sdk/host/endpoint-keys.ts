@@ -1,8 +1,8 @@
+import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { type ConfigKey, optionalKey } from '../config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../define.ts';
 import { withKeys } from '../hooks/context.ts';
 import type { Endpoint } from '../kernel.ts';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import { withDefaults } from '../schema/defaults.ts';
 
 /** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */

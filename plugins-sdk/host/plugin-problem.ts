@@ -1,4 +1,4 @@
-import { hint } from '../lib/text/suggest.ts';
+import { hint } from '../../lib/text/suggest.ts';
 
 /** Why a plugin cannot be used; the message is one line without the plugin's name. */
 export class PluginProblem extends Error {}

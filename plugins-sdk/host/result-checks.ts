@@ -1,4 +1,9 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { isHex } from '../../lib/eth/hex.ts';
+import { JsonText } from '../../lib/json/json-text.ts';
+import { isFiniteJson } from '../../lib/json/numbers.ts';
+import { jsonIn } from '../../lib/json/value.ts';
+import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import {
   type Contracts,
@@ -16,11 +21,6 @@ import {
   type SignRequest,
   WrongShape,
 } from '../kernel.ts';
-import { isHex } from '../lib/eth/hex.ts';
-import { JsonText } from '../lib/json/json-text.ts';
-import { isFiniteJson } from '../lib/json/numbers.ts';
-import { jsonIn } from '../lib/json/value.ts';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import { AskedQuestion } from '../question.ts';
 import { ADDED, requireAnswer, type Vouchers } from '../results/answers.ts';
 import { CheckedStream, isStream } from '../results/body-stream.ts';

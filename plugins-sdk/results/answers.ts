@@ -1,11 +1,11 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { dataDigest } from '../../lib/eth/eip191.ts';
+import { type Hex, isHex, toBytes, toHex } from '../../lib/eth/hex.ts';
+import { keccak256 } from '../../lib/eth/keccak.ts';
+import { latestDigest } from '../../lib/eth/statements.ts';
+import { canonicalText } from '../../lib/json/canonical-text.ts';
+import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';
-import { dataDigest } from '../lib/eth/eip191.ts';
-import { type Hex, isHex, toBytes, toHex } from '../lib/eth/hex.ts';
-import { keccak256 } from '../lib/eth/keccak.ts';
-import { latestDigest } from '../lib/eth/statements.ts';
-import { canonicalText } from '../lib/json/canonical-text.ts';
-import { privateNotes } from '../lib/objects/private-notes.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { requireSigned } from '../signing/signed.ts';
 

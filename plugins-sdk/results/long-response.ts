@@ -1,10 +1,10 @@
+import { canonicalJson } from '../../lib/json/canonical-json.ts';
+import { type JsonText, trustedJson } from '../../lib/json/json-text.ts';
+import { type LongContainer, partsOf } from '../../lib/json/parts.ts';
+import { PartsReader } from '../../lib/json/read.ts';
+import { inTurns, type Steps } from '../../lib/json/turns.ts';
+import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
-import { canonicalJson } from '../lib/json/canonical-json.ts';
-import { type JsonText, trustedJson } from '../lib/json/json-text.ts';
-import { type LongContainer, partsOf } from '../lib/json/parts.ts';
-import { PartsReader } from '../lib/json/read.ts';
-import { inTurns, type Steps } from '../lib/json/turns.ts';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 
 /**
  * An upstream's answer, whose JSON text may be too long to be handled in one turn of the event loop. What is made of it is

@@ -1,7 +1,7 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { type Hex, isHex } from '../../lib/eth/hex.ts';
+import { misspelt } from '../../lib/text/suggest.ts';
 import { WrongShape } from '../kernel.ts';
-import { type Hex, isHex } from '../lib/eth/hex.ts';
-import { misspelt } from '../lib/text/suggest.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { checkHeaderName, isHeaderValue } from '../checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
-import { privateNotes } from '../lib/objects/private-notes.ts';
 
 /** Checked copies, which need no second check when a plugin hands them on. */
 const known = privateNotes<true>();

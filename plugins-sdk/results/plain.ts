@@ -1,5 +1,5 @@
+import { STEP, type Steps } from '../../lib/json/turns.ts';
 import { isPlain, WrongShape } from '../kernel.ts';
-import { STEP, type Steps } from '../lib/json/turns.ts';
 
 // Taken before any plugin is loaded, since a plugin may replace them.
 const { stringify } = JSON;

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { STEP, type Steps } from '../../lib/json/turns.ts';
+import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { copyInSteps } from '../hooks/results.ts';
 import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
-import { STEP, type Steps } from '../lib/json/turns.ts';
-import { privateNotes } from '../lib/objects/private-notes.ts';
 import { LongResponse } from './long-response.ts';
 import { ensure, isString, membersOf } from './members.ts';
 import { outgoingOf } from './outgoing.ts';

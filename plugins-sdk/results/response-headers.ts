@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../../kernel/plain-json.ts';
+import { privateNotes } from '../../lib/objects/private-notes.ts';
 import type { Headers } from '../kernel.ts';
-import { privateNotes } from '../lib/objects/private-notes.ts';
 import { ensure, isString, type Members, wrong } from './members.ts';
 
 /** Headers of the message and the connection, which the server alone sets (RFC 9110, sections 6.6, 7.6 and 8.6). */

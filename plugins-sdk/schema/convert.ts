@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { exactNumber } from '../lib/json/numbers.ts';
+import { exactNumber } from '../../lib/json/numbers.ts';
 import { isDuration, millisecondsOf } from './duration.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
 import { childPath, isRecord } from './path.ts';

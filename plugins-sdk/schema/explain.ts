@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
+import { missingScheme } from '../../lib/http/target.ts';
+import { hint, nearest } from '../../lib/text/suggest.ts';
 import type { Finding } from '../define.ts';
-import { missingScheme } from '../lib/http/target.ts';
-import { hint, nearest } from '../lib/text/suggest.ts';
 import { compileSchema } from './compile.ts';
 import { isDuration } from './duration.ts';
 import { errorAt } from './finding.ts';

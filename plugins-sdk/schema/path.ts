@@ -1,5 +1,5 @@
 import { isRecord } from '../../kernel/plain-json.ts';
-import { unicodeEscape } from '../lib/text/unicode-escape.ts';
+import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
 
 export { isRecord };
 

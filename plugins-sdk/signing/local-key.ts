@@ -1,9 +1,9 @@
-import { defaultBackend, type EcdsaBackend, ecdsaOf } from '../lib/eth/ecdsa.ts';
-import { addressOfPublicKey, CURVE_ORDER, personalDigest } from '../lib/eth/eip191.ts';
-import type { Hex } from '../lib/eth/hex.ts';
-import { toBytes } from '../lib/eth/hex.ts';
-import { type Statement, signatureHex } from '../lib/eth/statements.ts';
-import { ethers } from '../lib/process/lazy.ts';
+import { defaultBackend, type EcdsaBackend, ecdsaOf } from '../../lib/eth/ecdsa.ts';
+import { addressOfPublicKey, CURVE_ORDER, personalDigest } from '../../lib/eth/eip191.ts';
+import type { Hex } from '../../lib/eth/hex.ts';
+import { toBytes } from '../../lib/eth/hex.ts';
+import { type Statement, signatureHex } from '../../lib/eth/statements.ts';
+import { ethers } from '../../lib/process/lazy.ts';
 import type { Signer } from './signers.ts';
 import { type Environment, MissingKey, type SignerRole, VARIABLES } from './variables.ts';
 

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
+import { type Address, checksumAddress } from '../../lib/eth/hex.ts';
+import { type HttpTarget, httpTarget, missingScheme } from '../../lib/http/target.ts';
 import { checkAddress, checkHeaderName, checkPlainHttp, error, isHeaderValue } from '../checks.ts';
 import type { CheckContext, Finding } from '../define.ts';
 import { addressSchema, signerKey } from '../keys.ts';
-import { type Address, checksumAddress } from '../lib/eth/hex.ts';
-import { type HttpTarget, httpTarget, missingScheme } from '../lib/http/target.ts';
 import { closedObject } from '../schema/closed-object.ts';
 import { isRecord } from '../schema/path.ts';
 

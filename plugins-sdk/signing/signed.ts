@@ -1,9 +1,9 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { recoverFromHash } from '../../lib/eth/eip191.ts';
+import type { Hex } from '../../lib/eth/hex.ts';
+import { type Statement, statementsOf } from '../../lib/eth/statements.ts';
+import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
-import { recoverFromHash } from '../lib/eth/eip191.ts';
-import type { Hex } from '../lib/eth/hex.ts';
-import { type Statement, statementsOf } from '../lib/eth/statements.ts';
-import { privateNotes } from '../lib/objects/private-notes.ts';
 
 const known = privateNotes<true>();
 

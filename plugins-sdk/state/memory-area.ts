@@ -1,5 +1,5 @@
+import { BoundedTtlMap } from '../../lib/bounded/bounded-ttl-map.ts';
 import { areaNames } from '../former-names.ts';
-import { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
 import {
   type BucketLimit,
   type CompareAndSetOptions,

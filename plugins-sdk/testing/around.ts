@@ -1,5 +1,5 @@
+import type { Hex } from '../../lib/eth/hex.ts';
 import type { ApiResponse, OutgoingRequest, Question, SignedResponse } from '../kernel.ts';
-import type { Hex } from '../lib/eth/hex.ts';
 import { AskedQuestion } from '../question.ts';
 import { madeHere } from '../results/answers.ts';
 import type { QuestionInput } from './inputs.ts';

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../kernel/exchange.ts';
 import type { ArgsOf, AroundStage, InnerStage, StageName, VariantStage } from '../../kernel/stages.ts';
+import type { Hex } from '../../lib/eth/hex.ts';
 import type {
   ApiResponse,
   Awaitable,
@@ -10,7 +11,6 @@ import type {
   Question,
   SignedResponse,
 } from '../kernel.ts';
-import type { Hex } from '../lib/eth/hex.ts';
 
 /** What becomes of a request at one stage. */
 export type HookOutcome<Value> =

@@ -1,11 +1,11 @@
 import type { Plugin } from '../../kernel/registry.ts';
+import type { Hex } from '../../lib/eth/hex.ts';
 import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import { Background } from '../host/background.ts';
 import { checkBehaviour, checkMember } from '../host/check-definition.ts';
 import { repeatingModesOf } from '../host/modes.ts';
 import { createPluginSet } from '../host/plugin-set.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
-import type { Hex } from '../lib/eth/hex.ts';
 import type { Services } from '../services.ts';
 import { complaint, errorText } from './hook-outcome.ts';
 import type {

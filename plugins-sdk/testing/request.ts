@@ -13,6 +13,9 @@ import {
   stageNames,
   stageOf,
 } from '../../kernel/stages.ts';
+import type { Hex } from '../../lib/eth/hex.ts';
+import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
+import { hint } from '../../lib/text/suggest.ts';
 import type { Background } from '../host/background.ts';
 import type {
   SignedResponse as Answer,
@@ -23,9 +26,6 @@ import type {
   Json,
   Parameters,
 } from '../kernel.ts';
-import type { Hex } from '../lib/eth/hex.ts';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
-import { hint } from '../lib/text/suggest.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
 import { changed, complaint, refused } from './hook-outcome.ts';

@@ -1,6 +1,6 @@
+import type { Address } from '../../lib/eth/hex.ts';
 import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import type { Endpoint, Json, Parameters } from '../kernel.ts';
-import type { Address } from '../lib/eth/hex.ts';
 import type { Log } from '../log.ts';
 
 /** A config as its file would have it, `version` left out if you like. */

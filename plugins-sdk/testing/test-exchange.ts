@@ -1,8 +1,8 @@
 import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Route } from '../../kernel/registry.ts';
+import { randomId } from '../../lib/eth/random-id.ts';
+import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import type { Parameters } from '../kernel.ts';
-import { randomId } from '../lib/eth/random-id.ts';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { RequestInput } from './inputs.ts';
 
 /** A request whose duration a test may choose. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { inTurns } from '../../plugins-sdk/lib/json/turns.ts';
+import { inTurns } from '../../lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../tools/bench/documents.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { integerOf } from '../../builtins/fhe/integer.ts';
 import type { Bits } from '../../builtins/fhe/protocol.ts';
-import type { Hex } from '../../plugins-sdk/lib/eth/hex.ts';
+import type { Hex } from '../../lib/eth/hex.ts';
 
 const word = (value: bigint): Hex => `0x${BigInt.asUintN(256, value).toString(16).padStart(64, '0')}`;
 

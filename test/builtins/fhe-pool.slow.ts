@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { Pool, type PoolOptions } from '../../builtins/fhe/pool.ts';
 import type { Ciphertext, Connection, Task } from '../../builtins/fhe/protocol.ts';
 import { spawnWorker } from '../../builtins/fhe/spawn.ts';
-import type { OwnedProcess } from '../../plugins-sdk/lib/process/child-process.ts';
+import type { OwnedProcess } from '../../lib/process/child-process.ts';
 
 const connection: Connection = {
   network: 'sepolia',

@@ -1,8 +1,8 @@
 /** A stop waits for background work as long as documented, and tells what is left. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { drained } from '../../cli/service/drain.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
+import { drained } from '../../service/drain.ts';
 
 /** A drain with its own clock; what it comes to once the milliseconds have passed in steps. */
 function setUp(t: TestContext) {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { LogSink } from '../../cli/service/log-sink.ts';
+import { LogSink } from '../../service/log-sink.ts';
 import { environment, folderWith, launch } from './run.ts';
 import { loggingProgram } from './started.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { createLog, type LogSettings, logSettings } from '../../cli/service/log.ts';
+import { createLog, type LogSettings, logSettings } from '../../service/log.ts';
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/;
 const textAt = (level: LogSettings['level']): LogSettings => ({ level, format: 'text', colour: false });

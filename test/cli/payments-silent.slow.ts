@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { askControl, Control, controlPaths } from '../../cli/service/control.ts';
+import { askControl, Control, controlPaths } from '../../service/control.ts';
 import { folderWith, launchCli } from './run.ts';
 import { KEY } from './service-config.ts';
 import { urlOf } from './started.ts';

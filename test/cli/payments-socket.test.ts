@@ -5,8 +5,8 @@ import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
 import { createServer, Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { askControl, Control, controlPaths } from '../../cli/service/control.ts';
 import type { Operation } from '../../plugins-sdk/define.ts';
+import { askControl, Control, controlPaths } from '../../service/control.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 
 const ASKED = { name: 'payments release', words: { id: `0x${'1'.repeat(64)}` } };

@@ -7,9 +7,9 @@ import { difference } from '../../cli/plugin/difference.ts';
 import { loadPlugin } from '../../cli/plugin/load.ts';
 import { type RecordedRequest, readRecord } from '../../cli/plugin/record.ts';
 import { runRecorded } from '../../cli/plugin/run.ts';
-import { definitions } from '../../cli/service/index.ts';
 import type { PublicHooks } from '../../plugins-sdk/hooks/contexts.ts';
 import { type Behaviour, definePlugin, Refusal, Type } from '../../plugins-sdk/index.ts';
+import { definitions } from '../../service/index.ts';
 import { type Ended, folderWith, PACKAGE_ROOT, runCli } from './run.ts';
 
 const TEMPLATE = join(PACKAGE_ROOT, 'cli/plugin/template/hooks/my-plugin.ts');

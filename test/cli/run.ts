@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runCommandLine } from '../../cli/command-line.ts';
-import { complain, describeError } from '../../cli/terminal.ts';
+import { complain, describeError } from '../../service/terminal.ts';
 import type { Lifetime } from '../support/lifetime.ts';
 
 export const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');

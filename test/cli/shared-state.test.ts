@@ -1,9 +1,9 @@
 /** Plugins keep state in the engine that the config names. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { StateClient } from '../../cli/service/shared-state.ts';
 import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
+import { StateClient } from '../../service/shared-state.ts';
 
 type Fault = 'none' | 'refuses' | 'hangs' | 'is full';
 

@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { packageVersion } from '../../cli/surroundings.ts';
+import { packageVersion } from '../../service/surroundings.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 import { lastLine, startIn, TIME, urlOf, withPlugin } from './started.ts';

@@ -43,7 +43,7 @@ ${body}
 /** Words for node that run a program which logs to its stdout through the real log. */
 export function loggingProgram(body: string): string[] {
   const program = `
-    const { createLog } = await import(${JSON.stringify(join(PACKAGE_ROOT, 'cli/service/log.ts'))});
+    const { createLog } = await import(${JSON.stringify(join(PACKAGE_ROOT, 'service/log.ts'))});
     const log = createLog({ level: 'info', format: 'json', colour: false });
     ${body}`;
   return ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', program];

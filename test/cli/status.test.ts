@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { packageVersion } from '../../cli/surroundings.ts';
+import { packageVersion } from '../../service/surroundings.ts';
 import { freePort } from '../state/redis-server.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';

@@ -1,7 +1,7 @@
 /** Relative paths are relative to where the user stands. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { userDirectory } from '../../cli/surroundings.ts';
+import { userDirectory } from '../../service/surroundings.ts';
 import { PACKAGE_ROOT } from './run.ts';
 
 describe('the directory that relative paths are relative to', () => {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { runCommandLine } from '../../cli/command-line.ts';
-import { describeError } from '../../cli/terminal.ts';
-import { passLines } from '../../cli/workers/lines.ts';
+import { describeError } from '../../service/terminal.ts';
+import { passLines } from '../../service/workers/lines.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';
-import { definitions } from '../../cli/service/index.ts';
 import { composeSchema } from '../../config/schema/publish.ts';
+import { definitions } from '../../service/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { interpolate } from '../../config/interpolate.ts';
+import { exactNumber } from '../../lib/json/numbers.ts';
 import type { CheckContext, Definition } from '../../plugins-sdk/define.ts';
-import { exactNumber } from '../../plugins-sdk/lib/json/numbers.ts';
 import { api, builtins, config, endpoint, errorsOf, load, portKey, trustKey } from './support.ts';
 
 function text(template: string, env: Record<string, string | undefined>): unknown {

@@ -64,7 +64,7 @@ it('docs/state.md says what is wrong with a server, in the words of the service'
 
 it('docs/state.md quotes texts that the engines have', async () => {
   const sources = await Promise.all(
-    ['builtins/state-redis', 'builtins/state-file', 'cli/service'].map(async (folder) => {
+    ['builtins/state-redis', 'builtins/state-file', 'service'].map(async (folder) => {
       const names = (await readdir(join(PACKAGE_ROOT, folder))).filter((name) => name.endsWith('.ts'));
       return Promise.all(names.map((name) => readFile(join(PACKAGE_ROOT, folder, name), 'utf8')));
     }),

@@ -3,8 +3,8 @@ import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { definitions } from '../../cli/service/index.ts';
 import { type LoadedConfig, loadConfig } from '../../config/index.ts';
+import { definitions } from '../../service/index.ts';
 import { folderWith, launch, PACKAGE_ROOT, type Running } from '../cli/run.ts';
 import { anvil } from '../support/chain.ts';
 import { type Block, blocksOf, commandsOf, readPage, wholeConfig } from '../support/docs.ts';

@@ -1,10 +1,10 @@
 /** An answer that a plugin gives or works around is checked against what was asked. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { statementsOf } from '../../lib/eth/statements.ts';
 import type { Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
 import { isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
 import type { AroundCall } from '../../plugins-sdk/kernel.ts';
-import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import type { Signer } from '../../plugins-sdk/signing/signers.ts';
 import { verifyResponse } from '../../verify/index.ts';

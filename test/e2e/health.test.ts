@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { Wallet } from 'ethers';
 import { health } from '../../builtins/health.ts';
 import { Exchange } from '../../kernel/exchange.ts';
-import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
+import { randomId } from '../../lib/eth/random-id.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';

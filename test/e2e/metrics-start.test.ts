@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
-import { packageVersion } from '../../cli/surroundings.ts';
+import { packageVersion } from '../../service/surroundings.ts';
 import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
 import { serviceFor } from '../support/service.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { packageVersion } from '../../cli/surroundings.ts';
+import { packageVersion } from '../../service/surroundings.ts';
 import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { metricsUrl } from '../support/metrics.ts';

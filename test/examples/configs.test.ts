@@ -5,8 +5,8 @@ import { describe, it } from 'node:test';
 import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { definitions } from '../../cli/service/index.ts';
 import { loadConfig } from '../../config/index.ts';
+import { definitions } from '../../service/index.ts';
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../examples/configs/${name}.yaml`, import.meta.url));
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { withFactors } from '../../builtins/explorer/client/factor.ts';
 import { humanOf } from '../../builtins/explorer/client/human.ts';
-import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
+import { decodeAbi } from '../../lib/eth/decode-abi.ts';
 
 const coder = AbiCoder.defaultAbiCoder();
 const ADDRESS = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266';

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { definitions } from '../../cli/service/index.ts';
-import { fileText, importDocument, readDocument } from '../../config/import/index.ts';
+import { fileText, importDocument, readDocument } from '../../cli/import/index.ts';
 import { loadConfig } from '../../config/index.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
+import { definitions } from '../../service/index.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 
 const folder = process.env.OPENAPI_DOCUMENTS ?? join(PACKAGE_ROOT, 'node_modules/@readme/oas-examples');

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
-import { definitions } from '../../cli/service/index.ts';
-import { fileText, importDocument, merge } from '../../config/import/index.ts';
-import { nameOf, unique, variableOf } from '../../config/import/names.ts';
+import { fileText, importDocument, merge } from '../../cli/import/index.ts';
+import { nameOf, unique, variableOf } from '../../cli/import/names.ts';
 import { ConfigErrors, loadConfig } from '../../config/index.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
+import { definitions } from '../../service/index.ts';
 import { folderWith, runCli } from '../cli/run.ts';
 
 const builtins = definitions();

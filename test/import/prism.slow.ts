@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { definitions } from '../../cli/service/index.ts';
-import { importDocument, readDocument } from '../../config/import/index.ts';
+import { importDocument, readDocument } from '../../cli/import/index.ts';
+import { definitions } from '../../service/index.ts';
 import { Linter } from '../../tools/scripts/linter.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { serviceFor } from '../support/service.ts';

@@ -6,6 +6,7 @@ import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
 import type { StageName } from '../../kernel/stages.ts';
 import type { CallContext, HttpResponse, RouteRequest } from '../../kernel/values.ts';
+import { randomId } from '../../lib/eth/random-id.ts';
 import type {
   AfterApiCallContext,
   BeforeApiCallContext,
@@ -13,7 +14,6 @@ import type {
   HookContext,
   HttpRequestContext,
 } from '../../plugins-sdk/hooks/contexts.ts';
-import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import {
   ask,
   block,

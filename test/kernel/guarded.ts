@@ -5,10 +5,10 @@ import type { Hooks } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type Registration, Registry } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
+import { randomId } from '../../lib/eth/random-id.ts';
+import { JsonText } from '../../lib/json/json-text.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
-import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
-import { JsonText } from '../../plugins-sdk/lib/json/json-text.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { BoundedTtlMap } from '../../plugins-sdk/lib/bounded/bounded-ttl-map.ts';
+import { BoundedTtlMap } from '../../lib/bounded/bounded-ttl-map.ts';
 
 describe('BoundedTtlMap', () => {
   it('finds an entry while its time has not come', () => {

@@ -10,8 +10,8 @@ import {
   canonicalJson,
   jcs,
   MAX_JSON_DEPTH,
-} from '../../plugins-sdk/lib/json/canonical-json.ts';
-import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
+} from '../../lib/json/canonical-json.ts';
+import { isDeeperThan } from '../../lib/json/skip.ts';
 
 const BOTH = [canonicalJson, jcs];
 

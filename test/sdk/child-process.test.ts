@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
-import { OwnedProcess } from '../../plugins-sdk/lib/process/child-process.ts';
+import { OwnedProcess } from '../../lib/process/child-process.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { eventually } from '../support/http.ts';
 
@@ -34,7 +34,7 @@ describe('a process of its own', () => {
   /** In a call that takes half an hour and hears nothing. */
   const stuck = "require('crypto').pbkdf2Sync('', '', 2 ** 31 - 1, 64, 'sha512')";
   const service = (rest: string) => `
-    import { OwnedProcess } from './plugins-sdk/lib/process/child-process.ts';
+    import { OwnedProcess } from './lib/process/child-process.ts';
     const { child } = new OwnedProcess(['-e', ${JSON.stringify(stuck)}], { stdio: 'ignore' });
     console.log('process', child.pid);
     ${rest}`;

@@ -5,12 +5,7 @@ import { describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import {
-  clientKey,
-  forwardedClient,
-  normalizeAddress,
-  parseAddress,
-} from '../../plugins-sdk/lib/http/client-address.ts';
+import { clientKey, forwardedClient, normalizeAddress, parseAddress } from '../../lib/http/client-address.ts';
 
 const SOCKET = '10.0.0.9';
 const LARGEST_HEADER = 16 * 1024;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { it } from 'node:test';
+import { listen, urlOf } from '../../lib/http/listen.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
-import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 
 it('a connection that is refused costs no look at each of those that stay', async (t) => {
   let looks = 0;

@@ -1,9 +1,9 @@
 /** Values of plugins are checked before they count. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { atOnce } from '../../lib/json/turns.ts';
 import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { type OutgoingRequest, WrongShape } from '../../plugins-sdk/kernel.ts';
-import { atOnce } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 
 const { inputs, results } = contractsFor({ signers: [], now: Date.now });

@@ -1,8 +1,8 @@
 /** Each arithmetic of signatures gives and refuses the same. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { type EcdsaBackend, ecdsaOf } from '../../plugins-sdk/lib/eth/ecdsa.ts';
-import { toBytes } from '../../plugins-sdk/lib/eth/hex.ts';
+import { type EcdsaBackend, ecdsaOf } from '../../lib/eth/ecdsa.ts';
+import { toBytes } from '../../lib/eth/hex.ts';
 
 /** The x of the curve's generator G, whose y is even. */
 const X = '79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798';

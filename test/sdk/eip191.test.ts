@@ -13,8 +13,8 @@ import {
   personalTextDigest,
   recoverAddress,
   recoverTextSigner,
-} from '../../plugins-sdk/lib/eth/eip191.ts';
-import { type Hex, toBytes, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
+} from '../../lib/eth/eip191.ts';
+import { type Hex, toBytes, toHex } from '../../lib/eth/hex.ts';
 
 // All vectors of this file come from an implementation written apart (Python integers), not from a library in use here.
 const PRIVATE_KEY = '0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { getAddress } from 'ethers';
 import fc from 'fast-check';
-import { checksumAddress, isAddress, isBytes32, isHex, toBytes, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
+import { checksumAddress, isAddress, isBytes32, isHex, toBytes, toHex } from '../../lib/eth/hex.ts';
 
 const NOT_HEX = ['', '0', '0x0', '0xg0', '00', '0X00', ' 0x00', '0x00 ', '0x00\n', '0x0\n', '0x\u0130\u0130', '0x００'];
 const NO_STRINGS = [undefined, null, 0, 0x00n, {}, [], ['0x00'], new Uint8Array(1), { toString: () => '0x00' }];

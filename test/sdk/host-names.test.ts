@@ -6,9 +6,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, beforeEach, describe, it } from 'node:test';
-import type { Found } from '../../plugins-sdk/lib/http/host-names/dns.ts';
-import { listedAddresses, ParsedFile } from '../../plugins-sdk/lib/http/host-names/files.ts';
-import { HostNames, UnknownHost } from '../../plugins-sdk/lib/http/host-names/index.ts';
+import type { Found } from '../../lib/http/host-names/dns.ts';
+import { listedAddresses, ParsedFile } from '../../lib/http/host-names/files.ts';
+import { HostNames, UnknownHost } from '../../lib/http/host-names/index.ts';
 import { startDns } from '../support/dns.ts';
 
 const v4 = (address: string): LookupAddress => ({ address, family: 4 });

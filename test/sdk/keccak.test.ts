@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { keccak256 as ethersKeccak256 } from 'ethers';
 import fc from 'fast-check';
-import { toHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { keccak256 } from '../../plugins-sdk/lib/eth/keccak.ts';
+import { toHex } from '../../lib/eth/hex.ts';
+import { keccak256 } from '../../lib/eth/keccak.ts';
 
 const counting = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => i % 251);
 

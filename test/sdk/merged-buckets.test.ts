@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { clientBuckets, MergedBuckets } from '../../builtins/shared/client-buckets.ts';
-import { TokenBuckets } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
+import { TokenBuckets } from '../../lib/bounded/token-buckets.ts';
 import type { StateArea } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 

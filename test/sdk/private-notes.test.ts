@@ -1,7 +1,7 @@
 /** A note stays with its object, and shows nowhere. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inMap, privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
+import { inMap, privateNotes } from '../../lib/objects/private-notes.ts';
 
 for (const [engine, make] of Object.entries({ 'this engine': privateNotes, 'an engine of later': inMap }))
   test(`a note stays with its object, frozen or not, and shows nowhere: in ${engine}`, () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Release, Semaphore, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
+import { type Release, Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
 
 const LONG = 60_000;
 

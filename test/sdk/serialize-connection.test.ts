@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
-import { serializeConnection } from '../../plugins-sdk/lib/bounded/serialize-connection.ts';
-import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { serializeConnection } from '../../lib/bounded/serialize-connection.ts';
+import { listen, urlOf } from '../../lib/http/listen.ts';
 import { openRaw } from '../support/raw-http.ts';
 
 async function start(t: TestContext, handle: (request: IncomingMessage, response: ServerResponse) => void) {

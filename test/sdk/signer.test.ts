@@ -6,8 +6,8 @@ import { describe, it } from 'node:test';
 import { inspect } from 'node:util';
 import { Wallet } from 'ethers';
 import fc from 'fast-check';
-import { CURVE_ORDER, defaultBackend, type EcdsaBackend, recoverAddress } from '../../plugins-sdk/lib/eth/eip191.ts';
-import { toBytes } from '../../plugins-sdk/lib/eth/hex.ts';
+import { CURVE_ORDER, defaultBackend, type EcdsaBackend, recoverAddress } from '../../lib/eth/eip191.ts';
+import { toBytes } from '../../lib/eth/hex.ts';
 import { createSigner, DERIVATION_PATH, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import { hide } from '../support/hide.ts';
 
@@ -159,7 +159,7 @@ describe('createSigner', () => {
     it(`signs with ${backend} without ${missing.join(' and ')}, and says so when asked for one of those`, () => {
       const script = `
         import { createSigner } from './plugins-sdk/signing/local-key.ts';
-        import { recoverAddress } from './plugins-sdk/lib/eth/eip191.ts';
+        import { recoverAddress } from './lib/eth/eip191.ts';
         const signer = createSigner('${PRIVATE_KEY}');
         const digest = new Uint8Array(32);
         const signature = signer.signDigest(digest);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Release, SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
+import { type Release, SlotPool } from '../../lib/bounded/slot-pool.ts';
 
 const LONG = 60_000;
 const settle = () => new Promise((resolve) => setImmediate(resolve));

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashMessage, keccak256, TypedDataEncoder, Wallet } from 'ethers';
 import fc from 'fast-check';
-import { type Hex, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { personalStatement, receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
+import { type Hex, toHex } from '../../lib/eth/hex.ts';
+import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
 import { RECEIPT_DOMAIN, RECEIPT_TYPES } from '../support/receipts.ts';
 
 const word = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes): Hex => toHex(bytes));

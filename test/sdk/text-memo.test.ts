@@ -1,7 +1,7 @@
 /** What texts come to is computed once, and kept within bounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { TextMemo } from '../../plugins-sdk/lib/bounded/text-memo.ts';
+import { TextMemo } from '../../lib/bounded/text-memo.ts';
 
 /** Results of short texts are worked out once, and never remembered without bound. */
 

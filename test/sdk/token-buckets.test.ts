@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { TokenBuckets, type TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
+import { TokenBuckets, type TokenTake } from '../../lib/bounded/token-buckets.ts';
 
 const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
 

@@ -1,7 +1,7 @@
 /** A warm-up is done once, holds nobody up, and leaves failures to the requests. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
+import { warmUp } from '../../lib/process/warm-up.ts';
 
 const passed = async (t: TestContext) => {
   t.mock.timers.tick(1000);

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { definitions } from '../../cli/service/index.ts';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../../config/index.ts';
+import { definitions } from '../../service/index.ts';
 
 type Variables = Readonly<Record<string, string>>;
 

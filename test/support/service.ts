@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { type Service, startService } from '../../cli/service/index.ts';
-import { createLog, type ServiceLog } from '../../cli/service/log.ts';
-import { publicKeyWarning } from '../../cli/service/public-keys.ts';
+import { type Service, startService } from '../../service/index.ts';
+import { createLog, type ServiceLog } from '../../service/log.ts';
+import { publicKeyWarning } from '../../service/public-keys.ts';
 import { endsWith, type Lifetime } from './lifetime.ts';
 
 /** A key that is public knowledge (the first account of every local test chain), and its address. */

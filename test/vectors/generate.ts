@@ -4,10 +4,10 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { dataDigest, personalDigest } from '../../plugins-sdk/lib/eth/eip191.ts';
-import { type Hex, toBytes, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { keccak256 } from '../../plugins-sdk/lib/eth/keccak.ts';
-import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { dataDigest, personalDigest } from '../../lib/eth/eip191.ts';
+import { type Hex, toBytes, toHex } from '../../lib/eth/hex.ts';
+import { keccak256 } from '../../lib/eth/keccak.ts';
+import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { loadObject } from '../support/config.ts';
 import { receiptVectors } from './receipts.ts';

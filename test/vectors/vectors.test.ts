@@ -13,8 +13,8 @@ import {
   verifyMessage,
   Wallet,
 } from 'ethers';
-import { recoverAddress as recoverSigner } from '../../plugins-sdk/lib/eth/eip191.ts';
-import { isHex } from '../../plugins-sdk/lib/eth/hex.ts';
+import { recoverAddress as recoverSigner } from '../../lib/eth/eip191.ts';
+import { isHex } from '../../lib/eth/hex.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { type Vectors, vectors } from './generate.ts';

@@ -32,8 +32,8 @@ it('the verification module reaches nothing of the server and nothing of Node', 
     '@noble/curves/abstract/weierstrass',
     '@noble/hashes/sha3',
     '@noble/hashes/utils',
-    'plugins-sdk/lib/eth/decode-abi.ts',
-    'plugins-sdk/lib/json/canonical-json.ts',
+    'lib/eth/decode-abi.ts',
+    'lib/json/canonical-json.ts',
     ...files,
   ]);
 });

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { listen, urlOf } from '../../lib/http/listen.ts';
 import { answers, isAllowed, log } from './answers.ts';
 
 /** The limit: {@link answers} on nothing but node:http, with a log line. */

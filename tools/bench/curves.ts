@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
+import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { svgOf } from './chart.ts';
 import { type Curve, curves, type Places, type Point } from './curve-list.ts';
 import { once } from './load.ts';

@@ -1,4 +1,4 @@
-import { type EcdsaBackend, ecdsaOf } from '../../plugins-sdk/lib/eth/ecdsa.ts';
+import { type EcdsaBackend, ecdsaOf } from '../../lib/eth/ecdsa.ts';
 
 /** Measures what can do the arithmetic of signing, against the native binding. `tools/bench/README.md` says how to read it. */
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { koaBody } from 'koa-body';
-import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { listen, urlOf } from '../../lib/http/listen.ts';
 import { answers, isAllowed, log } from './answers.ts';
 
 /** The floor: {@link answers} on koa, its router and koa-body, with a log line. */

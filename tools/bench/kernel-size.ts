@@ -57,7 +57,7 @@ function printLines(): void {
 async function start(folder: string, upstream: string) {
   const [log, file] = [join(folder, 'log'), join(folder, 'config.yaml')];
   await writeFile(file, measuredConfig(upstream));
-  const load = (name: string) => import(pathToFileURL(join(dist, 'cli/service', name)).href);
+  const load = (name: string) => import(pathToFileURL(join(dist, 'service', name)).href);
   const [{ startService }, { createLog }, { LogSink }] = await Promise.all(
     ['index.js', 'log.js', 'log-sink.js'].map(load),
   );

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { paymentDigest } from '../../plugins-sdk/lib/eth/eip191.ts';
-import type { Address, Hex } from '../../plugins-sdk/lib/eth/hex.ts';
+import { paymentDigest } from '../../lib/eth/eip191.ts';
+import type { Address, Hex } from '../../lib/eth/hex.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 
 const payer = createSigner(`0x${'22'.repeat(32)}`);

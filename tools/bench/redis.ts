@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { listen, urlOf } from '../../lib/http/listen.ts';
 import { OTHERS } from './rounds.ts';
 
 const START_TIMEOUT_MS = 1000;

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import { toBytes } from '../../plugins-sdk/lib/eth/hex.ts';
-import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { toBytes } from '../../lib/eth/hex.ts';
+import { listen, urlOf } from '../../lib/http/listen.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { SIGNER_KEY } from './signer-key.ts';
 

@@ -34,7 +34,7 @@ const SIDE_EFFECTS = [
   './program/*.js',
   './cli/demo.js',
   './cli/plugin/*.mjs',
-  './cli/service/watchdog-thread.js',
+  './service/watchdog-thread.js',
   './builtins/fhe/worker.js',
 ];
 

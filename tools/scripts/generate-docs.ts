@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { definitions } from '../../cli/service/index.ts';
 import { composeSchema } from '../../config/index.ts';
+import { definitions } from '../../service/index.ts';
 import { configReference } from './config-reference.ts';
 import { sdkReference } from './sdk-reference.ts';
 import { stageReference } from './stage-reference.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../plugins-sdk/lib/json/value.ts';
+import { isRecord } from '../../../lib/json/value.ts';
 import type { Location } from '../exact-number.ts';
 import { BudgetError, type StepBudget, tooManySteps } from './budget.ts';
 import type { Segment, Selector } from './syntax.ts';

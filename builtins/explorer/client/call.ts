@@ -1,4 +1,4 @@
-import { jsonIn } from '../../../plugins-sdk/lib/json/value.ts';
+import { jsonIn } from '../../../lib/json/value.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 

@@ -1,4 +1,4 @@
-import { decodeAbi } from '../../../plugins-sdk/lib/eth/decode-abi.ts';
+import { decodeAbi } from '../../../lib/eth/decode-abi.ts';
 import { copyButton, element, fact, icon, newId, say } from './dom.ts';
 import { scaled, withFactors } from './factor.ts';
 import { textControl } from './fields.ts';

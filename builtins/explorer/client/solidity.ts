@@ -1,4 +1,4 @@
-import { areElementary } from '../../../plugins-sdk/lib/eth/decode-abi.ts';
+import { areElementary } from '../../../lib/eth/decode-abi.ts';
 import { checksumAddress, isAddress } from '../../../verify/ethereum.ts';
 import { requestHashOf } from '../../../verify/index.ts';
 import type { Code } from './code.ts';

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../../plugins-sdk/lib/json/canonical-json.ts';
+import { canonicalJson } from '../../../lib/json/canonical-json.ts';
 import { digestOf, hashOfText, isHex, recoverSigner } from '../../../verify/ethereum.ts';
 import { type Reason, type Verification, verifyResponse } from '../../../verify/index.ts';
 import type { Asked } from './form.ts';

@@ -1,5 +1,5 @@
+import { withTimeout } from '../../../lib/time/with-timeout.ts';
 import { notReadyAfter } from '../../../plugins-sdk/host/plugin-problem.ts';
-import { withTimeout } from '../../../plugins-sdk/lib/time/with-timeout.ts';
 import { PluginClock } from './clock.ts';
 import { type Caller, PluginProcess } from './process.ts';
 import { LONGEST_FRAME } from './protocol.ts';

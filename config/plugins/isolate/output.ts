@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { clipped } from '../../../plugins-sdk/lib/text/clipped.ts';
+import { clipped } from '../../../lib/text/clipped.ts';
 
 const LONGEST_LINE = 1000;
 /** Lines of a plugin that are logged within a second. */

@@ -1,4 +1,4 @@
-import { dictionary } from '../../../plugins-sdk/lib/json/members.ts';
+import { dictionary } from '../../../lib/json/members.ts';
 import type { PackedSchema } from './protocol.ts';
 
 /** TypeBox marks what its schemas are with members that JSON does not show. */

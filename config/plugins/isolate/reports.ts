@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { partsOf } from '../../../plugins-sdk/lib/json/parts.ts';
-import { PartsReader } from '../../../plugins-sdk/lib/json/read.ts';
-import type { Steps } from '../../../plugins-sdk/lib/json/turns.ts';
+import { partsOf } from '../../../lib/json/parts.ts';
+import { PartsReader } from '../../../lib/json/read.ts';
+import type { Steps } from '../../../lib/json/turns.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 import { FrameSplitter } from './frames.ts';
 import { thisProcess } from './process-stats.ts';

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import { OwnedProcess } from '../../../plugins-sdk/lib/process/child-process.ts';
+import { OwnedProcess } from '../../../lib/process/child-process.ts';
 import type { Bundle } from './bundle.ts';
 import { Claims } from './claims.ts';
 import { nodeOptions } from './node-options.ts';

@@ -1,4 +1,4 @@
-import { collected } from '../../../plugins-sdk/lib/json/members.ts';
+import { collected } from '../../../lib/json/members.ts';
 import type { Sketch } from './protocol.ts';
 
 class NoPlugin {}

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import fc from 'fast-check';
 import { type AbiType, type AbiValue, encodeAbi, parseType, typeNames } from '../../../builtins/encode-abi/abi.ts';
-import { toHex } from '../../../plugins-sdk/lib/eth/hex.ts';
+import { toHex } from '../../../lib/eth/hex.ts';
 
 const ethers = AbiCoder.defaultAbiCoder();
 

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { type AbiType, type AbiValue, parseType } from '../../../builtins/encode-abi/abi.ts';
 import { parseTimes } from '../../../builtins/encode-abi/decimal.ts';
 import { coerce, encodeValues, ValueError } from '../../../builtins/encode-abi/values.ts';
-import { toHex } from '../../../plugins-sdk/lib/eth/hex.ts';
+import { toHex } from '../../../lib/eth/hex.ts';
 
 const MAX = 2n ** 256n - 1n;
 const ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';

@@ -6,7 +6,7 @@ import { secp256k1 } from '@noble/curves/secp256k1';
 import { computeAddress } from 'ethers';
 import fc from 'fast-check';
 import { signerAwsKms } from '../../../builtins/signer-aws-kms.ts';
-import { CURVE_ORDER } from '../../../plugins-sdk/lib/eth/eip191.ts';
+import { CURVE_ORDER } from '../../../lib/eth/eip191.ts';
 import { outputWithout } from '../../support/hide.ts';
 import { suite } from '../../support/lifetime.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';

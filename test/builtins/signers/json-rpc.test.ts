@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { getBytes, Signature, Wallet } from 'ethers';
 import { signerJsonRpc } from '../../../builtins/signer-json-rpc.ts';
-import { CURVE_ORDER } from '../../../plugins-sdk/lib/eth/eip191.ts';
+import { CURVE_ORDER } from '../../../lib/eth/eip191.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { ReplicaAnswers } from '../../../builtins/cache/replicas.ts';
+import { statementsOf } from '../../../lib/eth/statements.ts';
 import { MemoryArea, SignedResponse, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
-import { statementsOf } from '../../../plugins-sdk/lib/eth/statements.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { testEndpoint } from '../../../plugins-sdk/testing/index.ts';
 import { eventually } from '../../state/redis-server.ts';

@@ -1,8 +1,8 @@
 /** A connection that cannot be begun fails the call. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { Connection } from '../../../plugins-sdk/lib/http/client/connection.ts';
-import { HostNames } from '../../../plugins-sdk/lib/http/host-names/index.ts';
+import { Connection } from '../../../lib/http/client/connection.ts';
+import { HostNames } from '../../../lib/http/host-names/index.ts';
 
 it('a connection that cannot even be begun fails the call, however long its name took to be looked up', async () => {
   const names = new HostNames({

@@ -4,7 +4,7 @@ import { get } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, it } from 'node:test';
-import { createHttpClient } from '../../../plugins-sdk/lib/http/client/index.ts';
+import { createHttpClient } from '../../../lib/http/client/index.ts';
 import { faults, startUpstream } from '../../support/upstream.ts';
 import { CUT_SHORT, fails, getFails, renewed, send, text, upstream } from './setup.ts';
 

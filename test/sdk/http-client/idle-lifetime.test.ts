@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { IdleLifetime } from '../../../plugins-sdk/lib/http/client/idle-lifetime.ts';
+import { IdleLifetime } from '../../../lib/http/client/idle-lifetime.ts';
 
 const milliseconds = fc.integer({ min: 0, max: 100_000 });
 

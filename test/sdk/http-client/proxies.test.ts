@@ -1,7 +1,7 @@
 /** The environment says which requests go through which proxy. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Proxies } from '../../../plugins-sdk/lib/http/client/proxies.ts';
+import { Proxies } from '../../../lib/http/client/proxies.ts';
 
 type Variables = Readonly<Record<string, string>>;
 

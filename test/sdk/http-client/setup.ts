@@ -7,7 +7,7 @@ import {
   type HttpClientOptions,
   RequestFailure,
   type RequestFailureKind,
-} from '../../../plugins-sdk/lib/http/client/index.ts';
+} from '../../../lib/http/client/index.ts';
 import { startUpstream, type Upstream } from '../../support/upstream.ts';
 
 export const MIB = 1_048_576;

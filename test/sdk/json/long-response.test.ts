@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { canonicalJson } from '../../../plugins-sdk/lib/json/canonical-json.ts';
-import { JsonLimitError } from '../../../plugins-sdk/lib/json/scan.ts';
-import { inTurns } from '../../../plugins-sdk/lib/json/turns.ts';
+import { canonicalJson } from '../../../lib/json/canonical-json.ts';
+import { JsonLimitError } from '../../../lib/json/scan.ts';
+import { inTurns } from '../../../lib/json/turns.ts';
 import { LongResponse } from '../../../plugins-sdk/results/long-response.ts';
 
 /** Beyond the length up to which a container is parsed at once. */

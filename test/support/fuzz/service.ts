@@ -10,9 +10,9 @@ import type {
   RequestOutcome,
   SignRequest,
 } from '../../../kernel/values.ts';
+import { randomId } from '../../../lib/eth/random-id.ts';
 import { contractsFor } from '../../../plugins-sdk/host/result-checks.ts';
 import type { CallEvent } from '../../../plugins-sdk/kernel.ts';
-import { randomId } from '../../../plugins-sdk/lib/eth/random-id.ts';
 import { madeHere } from '../../../plugins-sdk/results/answers.ts';
 import { Trace } from './ledger.ts';
 import { actsOf, PLUGINS, type Plan } from './plan.ts';

@@ -1,8 +1,8 @@
 import type { StageName } from '../../../kernel/stages.ts';
 import type { SignedResponse as Answer, Endpoint, Hex, Parameters, SignRequest } from '../../../kernel/values.ts';
-import { toHex } from '../../../plugins-sdk/lib/eth/hex.ts';
-import { keccak256 } from '../../../plugins-sdk/lib/eth/keccak.ts';
-import { statementsOf } from '../../../plugins-sdk/lib/eth/statements.ts';
+import { toHex } from '../../../lib/eth/hex.ts';
+import { keccak256 } from '../../../lib/eth/keccak.ts';
+import { statementsOf } from '../../../lib/eth/statements.ts';
 import { AskedQuestion } from '../../../plugins-sdk/question.ts';
 import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';

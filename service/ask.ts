@@ -1,0 +1,97 @@
+import { setImmediate as immediate } from 'node:timers/promises';
+import { responseTo } from '../http/send.ts';
+import { uncharged } from '../kernel/budget.ts';
+import { onAbort } from '../kernel/client-signal.ts';
+import { control, Exchange } from '../kernel/exchange.ts';
+import type { Observer } from '../kernel/observer.ts';
+import type { Pipeline } from '../kernel/pipeline.ts';
+import { asRefusal } from '../kernel/refusal.ts';
+import { isStream } from '../kernel/request-lifecycle.ts';
+import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
+import { askedFor } from '../plugins-sdk/context-keys.ts';
+import { takeParameters } from '../plugins-sdk/hooks/results.ts';
+import type { AskedResponse, AskOptions } from '../plugins-sdk/services.ts';
+import { messageOf } from './text.ts';
+
+/** A request that a plugin makes on behalf of a client. */
+interface Asked extends Partial<AskOptions> {
+  /** The plugin that asks. */
+  readonly plugin: string;
+  /** The endpoint's id. */
+  readonly id: string;
+  readonly parameters: Parameters;
+}
+
+/** Requests that ask for each other. */
+const MAX_DEPTH = 8;
+
+/** @throws Error when it would not end. */
+function checkChain(as: Exchange, id: string): void {
+  let depth = 0;
+  for (let one: Exchange | undefined = as; one !== undefined; one = askedFor.get(one)) {
+    if (one.resolved?.id === id.toLowerCase()) throw new Error('an endpoint asks for itself');
+    if (one.resolved !== undefined) depth += 1;
+  }
+  if (depth >= MAX_DEPTH) throw new Error(`requests ask for each other, more than ${MAX_DEPTH} deep`);
+}
+
+/** Passes a plugin's request through the pipeline as if the client had sent it. */
+export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
+  const { as, plugin, id, mode } = asked;
+  if (typeof id !== 'string') throw new TypeError('services.ask takes the id of an endpoint');
+  if (!control.isExchange(as))
+    throw new TypeError('services.ask takes {as: exchange}, the request on whose behalf it asks');
+  const { requestId, method, route, socketAddress } = as;
+  const headers = { ...as.headers, ...asked.headers };
+  const parameters = parametersOf(asked);
+  // The id is that which the client is told: by it, what was done for the client is found.
+  const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
+  control.receive(exchange, parameters);
+  const budget = control.budgets(as).get(plugin);
+  if (budget?.exhausted) throw new Error('the budget has ended');
+  checkChain(as, id);
+  askedFor.set(exchange, as);
+  // Timers and other clients have their turn between two requests, however a plugin asks.
+  await immediate();
+  const tasks: (() => void)[] = [];
+  let isOver = false;
+  const later = (task: () => void) => (isOver ? task() : void tasks.push(task));
+  const answer = async () => {
+    await pipeline.admit(exchange);
+    return pipeline.serve({ exchange, id, mode, later });
+  };
+  const ended = onAbort(as.client, () => control.disconnect(exchange));
+  const refused = (error: unknown) => {
+    const refusal = asRefusal(error);
+    control.conclude(exchange, { kind: 'refused', refusal });
+    return responseTo(refusal);
+  };
+  const response = await uncharged(budget, () => answer().catch(refused));
+  ended();
+  observer.response?.(exchange, response.status);
+  isOver = true;
+  for (const task of tasks) task();
+  if (isStream(response.body)) return refuseStream(exchange, response.body);
+  return { status: response.status, headers: { ...response.headers }, body: bodyText(response.body) };
+}
+
+/** What hooks may return as parameters, plugins may ask with. @throws TypeError */
+function parametersOf({ parameters }: Asked): Parameters {
+  try {
+    return takeParameters({ parameters });
+  } catch (error) {
+    throw new TypeError(`parameters: ${messageOf(error)}`);
+  }
+}
+
+/** It may have no end, and whoever asks waits for a whole answer. @throws Error */
+async function refuseStream(exchange: Exchange, body: BodyStream): Promise<never> {
+  await body[Symbol.asyncIterator]().return?.();
+  control.disconnect(exchange);
+  throw new Error('the endpoint answers with a stream, which can only be sent to its client');
+}
+
+function bodyText(body: Exclude<HttpResponse['body'], BodyStream>): string {
+  if (typeof body === 'string') return body;
+  return body instanceof Uint8Array ? Buffer.from(body).toString() : body.json;
+}

@@ -1,0 +1,219 @@
+import { dirname, resolve } from 'node:path';
+import { type LoadedConfig, type PluginChoice, signingWarning } from '../config/index.ts';
+import { errorForLog } from '../kernel/refusal.ts';
+import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
+import { stageNames, stageOf } from '../kernel/stages.ts';
+import type { GuardOptions } from '../kernel/tap.ts';
+import { type Address, isAddress } from '../lib/eth/hex.ts';
+import { nearest } from '../lib/text/suggest.ts';
+import type { Behaviour, Definition, Operation } from '../plugins-sdk/define.ts';
+import { serviceNames } from '../plugins-sdk/former-names.ts';
+import type { Background } from '../plugins-sdk/host/background.ts';
+import { checkBehaviour } from '../plugins-sdk/host/check-definition.ts';
+import { type MeterSet, UNBOUNDED } from '../plugins-sdk/host/meter-registry.ts';
+import { modesOf, repeatingModesOf } from '../plugins-sdk/host/modes.ts';
+import { describeService } from '../plugins-sdk/host/openapi/document.ts';
+import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/host/plugin-set.ts';
+import type { Meters } from '../plugins-sdk/meters.ts';
+import type { ServiceDescription } from '../plugins-sdk/openapi/part.ts';
+import type { Services } from '../plugins-sdk/services.ts';
+import { stateDependency } from './state-engine.ts';
+import { packageVersion } from './surroundings.ts';
+import { messageOf } from './text.ts';
+
+/** What a set of plugins needs besides its config. */
+export interface Surroundings
+  extends Omit<
+    Services,
+    | 'config'
+    | 'version'
+    | 'endpoints'
+    | 'credentials'
+    | 'exposed'
+    | 'meters'
+    | 'budget'
+    | 'ask'
+    | 'background'
+    | 'describe'
+    | 'dependencies'
+    | 'path'
+    | 'hide'
+  > {
+  readonly meters: MeterSet;
+  /** Whose signatures answers have. */
+  readonly signers: readonly Address[];
+  /** Asks the pipeline on behalf of a plugin. */
+  ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
+  readonly background: Pick<Background, 'add'>;
+}
+
+/** All plugins of a config, ready to serve, and what operators can ask of them. */
+export interface AssembledPlugins extends ObservedPlugins {
+  readonly operations: readonly (readonly [name: string, run: Operation])[];
+}
+
+/** Sets up and registers all plugins of a config. @throws RegistrationError */
+export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): AssembledPlugins {
+  const { log, meters, ask, background, now } = surroundings;
+  const definitions = loaded.plugins.map(({ definition }) => definition);
+  const dependencies = stateDependency(definitions, surroundings.stateEngine);
+  const common = { ...commonServices(loaded, surroundings), dependencies: () => dependencies };
+  const operations: [name: string, run: Operation][] = [];
+  const registrations = loaded.plugins.map((choice): Registration => {
+    const { definition, budget, clock, operator } = choice;
+    const { name } = definition;
+    const services: Services = serviceNames.addTo({
+      ...common,
+      meters: metersOf(choice, meters),
+      budget,
+      ask: (...args) => ask(name, ...args),
+      background: (work) => background.add(name, work),
+    });
+    const plugin = setUp(choice, services, loaded.hide);
+    dependencies.push(...(plugin.dependencies ?? []));
+    operations.push(...Object.entries(plugin.operations ?? {}));
+    warnOfSigning(choice, plugin, loaded, surroundings);
+    const repeats = repeatingModesOf(definition);
+    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
+  });
+  const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
+    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(errorForLog(error)) });
+  const plugins = createPluginSet(registrations, complain, { signers, now, endpoints: loaded.endpoints });
+  requireProviders(plugins);
+  requireCounterparts(loaded, plugins);
+  return { ...plugins, operations };
+}
+
+/** What all plugins of a config get alike. */
+function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, 'signers'>) {
+  const endpoints = Object.freeze(loaded.endpoints);
+  const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
+  const all = (member: 'credentials' | 'exposes') =>
+    Object.freeze([...new Set(announced.flatMap(({ definition }) => definition[member] ?? []))]);
+  let described: ServiceDescription | undefined;
+  const describe = () => {
+    described ??= describeService({ ...loaded, version: packageVersion() });
+    return described;
+  };
+  return {
+    ...surroundings,
+    config: loaded.config,
+    version: packageVersion(),
+    hide: loaded.hide,
+    endpoints,
+    path: (relative: string) => resolve(dirname(loaded.file), relative),
+    credentials: all('credentials'),
+    exposed: all('exposes'),
+    describe,
+  };
+}
+
+/** All isolated plugins share their instruments, which are the service's: what they measure themselves, nobody hears. */
+function metersOf({ definition: { name }, operator, isolated }: PluginChoice, meters: MeterSet): Meters {
+  if (isolated) return meters.of('settings.plugins', UNBOUNDED);
+  return operator ? meters.of(name) : meters.of(name, UNBOUNDED);
+}
+
+/** @throws Error when the key cannot be used, and when nothing signs. */
+export function signerAddressOf({ plugins, config }: LoadedConfig): Address {
+  const [choice, other] = plugins.filter(({ definition }) => definition.signerAddress !== undefined);
+  if (choice !== undefined && other !== undefined) {
+    const names = `"${choice.definition.name}" and "${other.definition.name}"`;
+    throw new RegistrationError(`plugins ${names} both sign for all endpoints: leave one out`);
+  }
+  if (choice === undefined)
+    throw new RegistrationError(
+      'nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"',
+    );
+  const { name, signerAddress } = choice.definition;
+  const address: unknown = signerAddress?.call(choice.definition, choice.config, config);
+  if (!isAddress(address))
+    throw new RegistrationError(`${placeOf(choice)}plugin "${name}": "signerAddress" returned no address`);
+  return address;
+}
+
+function requireProviders({ taps }: PluginSet): void {
+  for (const stage of stageNames) {
+    if (stageOf(stage).required && taps[stage].length === 0)
+      throw new RegistrationError(`no plugin provides "${stage}", without which nothing can be served`);
+  }
+}
+
+/** An endpoint that no request could pass, and what no request could reach, are mistakes. @throws RegistrationError */
+function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: PluginSet): void {
+  const sides = [
+    {
+      member: 'auth',
+      stage: 'authenticate',
+      verb: 'checks',
+      of: ({ auth = {} }: Definition) => Object.keys(auth),
+      used: endpoints.flatMap(({ auth }) => auth.map(({ type }) => type)),
+    },
+    {
+      member: 'modes',
+      stage: 'present',
+      verb: 'delivers',
+      of: modesOf,
+      used: endpoints.map(({ mode }) => mode),
+    },
+  ] as const;
+  for (const { member, stage, verb, of, used } of sides) {
+    const fail = (plugin: string, why: string, meant?: string) => {
+      const place = placeOf(plugins.find(({ definition }) => definition.name === plugin));
+      const suggestion = meant === undefined ? '' : `, did you mean "${meant}"?`;
+      return new RegistrationError(`${place}plugin "${plugin}": ${why}${suggestion}`);
+    };
+    const provided = new Set(taps[stage].map(({ variant }) => variant));
+    // A plugin may do without a hook that nobody asks for; endpoints that name nothing use what nobody needs to declare.
+    const known = new Set<string | undefined>(used);
+    for (const { definition } of plugins) {
+      for (const variant of of(definition)) {
+        if (known.has(variant) && !provided.has(variant))
+          throw fail(definition.name, `"${member}" has "${variant}", which no plugin ${verb} in "hooks.${stage}"`);
+      }
+    }
+    for (const { definition } of plugins) for (const variant of of(definition)) known.add(variant);
+    const odd = taps[stage].find(({ variant }) => !known.has(variant));
+    if (odd === undefined) continue;
+    const { plugin, variant = '' } = odd;
+    const why = `"hooks.${stage}" has "${variant}", which no plugin has in "${member}"`;
+    throw fail(
+      plugin,
+      why,
+      nearest(
+        variant,
+        plugins.flatMap(({ definition }) => of(definition)),
+      ),
+    );
+  }
+}
+
+/** `settings.plugins[0] (line 9): `: where the config names a plugin that is no built-in. */
+function placeOf({ path, line }: Pick<PluginChoice, 'path' | 'line'> = {}): string {
+  if (path === undefined) return '';
+  return line === undefined ? `${path}: ` : `${path} (line ${line}): `;
+}
+
+function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hide']): Behaviour {
+  const { definition, source, path, config } = choice;
+  try {
+    return checkBehaviour(definition.setup(services, config), (message) =>
+      services.log.warn(`${placeOf(choice)}plugin "${definition.name}": ${message}`),
+    );
+  } catch (error) {
+    const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
+    throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
+  }
+}
+
+/** Warns of full plugins that can change what is signed: their hooks are known only now. Of simple ones the loader has warned. */
+function warnOfSigning(
+  { definition, operator }: PluginChoice,
+  { hooks = {} }: Behaviour,
+  loaded: LoadedConfig,
+  { log }: Pick<Surroundings, 'log'>,
+): void {
+  const warning = signingWarning(definition.name, hooks);
+  const isKnown = loaded.warnings.some(({ message }) => message === warning);
+  if (operator && warning !== undefined && !isKnown) log.warn(warning);
+}

@@ -1,0 +1,219 @@
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { lstat, mkdir, stat, unlink } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Operation, OperationResult } from '../plugins-sdk/define.ts';
+import type { Log } from '../plugins-sdk/log.ts';
+import { codeOf, messageOf } from './text.ts';
+
+/** What an operator asks for. */
+export interface AskedOperation {
+  readonly name: string;
+  readonly words: Readonly<Record<string, string>>;
+}
+
+type Answer = { readonly results: readonly OperationResult[] } | { readonly error: string };
+
+export type Operations = readonly (readonly [name: string, run: Operation])[];
+
+/** Bytes that the path of a socket may have on every system. Node 20 cuts longer ones silently, so that services would share one. */
+const LONGEST_PATH = 103;
+
+/** Milliseconds of silence after which a command gives up, and after which a service at work says that it is alive. */
+const SILENCE_TIMEOUT_MS = 5000;
+const HEARTBEAT_INTERVAL_MS = 1000;
+
+/** The folder of the unit's `RuntimeDirectory=`, where commands look by themselves. */
+const UNIT_FOLDER = '/run/signed-data-proxy';
+
+/**
+ * The sockets on which the service of a config file may take operations; it listens at the first. With systemd that is in the
+ * runtime directory: a service may have temporary files that nobody else sees. Else it is beside the state file. Without one, or
+ * where that path is too long, it is in a folder of its user among the temporary files.
+ * @param file absolute path of the config file. @param state that of the state file, if there is one.
+ */
+export function controlPaths(file: string, state: string | undefined): readonly [own: string, ...others: string[]] {
+  const beside = state === undefined ? undefined : `${state}.control`;
+  const name = hash('sha256', beside ?? file).slice(0, 16);
+  const [runtime] = (process.env.RUNTIME_DIRECTORY ?? '').split(':');
+  const unit = join(runtime || UNIT_FOLDER, `${name}.control`);
+  if (runtime) return [unit];
+  const isShort = beside !== undefined && Buffer.byteLength(beside) <= LONGEST_PATH;
+  return [isShort ? beside : join(ownFolder(), `${name}.control`), unit];
+}
+
+function ownFolder(): string {
+  return join(tmpdir(), `signed-data-proxy-${process.getuid?.() ?? 0}`);
+}
+
+/** Has all plugins that know an operation do it. @throws Error */
+export async function runOperation(operations: Operations, { name, words }: AskedOperation) {
+  const known = operations.filter(([each]) => each === name);
+  if (known.length === 0) throw new Error(`no plugin of this config knows "${name}"`);
+  const results: OperationResult[] = [];
+  for (const [, run] of known) results.push(...(await run(words)));
+  return results;
+}
+
+/** Where operators of the same machine, as the same user or root, ask a running service for something. */
+export class Control {
+  readonly #path: string;
+  readonly #log: Log;
+  readonly #operations: () => Operations;
+  #server: Server | undefined;
+
+  constructor(path: string, log: Log, operations: () => Operations) {
+    this.#path = path;
+    this.#log = log;
+    this.#operations = operations;
+  }
+
+  /** Listens, unless it does already or there is nothing to ask for. A service that cannot listen serves all the same. */
+  async open(): Promise<void> {
+    if (this.#server !== undefined || this.#operations().length === 0) return;
+    try {
+      await makeFolder(this.#path);
+      this.#server = await listenAt(this.#path, (socket) => void this.#answer(socket));
+      // Later, too: without a file descriptor left it cannot accept a connection.
+      this.#server?.on('error', (error) => this.#unreachable(error));
+    } catch (error) {
+      this.#unreachable(error);
+    }
+  }
+
+  #unreachable(error: unknown): void {
+    const detail = messageOf(error);
+    this.#log.warn('operators cannot reach this service by commands', { path: this.#path, detail });
+  }
+
+  close(): void {
+    this.#server?.close();
+  }
+
+  async #answer(socket: Socket): Promise<void> {
+    // Whoever asked may have gone.
+    socket.on('error', () => undefined);
+    // White space before JSON means nothing.
+    const heartbeat = setInterval(() => socket.write(' '), HEARTBEAT_INTERVAL_MS).unref();
+    let answer: Answer;
+    try {
+      // All is read, and the other half of the connection stays.
+      const asked = await text(socket.iterator({ destroyOnReturn: false }));
+      answer = { results: await runOperation(this.#operations(), JSON.parse(asked)) };
+    } catch (error) {
+      answer = { error: messageOf(error) };
+    } finally {
+      clearInterval(heartbeat);
+    }
+    socket.end(JSON.stringify(answer));
+  }
+}
+
+/** @returns what a running service answers; nothing where none listens. @throws Error for what it says or cannot say. */
+export async function askControl(path: string, asked: AskedOperation): Promise<readonly OperationResult[] | undefined> {
+  const socket = await reach(path);
+  if (socket === undefined) return undefined;
+  // The system accepts connections of a process that is stopped.
+  socket.setTimeout(SILENCE_TIMEOUT_MS, () => socket.destroy(new Error(silentText(path))));
+  socket.end(JSON.stringify(asked));
+  const said = await text(socket);
+  if (said.trim() === '') throw new Error('the service has ended before it answered');
+  const answer: Answer = JSON.parse(said);
+  if ('error' in answer) throw new Error(answer.error);
+  return answer.results;
+}
+
+function silentText(path: string): string {
+  return `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments show" before you try again: it may yet do what it was asked`;
+}
+
+/** What is asked may hold keys of nodes, and what is answered is believed: nobody else may listen. @throws Error */
+async function reach(path: string): Promise<Socket | undefined> {
+  try {
+    await checkPlace(path);
+    if (!(await isPrivate(path)))
+      throw new Error(
+        `${path} is not a socket of this user alone: use the command as the user of the service, or remove it`,
+      );
+    const socket = connect({ path, allowHalfOpen: true });
+    await once(socket, 'connect');
+    return socket;
+  } catch (error) {
+    const code = codeOf(error);
+    if (['ENOENT', 'ECONNREFUSED'].includes(code)) return undefined;
+    if (code === 'unknown') throw error;
+    throw new Error(`${path} cannot be asked (${code}): use the command as the user of the service, or as root`);
+  }
+}
+
+/** Makes the folder of a socket among the temporary files, where others could have made it. @throws Error */
+async function makeFolder(path: string): Promise<void> {
+  if (dirname(path) === ownFolder())
+    await mkdir(ownFolder(), { mode: 0o700 }).catch((error) => {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    });
+  await checkPlace(path);
+}
+
+/** Whether a socket can be where it is to be, and by nobody else's doing. @throws Error */
+async function checkPlace(path: string): Promise<void> {
+  if (Buffer.byteLength(path) > LONGEST_PATH)
+    throw new Error(`${path} is too long for a socket: set TMPDIR to a shorter path for service and command`);
+  const folder = dirname(path);
+  if (folder !== ownFolder()) return;
+  if (!(await lstat(folder)).isDirectory() || !(await isPrivate(folder)))
+    throw new Error(
+      `${folder} is not a folder of this user alone: remove it, or set TMPDIR to another folder for service and command`,
+    );
+}
+
+/** Whether a socket or a folder is of this user alone. Root may use a socket of the user to whom alone its folder is open for writing. */
+async function isPrivate(path: string): Promise<boolean> {
+  const { uid, mode } = await lstat(path);
+  if ((mode & 0o077) !== 0) return false;
+  const user = process.getuid?.();
+  if (uid === user) return true;
+  const folder = dirname(path);
+  if (user !== 0 || [folder, path].includes(ownFolder())) return false;
+  const about = await stat(folder);
+  return about.uid === uid && (about.mode & 0o022) === 0;
+}
+
+/** @returns nothing where another process of the service listens already. @throws Error */
+async function listenAt(path: string, answer: (socket: Socket) => void): Promise<Server | undefined> {
+  for (const isLast of [false, true]) {
+    const server = createServer({ allowHalfOpen: true }, answer).unref();
+    try {
+      listenPrivately(server, path);
+      await once(server, 'listening');
+      return server;
+    } catch (error) {
+      if (codeOf(error) !== 'EADDRINUSE') throw error;
+      if (isLast || (await isAlive(path))) return undefined;
+      // Left behind by a process that was killed.
+      await unlink(path);
+    }
+  }
+  return undefined;
+}
+
+/** The socket is made at once, so that nothing else is made with this mask; a worker does not ask its primary to listen. */
+function listenPrivately(server: Server, path: string): void {
+  const mask = process.umask(0o177);
+  try {
+    server.listen({ path, exclusive: true });
+  } finally {
+    process.umask(mask);
+  }
+}
+
+async function isAlive(path: string): Promise<boolean> {
+  const socket = connect({ path });
+  return once(socket, 'connect').then(
+    () => socket.destroy() !== undefined,
+    (error) => codeOf(error) !== 'ECONNREFUSED',
+  );
+}

@@ -1,0 +1,241 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LoadedConfig } from '../config/index.ts';
+import { HttpApp } from '../http/app.ts';
+import { Pipeline } from '../kernel/pipeline.ts';
+import { errorForLog } from '../kernel/refusal.ts';
+import { RegistrationError } from '../kernel/registry.ts';
+import type { Runtime } from '../kernel/request-lifecycle.ts';
+import { WaitGroup } from '../kernel/wait-group.ts';
+import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
+import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
+import { failureClassOf } from '../plugins-sdk/failure-class.ts';
+import { Background } from '../plugins-sdk/host/background.ts';
+import { type MeterRegistry, type MeterSet, UNBOUNDED } from '../plugins-sdk/host/meter-registry.ts';
+import { httpResponseOf } from '../plugins-sdk/host/result-checks.ts';
+import { StatusParts } from '../plugins-sdk/host/status-parts.ts';
+import { randomId } from '../plugins-sdk/index.ts';
+import { madeHere } from '../plugins-sdk/results/answers.ts';
+import type { Services } from '../plugins-sdk/services.ts';
+import { StateStore } from '../plugins-sdk/state/state.ts';
+import type { Status } from '../plugins-sdk/status.ts';
+import { ask } from './ask.ts';
+import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
+import { connectionLimitsOf } from './listener.ts';
+import type { ServiceLog } from './log.ts';
+import type { StateClient } from './shared-state.ts';
+import { stateMeters } from './state-meters.ts';
+import { type LastReload, tellOfService } from './status.ts';
+import { messageOf } from './text.ts';
+
+/** Milliseconds that plugins have to stop. */
+const STOP_TIMEOUT_MS = 5000;
+
+/** Milliseconds that a plugin has to start. */
+const START_TIMEOUT_MS = 30_000;
+
+type Own = 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'prices' | 'background' | 'stateEngine';
+
+/** A config, and how the upstreams of its file are asked for its operator. */
+export interface ServedConfig extends LoadedConfig, Pick<Surroundings, 'tryEndpoint'> {}
+
+/** What all generations of a service have in common. */
+interface Shared extends Omit<Surroundings, Own> {
+  readonly log: ServiceLog;
+  readonly meters: MeterRegistry;
+  readonly stateEngine?: StateClient | undefined;
+  readonly lastReload: () => LastReload;
+  /** What the generation in force shows; nothing before the first one is. */
+  status(): ReturnType<Status['read']> | undefined;
+}
+
+/** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
+export class Generation {
+  readonly loaded: LoadedConfig;
+  readonly connectionLimits: ConnectionLimits;
+  readonly status = new StatusParts();
+  readonly #plugins: AssembledPlugins;
+  readonly #pipeline: Pipeline;
+  readonly #states: StateStore;
+  readonly #meters: MeterSet;
+  readonly #measureState: () => void;
+  readonly #log: ServiceLog;
+  readonly #app: HttpApp;
+  readonly #requests = new WaitGroup();
+  readonly #background: Background;
+  readonly #release: () => Promise<void>;
+  #stopped: Promise<void> | undefined;
+
+  /** @param release lets go of what is its own. @param before whose state is taken over. @throws RegistrationError */
+  constructor(
+    loaded: LoadedConfig,
+    { lastReload, status, ...surroundings }: Shared,
+    release: () => Promise<void>,
+    before?: Generation,
+  ) {
+    this.loaded = loaded;
+    this.#release = release;
+    this.#log = surroundings.log;
+    this.#states = new StateStore(before === undefined ? undefined : before.#states);
+    this.#meters = surroundings.meters.draft();
+    this.#measureState = measuring(surroundings.stateEngine, this.#meters);
+    this.connectionLimits = connectionLimitsOf(
+      loaded.config,
+      loaded.plugins.map(({ definition }) => definition),
+    );
+    tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
+    const runtime = { now: surroundings.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
+    this.#background = new Background((plugin, error) =>
+      this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
+    );
+    try {
+      const plugins = assemble(loaded, {
+        ...surroundings,
+        states: this.#states,
+        meters: this.#meters,
+        status: { show: (...part) => this.status.show(...part), read: () => status() ?? this.status.read() },
+        background: this.#background,
+        ask: (plugin, id, parameters, options) => {
+          this.#requests.add();
+          const asked = { ...options, plugin, id, parameters };
+          return ask(this.#pipeline, plugins.observer, asked).finally(this.#requests.done);
+        },
+        admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
+        prices: pricesOf(() => plugins),
+      });
+      this.#pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
+      this.#plugins = plugins;
+      this.#app = new HttpApp({
+        plugins,
+        observer: plugins.observer,
+        pipeline: this.#pipeline,
+        newId: randomId,
+        check: httpResponseOf,
+        failed: runtime.failed,
+        closed: this.#requests.done,
+      });
+    } catch (error) {
+      void this.letGo(before === undefined ? [] : [before]);
+      throw error;
+    }
+  }
+
+  get operations(): AssembledPlugins['operations'] {
+    return this.#plugins.operations;
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    this.#requests.add();
+    this.#app.handle(request, response);
+  }
+
+  /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
+  async start(): Promise<void> {
+    const started: string[] = [];
+    for (const { name, plugin } of this.#plugins.plugins) {
+      try {
+        started.push(name);
+        const ready = await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
+        if (ready === LATE) throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);
+      } catch (error) {
+        this.#stopped = this.#stopPlugins(STOP_TIMEOUT_MS, started);
+        await this.#stopped;
+        throw new RegistrationError(`plugin "${name}" cannot start: ${this.loaded.hide(messageOf(error))}`);
+      }
+    }
+  }
+
+  /** Comes into force, once it has started: from now on nothing is taken over from the one before. */
+  commit(): void {
+    this.#states.settle();
+    this.#meters.commit();
+    this.#measureState();
+  }
+
+  /** Ends the responses that stream: they may have no other end. */
+  endStreams(): void {
+    this.#app.endStreams();
+  }
+
+  /** Resolves when no request is under way, detached ones and what observes their ends included. */
+  async served(): Promise<void> {
+    await this.#requests.wait();
+    await this.#pipeline.drained();
+  }
+
+  /** Resolves when nothing is left in the background either, which may make requests of its own. */
+  async drained(): Promise<void> {
+    do {
+      await this.#background.ended();
+      await this.served();
+    } while (this.#background.size > 0);
+  }
+
+  /** Says what is left in the background. */
+  tell(): void {
+    this.#background.tell(this.#log);
+  }
+
+  /** Stops the plugins, once. @param patience milliseconds that they have. */
+  stop(patience: number): Promise<void> {
+    this.#stopped ??= this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIMEOUT_MS));
+    return this.#stopped;
+  }
+
+  /** Closes the state and the signers that no other generation uses. @param others that live on. */
+  async letGo(others: Iterable<Generation>): Promise<void> {
+    try {
+      const states = [...others].map((other) => other.#states);
+      await Promise.all([this.#states.closeAllBut(states), this.#release()]);
+    } catch (error) {
+      this.#log.error('state of a plugin cannot be closed', { error: errorForLog(error) });
+    }
+  }
+
+  async #stopPlugins(patience: number, started?: readonly string[]): Promise<void> {
+    const plugins = this.#plugins.plugins.filter(({ name }) => started?.includes(name) ?? true);
+    const stops = plugins.map(async ({ name, plugin }) => {
+      try {
+        const stopped = await withTimeout(patience, Promise.resolve(plugin.stop?.(patience)));
+        if (stopped === LATE) this.#log.error(`plugin "${name}" did not stop in time`);
+      } catch (error) {
+        this.#log.error(`plugin "${name}" failed to stop`, { error: errorForLog(error) });
+      }
+    });
+    await Promise.all(stops);
+  }
+}
+
+/** @returns what has an engine measured with the instruments of this set. */
+function measuring(state: StateClient | undefined, meters: MeterSet): () => void {
+  if (state === undefined) return () => undefined;
+  const measured = stateMeters(meters.of('settings.state', UNBOUNDED), state);
+  return () => state.measureWith(measured);
+}
+
+function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['failed'] {
+  return ({ requestId, resolved, detached }, refusal) => {
+    const { stage, status, message, fault } = refusal;
+    const reason = failureClassOf(refusal);
+    const fields = {
+      requestId,
+      endpointId: resolved?.id,
+      endpoint: resolved && `${resolved.api}/${resolved.name}`,
+      stage,
+      status,
+      reason,
+      detail: refusal.reason === undefined ? undefined : hide(refusal.reason),
+    };
+    if (fault) log.warn(message, fields);
+    // A plugin's rejection is an operator's own rule at work; the line of a detached request was written before.
+    else if (stage === 'onHttpRequest' || (detached && reason !== undefined)) log.info(message, fields);
+    else log.debug(message, fields);
+  };
+}
+
+/** @param of the plugins, once there are all of them. */
+function pricesOf(of: () => AssembledPlugins): Services['prices'] {
+  return {
+    providers: () => new Map(of().taps.price.map(({ variant = '', plugin }) => [variant, plugin])),
+    priceOf: (name, ...asked) => of().hooks.askFor('price', name, ...asked),
+  };
+}

@@ -1,0 +1,242 @@
+import { stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { builtins } from '../builtins/index.ts';
+import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../config/index.ts';
+import type { PluginSet } from '../kernel/registry.ts';
+import type { Address } from '../lib/eth/hex.ts';
+import { proxiesInForce } from '../lib/http/client/proxies.ts';
+import type { Definition } from '../plugins-sdk/define.ts';
+import { Background } from '../plugins-sdk/host/background.ts';
+import { MeterRegistry } from '../plugins-sdk/host/meter-registry.ts';
+import { StatusParts } from '../plugins-sdk/host/status-parts.ts';
+import { stateKey } from '../plugins-sdk/keys.ts';
+import { type Log, silentLog } from '../plugins-sdk/log.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
+import type { Services } from '../plugins-sdk/services.ts';
+import type { Signing } from '../plugins-sdk/signing/signers.ts';
+import type { Environment } from '../plugins-sdk/signing/variables.ts';
+import { Debts } from '../plugins-sdk/state/debts.ts';
+import { StateStore } from '../plugins-sdk/state/state.ts';
+import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
+import { type AskedOperation, askControl, Control, controlPaths, runOperation } from './control.ts';
+import type { ServedConfig } from './generation.ts';
+import { listener } from './listener.ts';
+import type { ServiceLog } from './log.ts';
+import { publicKeyWarning } from './public-keys.ts';
+import type { ReadVariables } from './reload-faults.ts';
+import { type RequestLogSettings, requestLog } from './request-log.ts';
+import { Server } from './server.ts';
+import type { StateClient } from './shared-state.ts';
+import { Signers, throwAwaySigning } from './signers.ts';
+import { openState } from './state-engine.ts';
+import { runTrial } from './trial.ts';
+import { checkTogether } from './workers/rules.ts';
+import type { Prepared, WorkerLink } from './workers/worker-link.ts';
+
+export interface ServiceOptions {
+  /** Absolute path of the config file. */
+  readonly file: string;
+  /** Variables for `${VAR}` and the signer. */
+  readonly env: Environment;
+}
+
+/** A running service. */
+export interface Service {
+  readonly url: string;
+  /** Whose signatures its answers carry at the start. */
+  readonly signer: { readonly address: Address };
+  /**
+   * Reads the config file again and serves by it from then on; requests under way end by the config that they began
+   * with. On any error everything stays as it is. What happened is in the log.
+   * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
+   * @param variables reads the variables when the reload begins; the signer stays.
+   * @returns whether the new config is in force.
+   */
+  reload(variables: ReadVariables): Promise<boolean>;
+  /**
+   * The first half of a reload: starts the config that the file has now, and leaves the one before in force.
+   * @returns nothing when the service stops. @throws Error
+   */
+  prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined>;
+  /** Says from now on that it is ready; a service by itself does so once it listens. */
+  serve(): void;
+  /** Milliseconds that a stop may take. */
+  stopTime(): number;
+  /**
+   * Stops accepting, lets work in flight finish within bounds, then lets go of everything.
+   * @param others whether other processes go on to accept: then nobody needs to hear that the service stops.
+   */
+  stop(others?: boolean): Promise<void>;
+}
+
+/** All definitions that a service consists of, before an operator's plugins. */
+export function definitions(
+  signing?: Signing,
+  requests: RequestLogSettings = { isJson: false, isTraced: false },
+  link?: WorkerLink,
+): Definition[] {
+  const plugins = builtins(signing);
+  return [listener(plugins, link?.measure), requestLog(requests), ...plugins];
+}
+
+/**
+ * Loads the config, derives the signer, registers the plugins, starts them and listens.
+ * @throws ConfigErrors and other errors whose message is one clear line per fault.
+ */
+export async function startService(
+  options: ServiceOptions & { readonly log: ServiceLog; readonly link?: WorkerLink },
+): Promise<Service> {
+  const { file, env, log, link } = options;
+  const signers = Signers.beside(file, env, log);
+  const requests = { isJson: log.format === 'json', isTraced: false };
+  const loadAlone = configLoader(file, definitions(signers, requests, link), signers, log, link);
+  const load = async (variables: Environment, announces: boolean): Promise<ServedConfig> => {
+    // The plugins of this config are set up next: loads come one after the other.
+    requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
+    return { ...(await loadAlone(variables, announces)), tryEndpoint: trials({ file, env: variables }) };
+  };
+  const announces = link?.announces ?? true;
+  const loaded = await load(env, announces);
+  if (announces) warnOfVariables(env, log);
+  const path = (relative: string) => resolve(dirname(file), relative);
+  const state = openState(loaded, { log, now: Date.now, path });
+  const service = new Server(signers, log, load, state, link);
+  const [socket] = controlPaths(file, stateFileOf(file, stateKey.in(loaded.config)));
+  const control = new Control(socket, log, () => service.operations());
+  const url = await service.start(loaded, () => control.open());
+  if (link === undefined) service.serve();
+  return {
+    url,
+    signer: { address: signerAddressOf(loaded) },
+    reload: async (variables) => {
+      const isInForce = await service.reload(variables);
+      await control.open();
+      return isInForce;
+    },
+    prepare: (variables, aloud) => service.prepare(variables, aloud),
+    serve: () => service.serve(),
+    stopTime: () => service.stopTime(),
+    stop: (others) => service.stop(others).finally(() => control.close()),
+  };
+}
+
+/** The state file of a config, of an engine that is known before any plugin is loaded. @param state `settings.state`. */
+function stateFileOf(file: string, state: unknown): string | undefined {
+  if (!isRecord(state)) return undefined;
+  const engines = builtins().flatMap((definition) => Object.entries(definition.engines ?? {}));
+  const path = engines.find(([name]) => name === state.type)?.[1].file?.(state);
+  return typeof path === 'string' ? resolve(dirname(file), path) : undefined;
+}
+
+/**
+ * Has an operation done by the running service of a config, or else on its state, where that is beyond processes. Of the config
+ * nothing is needed but `settings.state` as long as a service listens.
+ * @throws Error
+ */
+export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {
+  const settings = await readSettings(file, env, builtins());
+  const stateFile = stateFileOf(file, settings.state);
+  const paths = controlPaths(file, stateFile);
+  for (const path of paths) {
+    const answered = await askControl(path, asked);
+    if (answered !== undefined) return answered;
+  }
+  if (!isRecord(settings.state))
+    throw new Error(`without settings.state only the running service knows, and none listens at ${paths.join(' or ')}`);
+  const owner = stateFile && (await stat(stateFile).catch(() => undefined))?.uid;
+  if (owner && process.getuid?.() === 0)
+    throw new Error(
+      `no service listens at ${paths.join(' or ')}, and ${stateFile} belongs to another user, who could not read what root writes: start the service, or use the command as that user`,
+    );
+  const needed = 'settings.state';
+  const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()), allowUnset: true, needed });
+  const state = openState(loaded, { log, now: Date.now, path: (relative) => resolve(dirname(file), relative) });
+  try {
+    await state?.start();
+    return await runOperation(assembleAside(loaded, log, state).operations, asked);
+  } finally {
+    await state?.close();
+  }
+}
+
+/** Reads a config, opens its signers and says what to beware of. */
+function configLoader(file: string, own: readonly Definition[], signers: Signers, log: Log, link?: WorkerLink) {
+  return async (variables: Environment, announces: boolean): Promise<LoadedConfig> => {
+    proxiesInForce();
+    const loaded = await loadConfig({ file, env: variables, builtins: own });
+    const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
+    for (const { path, message, where } of announces ? [...loaded.warnings, ...together] : [])
+      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
+    await signers.open(loaded, variables);
+    try {
+      for (const address of signers.addressesIn(loaded).signers) {
+        const published = announces ? publicKeyWarning(address) : undefined;
+        if (published !== undefined) log.warn(published);
+      }
+    } catch (error) {
+      // Nobody else lets go of them where nothing is set up.
+      await signers.release(loaded.config);
+      throw error;
+    }
+    return loaded;
+  };
+}
+
+function warnOfVariables(env: Environment, log: Log): void {
+  if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY)
+    log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
+  // Node and the library of OpenTelemetry read them by themselves.
+  for (const name of ['NODE_EXTRA_CA_CERTS', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'])
+    if (env[name] && !process.env[name]) log.warn(`${name} counts only as a variable of the process, not in a file`);
+}
+
+/** A trial by the plugins of this program, see {@link runTrial}. */
+export function tryEndpoint({ file, env }: ServiceOptions, ...how: Tail<Parameters<typeof runTrial>>) {
+  const program = { file, env, builtins: definitions(throwAwaySigning()), assemble: assembleAside };
+  return runTrial(program, ...how);
+}
+
+type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+
+/** The same for an operator who looks at the service by a page: without what comes from variables, which may be secrets. */
+function trials(options: ServiceOptions): Services['tryEndpoint'] {
+  return async (name, parameters) => {
+    const { trial, hide, written } = await tryEndpoint(options, name, () => parameters, silentLog);
+    return JSON.parse(written(JSON.stringify(trial)), (_key, value) => {
+      if (!isRecord(value)) return typeof value === 'string' ? hide(value) : value;
+      return Object.fromEntries(Object.entries(value).map(([key, member]) => [hide(key), member]));
+    });
+  };
+}
+
+/** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */
+export async function describeService({
+  file,
+  env,
+}: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {
+  const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
+  const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
+  return { ...assembleAside(loaded, silentLog), isolated };
+}
+
+/** The plugins of a config that serves nothing here. */
+export function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): AssembledPlugins {
+  const node = signerAddressOf(loaded);
+  return assemble(loaded, {
+    node,
+    signers: [node],
+    log,
+    now: Date.now,
+    states: new StateStore(),
+    stateEngine,
+    debts: new Debts(),
+    meters: new MeterRegistry().draft(),
+    status: new StatusParts(),
+    ask: () => Promise.reject(new Error('the service has not started')),
+    admit: () => Promise.reject(new Error('the service has not started')),
+    prices: { providers: () => new Map(), priceOf: () => undefined },
+    tryEndpoint: () => Promise.reject(new Error('the service has not started')),
+    background: new Background(() => undefined),
+    phase: () => 'starting',
+  });
+}

@@ -1,0 +1,157 @@
+import { isatty } from 'node:tty';
+import type { Log } from '../plugins-sdk/log.ts';
+import type { Environment } from '../plugins-sdk/signing/variables.ts';
+import { type LineForm, lineWriter } from './log-line.ts';
+import { endsWithinLine, LogSink } from './log-sink.ts';
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const FORMATS: readonly LogFormat[] = ['text', 'json'];
+
+type LogLevel = (typeof LEVELS)[number];
+type LogFormat = LineForm['format'];
+
+/** How the log looks. */
+export interface LogSettings extends LineForm {
+  readonly level: LogLevel;
+}
+
+/** The log of a service, as far as it knows how it looks. */
+export interface ServiceLog extends Log {
+  readonly format?: LogFormat;
+  /** From now on. */
+  setLevel?(level: LogLevel): void;
+}
+
+/** The log of a process. */
+export interface ProcessLog extends ServiceLog {
+  setLevel(level: LogLevel): void;
+  /** Writes a line that another process has made, with its line feed. */
+  pass(line: string): void;
+  /** Writes out what waits, now. Happens by itself when the process exits. */
+  flush(): void;
+  /** Resolves once everything is written; waits a second at most. */
+  drain(): Promise<void>;
+}
+
+/** The first line of a log. */
+export interface Opening {
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Where lines go, each with its line feed. */
+export interface LogDestination {
+  write(line: string): void;
+  flushSync?(): void;
+  drain?(): Promise<void>;
+}
+
+/**
+ * The settings in the variables `LOG_LEVEL` (default `info`), `LOG_FORMAT` (default `text`) and `NO_COLOR`; an empty
+ * variable counts as unset.
+ * @throws Error naming the variable and its choices.
+ */
+export function logSettings(env: Environment): LogSettings {
+  return {
+    level: choice(env, 'LOG_LEVEL', LEVELS, 'info'),
+    format: choice(env, 'LOG_FORMAT', FORMATS, 'text'),
+    colour: isatty(1) && !env.NO_COLOR && env.TERM !== 'dumb',
+  };
+}
+
+function choice<T extends string>(env: Environment, variable: string, choices: readonly T[], otherwise: T): T {
+  const value = env[variable];
+  if (!value) return otherwise;
+  const chosen = choices.find((candidate) => candidate === value);
+  if (chosen === undefined) throw new Error(`${variable} must be one of ${choices.join(', ')}, not "${value}"`);
+  return chosen;
+}
+
+/**
+ * A log on stdout, or at the destination given. Every event is one line: in text `<ISO time> <LEVEL> <message> key=value …`,
+ * in JSON an object with `level`, `time` (ISO), `msg` and the fields. Lines are out within 100 ms and at exit.
+ * @param opening comes before all other lines; a start that fails without a line does not need it.
+ */
+export function createLog(settings: LogSettings, destination?: LogDestination, opening?: Opening): ProcessLog {
+  const target =
+    destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
+  const { format } = settings;
+  const lineOf = lineWriter(settings);
+  let lowest = LEVELS.indexOf(settings.level);
+  // Its time is the start's, whenever it is written.
+  let first = opening && lineOf({ level: 'info', time: isoTime(), message: opening.message }, opening.fields);
+  const open = () => {
+    if (first !== undefined && LEVELS.indexOf('info') >= lowest) target.write(first);
+    first = undefined;
+  };
+  const at = (level: keyof Log) => {
+    const rank = LEVELS.indexOf(level);
+    return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      if (rank < lowest) return;
+      open();
+      target.write(lineOf({ level, time: isoTime(), message }, fields));
+    };
+  };
+  const log: ProcessLog = {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    format,
+    setLevel: (level) => {
+      lowest = LEVELS.indexOf(level);
+    },
+    pass: (line) => {
+      open();
+      target.write(line);
+    },
+    flush: () => target.flushSync?.(),
+    drain: async () => target.drain?.(),
+  };
+  return log;
+}
+
+let second = 0;
+let secondText = '';
+
+/** Lines of one second share the text up to the point: making it costs as much as a line. */
+function isoTime(): string {
+  const now = Date.now();
+  const milliseconds = now % 1000;
+  if (now - milliseconds !== second) {
+    second = now - milliseconds;
+    secondText = new Date(second).toISOString().slice(0, -4);
+  }
+  return `${secondText}${String(milliseconds).padStart(3, '0')}Z`;
+}
+
+const DROPPED: Readonly<Record<string, string>> = {
+  EAGAIN: 'the reader is too slow',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'the file has reached its largest size',
+};
+
+function whyDropped(reason: string | undefined): string {
+  if (reason === undefined) return 'a line is too long';
+  return DROPPED[reason] ?? `they cannot be written (${reason})`;
+}
+
+function standardOutput(dropped: (count: number, reason: string | undefined) => void): LogSink {
+  for (const stream of [process.stdout, process.stderr]) doNotBlock(stream);
+  const sink = new LogSink(1, dropped);
+  if (endsWithinLine(1)) sink.write('\n');
+  process.on('exit', () => sink.flushSync());
+  return sink;
+}
+
+/**
+ * Keeps a reader that stalls from holding up the process and its exit. For a pipe it is enough to touch the stream, which makes
+ * node set it to non-blocking. A terminal, which Ctrl-S stops, node would write to in blocking mode.
+ */
+function doNotBlock(stream: NodeJS.WriteStream): void {
+  stream.on('error', () => undefined);
+  const handle: unknown = Reflect.get(stream, '_handle');
+  if (!stream.isTTY || !(handle instanceof Object) || !('setBlocking' in handle)) return;
+  if (typeof handle.setBlocking === 'function') handle.setBlocking(false);
+}

@@ -1,0 +1,96 @@
+import type { LoadedConfig } from '../config/index.ts';
+import { proxiesInForce } from '../lib/http/client/proxies.ts';
+import type { Endpoint } from '../plugins-sdk/kernel.ts';
+import type { Log } from '../plugins-sdk/log.ts';
+import { signerFromEnvironment } from '../plugins-sdk/signing/local-key.ts';
+import type { Environment } from '../plugins-sdk/signing/variables.ts';
+import { signerAddressOf } from './assemble.ts';
+import { addressOf, workersOf } from './listener.ts';
+import type { StateClient } from './shared-state.ts';
+import type { Signers } from './signers.ts';
+import { isSameState } from './state-engine.ts';
+
+/** What a reload changes and what it cannot change, a line each. */
+interface Differences {
+  /** `+` an endpoint that appeared, `-` one that is gone, `=` one that stays, each with its name and ID. */
+  readonly endpoints: readonly string[];
+  /** What needs a restart. */
+  readonly warnings: readonly string[];
+}
+
+function lineOf({ api, name, id }: Endpoint): string {
+  return `${api}/${name} ${id}`;
+}
+
+/** Compares two configs of one service. @param first the config that it started with. */
+function compare(before: LoadedConfig, after: LoadedConfig, first: LoadedConfig): Differences {
+  const had = new Set(before.endpoints.map(({ id }) => id));
+  const has = new Set(after.endpoints.map(({ id }) => id));
+  const [was, is] = [addressOf(first.config), addressOf(after.config)];
+  const changed = (key: 'port' | 'host') =>
+    was[key] === is[key] ? [] : [`server.${key}: stays ${was[key]} until the service is restarted`];
+  const processes =
+    workersOf(first.config) === workersOf(after.config)
+      ? []
+      : ['server.workers: stays as it is until the service is restarted'];
+  const state = isSameState(first, after) ? [] : ['settings.state: stays as it is until the service is restarted'];
+  return {
+    endpoints: [
+      ...after.endpoints.map((endpoint) => `${had.has(endpoint.id) ? '=' : '+'} ${lineOf(endpoint)}`),
+      ...before.endpoints.filter(({ id }) => !has.has(id)).map((endpoint) => `- ${lineOf(endpoint)}`),
+    ],
+    warnings: [...changed('port'), ...changed('host'), ...processes, ...state],
+  };
+}
+
+/** Says what a service does, at its start. */
+export function announce(
+  log: Log,
+  url: string,
+  { loaded, signers, state }: { loaded: LoadedConfig; signers: Signers; state: StateClient | undefined },
+): void {
+  const backend = signers.ownKey(loaded.config)?.backend;
+  log.info(`listening on ${url}`);
+  const { current, next } = signers.inUse(loaded.config) ?? {};
+  log.info(`signer ${signerAddressOf(loaded)}`, backend ? { backend } : current && { type: current.type });
+  if (next !== undefined) log.info(`next signer ${next.signer.address}`, { type: next.type });
+  if (backend === 'ethers')
+    log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
+  if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
+  for (const line of proxiesInForce().lines) log.info(line);
+  for (const doubt of state?.doubts() ?? []) log.warn(doubt);
+  for (const endpoint of loaded.endpoints) log.info(lineOf(endpoint));
+}
+
+/** What a reload was. */
+export interface Reload {
+  readonly first: LoadedConfig;
+  readonly before: LoadedConfig;
+  readonly after: LoadedConfig;
+  readonly env: Environment;
+  readonly signers: Signers;
+}
+
+/** Says what a reload has changed, and what it has not. */
+export function report(log: Log, { first, before, after, env, signers }: Reload): void {
+  const { endpoints, warnings } = compare(before, after, first);
+  log.info('config reloaded');
+  for (const line of endpoints) log.info(line);
+  for (const line of warnings) log.warn(line);
+  if (after.plugins.some(({ operator, isolated = false }) => operator && !isolated)) {
+    log.info('plugins were set up anew; changes of their code need a restart');
+  }
+  const [was, is] = [signerAddressOf(before), signerAddressOf(after)];
+  if (was !== is) log.warn(`answers are signed by ${is} instead of ${was}`);
+  if (!keepsSigner(env, signers.ownKey(after.config)))
+    log.warn('the signing key stays the same until the service is restarted');
+}
+
+function keepsSigner(env: Environment, key: { readonly address: string } | undefined): boolean {
+  if (key === undefined || (!env.SERVICE_MNEMONIC && !env.SERVICE_PRIVATE_KEY)) return true;
+  try {
+    return signerFromEnvironment(env).address === key.address;
+  } catch {
+    return false;
+  }
+}

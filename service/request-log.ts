@@ -1,0 +1,153 @@
+import { clipped } from '../lib/text/clipped.ts';
+import { optionalKey } from '../plugins-sdk/config-key.ts';
+import { unknownEndpointId } from '../plugins-sdk/context-keys.ts';
+import { failureClassOf } from '../plugins-sdk/failure-class.ts';
+import {
+  ContextKey,
+  clientIp,
+  clientName,
+  definePlugin,
+  type Exchange,
+  type Log,
+  millisecondsSchema,
+} from '../plugins-sdk/index.ts';
+import type { CallEvent, StageEvent } from '../plugins-sdk/kernel.ts';
+import { signedFacts } from '../plugins-sdk/results/answers.ts';
+import { round, Timeline } from './timeline.ts';
+
+/** The part of its budget from which on a plugin is worth a line. */
+const SLOW = 0.5;
+
+const slowKey = optionalKey(
+  'settings',
+  'log.slow',
+  millisecondsSchema('Requests that take longer get a warning with where the time went; default none'),
+);
+
+/** How requests are logged. */
+export interface RequestLogSettings {
+  /** Whether a line has all that is known of a request as fields, for programs; else it is short, for people. */
+  readonly isJson: boolean;
+  /** Whether to show what each stage took, in a line of its own and in the request's timeline; read at each set-up. */
+  readonly isTraced: boolean;
+}
+
+/** What the line of a request needs of the service. */
+interface Writer {
+  readonly log: Log;
+  hide(text: string): string;
+}
+
+/** Characters of why a request was refused: a client may have chosen some. */
+const MAX_DETAIL = 300;
+
+function detailOf({ hide }: Writer, reason: string): string {
+  return clipped(hide(reason), MAX_DETAIL);
+}
+
+/** Whoever was not let in asks why, or is asked: these lines say so on their own. */
+const TURNED_AWAY: ReadonlySet<number> = new Set([401, 429]);
+
+function writeText(writer: Writer, exchange: Exchange, status: number): void {
+  const { requestId, method, route, resolved, outcome } = exchange;
+  const what = resolved === undefined ? `${method} ${route}` : `${resolved.api}/${resolved.name}`;
+  const client = clientName.get(exchange);
+  const fields: Record<string, string> = { requestId };
+  if (client !== undefined) fields.client = client;
+  if (outcome?.kind === 'refused') {
+    const { refusal } = outcome;
+    const isRequesters = failureClassOf(refusal) === 'requester';
+    if (isRequesters) fields.reason = 'requester';
+    if (isRequesters || TURNED_AWAY.has(status)) fields.detail = detailOf(writer, refusal.reason ?? refusal.message);
+    if (TURNED_AWAY.has(status)) fields.address = clientIp(exchange);
+  }
+  const endpointId = resolved?.id ?? unknownEndpointId.get(exchange);
+  if (endpointId !== undefined) fields.endpointId = endpointId;
+  writer.log.info(`${what} ${status} ${Math.round(exchange.elapsed() * 10) / 10}ms`, fields);
+}
+
+function writeJson(writer: Writer, exchange: Exchange, status: number): void {
+  const { requestId, method, route, resolved, outcome } = exchange;
+  const fields: Record<string, unknown> = {
+    requestId,
+    endpoint: resolved && `${resolved.api}/${resolved.name}`,
+    endpointId: resolved?.id ?? unknownEndpointId.get(exchange),
+    route,
+    method,
+    mode: resolved?.mode,
+    status,
+    ms: Math.round(exchange.elapsed() * 10) / 10,
+    client: clientName.get(exchange),
+    address: clientIp(exchange),
+  };
+  if (outcome?.kind === 'refused') {
+    fields.reason = failureClassOf(outcome.refusal);
+    fields.detail = detailOf(writer, outcome.refusal.reason ?? outcome.refusal.message);
+  }
+  const facts = outcome?.kind === 'signed' ? signedFacts(outcome.response) : undefined;
+  if (facts !== undefined) fields.signed = { digest: facts.digest, timestamp: facts.timestamp };
+  ContextKey.addLogged(exchange, fields);
+  writer.log.info('request', fields);
+}
+
+/** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
+function call(log: Log, { exchange, plugin, stage, budget, outcome }: CallEvent): void {
+  if (budget === undefined) return;
+  const { total, remaining, spent } = budget;
+  if (outcome === 'done' && remaining > total * (1 - SLOW)) return;
+  const used = spent.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
+  const before = used - (spent.at(-1)?.milliseconds ?? 0);
+  // The hook with which it became slow is the one to name, not those that came after.
+  if (outcome === 'done' && (used < total * SLOW || before >= total * SLOW)) return;
+  const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
+  const { requestId } = exchange;
+  log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
+    requestId,
+    budget: `${round(used)} of ${total} ms`,
+    used: spent.map(({ stage: hook, milliseconds }) => `${hook} ${round(milliseconds)}`).join(', '),
+  });
+}
+
+/** One line per request; one per plugin that failed or used more than half of its budget, and one per request that was slow. */
+export function requestLog(settings: RequestLogSettings) {
+  return definePlugin({
+    name: 'request-log',
+    budget: 'none',
+    required: true,
+    keys: [slowKey],
+    setup({ log, hide, config }) {
+      const { isJson, isTraced } = settings;
+      const slow = slowKey.in(config);
+      const timelines = new ContextKey<Timeline>('timeline');
+      const note = ({ exchange, stage, milliseconds }: StageEvent) => {
+        // One for the request and its forks: work that others may wait for, too, stands where it was begun.
+        const timeline = timelines.get(exchange) ?? new Timeline();
+        if (timeline.isEmpty) timelines.set(exchange, timeline);
+        timeline.add(stage, milliseconds);
+        if (isTraced) log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });
+      };
+      const tell = (exchange: Exchange) => {
+        const timeline = timelines.get(exchange);
+        const ms = exchange.elapsed();
+        const { requestId, resolved } = exchange;
+        if (isTraced && timeline !== undefined) log.debug('timeline', { requestId, ms: timeline.text });
+        if (slow === undefined || ms <= slow) return;
+        const endpoint = resolved && `${resolved.api}/${resolved.name}`;
+        log.warn('slow request', { requestId, endpoint, ms: round(ms), spent: timeline?.spent(ms) });
+      };
+      const isTimed = isTraced || slow !== undefined;
+      const write = isJson ? writeJson : writeText;
+      const writer = { log, hide };
+      return {
+        observe: {
+          ...(isTimed && { stage: note }),
+          call: (event) => call(log, event),
+          response: (exchange, status) => {
+            write(writer, exchange, status);
+            if (isTimed) tell(exchange);
+          },
+        },
+      };
+    },
+  });
+}

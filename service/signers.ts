@@ -1,0 +1,208 @@
+import { dirname, resolve } from 'node:path';
+import type { LoadedConfig } from '../config/index.ts';
+import type { Address } from '../lib/eth/hex.ts';
+import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
+import { signerKey } from '../plugins-sdk/keys.ts';
+import type { Log } from '../plugins-sdk/log.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
+import { createSigner, signerFromEnvironment } from '../plugins-sdk/signing/local-key.ts';
+import type {
+  Signer,
+  SignerInUse,
+  SignerServices,
+  SignerSet,
+  SignerType,
+  Signing,
+} from '../plugins-sdk/signing/signers.ts';
+import {
+  type Environment,
+  MissingKey,
+  type SignerRole,
+  signerVariables,
+  VARIABLES,
+} from '../plugins-sdk/signing/variables.ts';
+import { signerAddressOf } from './assemble.ts';
+import { messageOf } from './text.ts';
+
+/** What a config has that names no signer. */
+export const ENVIRONMENT = 'environment';
+/** Milliseconds for a signature, and signatures at once, where the config does not say. */
+const SIGNATURE_TIMEOUT_MS = 5000;
+const CONCURRENCY = 16;
+/** Milliseconds that a signer has to open, and to let go of everything. */
+const OPEN_TIMEOUT_MS = 30_000;
+const CLOSE_TIMEOUT_MS = 5000;
+
+type Config = LoadedConfig['config'];
+
+interface Opened {
+  readonly set: Promise<SignerSet>;
+  readonly users: Set<Config>;
+}
+
+/** The signers of all configs at work. One that two configs have in common is opened once. */
+export class Signers implements Signing {
+  readonly #env: Environment;
+  readonly #services: Omit<SignerServices, 'role'>;
+  readonly #keys = new Map<SignerRole, Signer>();
+  readonly #opened = new Map<string, Opened>();
+  readonly #known = new WeakMap<Config, SignerSet>();
+  #variables: Environment;
+
+  /** @param env of the start: a key that it has stays for as long as the process lives. */
+  private constructor(env: Environment, services: Omit<SignerServices, 'role'>) {
+    this.#env = env;
+    this.#variables = env;
+    this.#services = services;
+  }
+
+  /** For a config file, to which paths are relative. */
+  static beside(file: string, env: Environment, log: Log): Signers {
+    return new Signers(env, { log, path: (relative) => resolve(dirname(file), relative) });
+  }
+
+  key(role: SignerRole): Signer {
+    const known = this.#keys.get(role);
+    if (known !== undefined) return known;
+    const atStart = Object.keys(signerVariables(this.#env)).some((name) => isOf(role, name));
+    const made = signerFromEnvironment(atStart || role === 'current' ? this.#env : this.#variables, role);
+    this.#keys.set(role, made);
+    return made;
+  }
+
+  /** The key of the environment, where it is in use. */
+  ownKey(config: Config): Signer | undefined {
+    return this.#known.get(config)?.current.type === ENVIRONMENT ? this.#keys.get('current') : undefined;
+  }
+
+  /** Nothing where another plugin signs. */
+  inUse(config: Config): SignerSet | undefined {
+    return this.#known.get(config);
+  }
+
+  opened(config: Config): SignerSet {
+    const set = this.inUse(config);
+    if (set === undefined) throw new Error('the signers of this config are not open');
+    return set;
+  }
+
+  /** Whose signature answers have, and whose they have beside it. */
+  addressesIn(loaded: LoadedConfig): { readonly node: Address; readonly signers: readonly Address[] } {
+    const node = signerAddressOf(loaded);
+    const next = this.inUse(loaded.config)?.next?.signer.address;
+    return { node, signers: next === undefined ? [node] : [node, next] };
+  }
+
+  /** Opens the signers of a config that are not open yet. @throws Error that says what to do. */
+  async open(loaded: LoadedConfig, env: Environment): Promise<void> {
+    this.#variables = env;
+    const { config, plugins } = loaded;
+    // Where another plugin signs, no signer is needed.
+    if (!plugins.some(({ definition }) => definition.keys?.includes(signerKey))) return;
+    const key = keyOf(config);
+    const opened = this.#opened.get(key) ?? { set: this.#open(loaded), users: new Set() };
+    this.#opened.set(key, opened);
+    opened.users.add(config);
+    try {
+      this.#known.set(config, await opened.set);
+    } catch (error) {
+      this.#opened.delete(key);
+      throw error;
+    }
+  }
+
+  /** Closes what no other config has. */
+  async release(config: Config): Promise<void> {
+    const key = keyOf(config);
+    const opened = this.#opened.get(key);
+    if (opened?.users.delete(config) !== true || opened.users.size > 0) return;
+    this.#opened.delete(key);
+    await this.#close(await opened.set);
+  }
+
+  async close(): Promise<void> {
+    const users = [...this.#opened.values()].flatMap((opened) => [...opened.users]);
+    await Promise.all(users.map((config) => this.release(config)));
+  }
+
+  async #open(loaded: LoadedConfig): Promise<SignerSet> {
+    const chosen = signerKey.in(loaded.config);
+    const { next, ...own } = isRecord(chosen) ? chosen : { type: ENVIRONMENT, next: undefined };
+    const current = await this.#openOne(own, 'current', loaded);
+    if (!isRecord(next)) return { current };
+    let set: SignerSet = { current };
+    try {
+      set = { current, next: await this.#openOne(next, 'next', loaded) };
+      requireTwo(set);
+      return set;
+    } catch (error) {
+      // A reload may bring one that is of use.
+      this.#keys.delete('next');
+      await this.#close(set);
+      throw error;
+    }
+  }
+
+  async #openOne(
+    {
+      type: name,
+      timeout = SIGNATURE_TIMEOUT_MS,
+      concurrency = CONCURRENCY,
+      ...config
+    }: Readonly<Record<string, unknown>>,
+    role: SignerRole,
+    { plugins, hide }: LoadedConfig,
+  ): Promise<SignerInUse> {
+    const types = plugins.flatMap(({ definition }) => Object.entries(definition.signers ?? {}));
+    const type = types.find(([each]) => each === name)?.[1];
+    if (type === undefined) throw new Error(`no plugin has the signer "${String(name)}"`);
+    const signer = await this.#openWithTimeout(type, config, role).catch((error: unknown) => {
+      const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
+      // A key of the environment is no matter of the config.
+      // The start says where it has looked.
+      if (error instanceof MissingKey) throw error;
+      throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
+    });
+    const limits = { timeout: Number(timeout), concurrency: Number(concurrency) };
+    // What else says that it is local is checked like all others.
+    const local = type.local === true && signer === this.#keys.get(role);
+    return { role, type: String(name), signer, local, ...limits };
+  }
+
+  async #openWithTimeout(type: SignerType, config: unknown, role: SignerRole) {
+    const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
+    const signer = await withTimeout(OPEN_TIMEOUT_MS, opening);
+    if (signer !== LATE) return signer;
+    // It may come yet, with connections and sessions that nobody else would end.
+    opening.then((late) => late.close?.()).catch(() => undefined);
+    throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
+  }
+
+  async #close({ current, next }: SignerSet): Promise<void> {
+    for (const { signer, type } of [current, ...(next ? [next] : [])]) {
+      const closed = await withTimeout(CLOSE_TIMEOUT_MS, (async () => signer.close?.())()).catch(() => LATE);
+      if (closed === LATE) this.#services.log.error(`the signer "${type}" did not close`);
+    }
+  }
+}
+
+/** For what looks at a config without serving it. */
+export function throwAwaySigning(): Signing {
+  const signer = createSigner(`${'0'.repeat(63)}1`);
+  const current: SignerInUse = { role: 'current', type: ENVIRONMENT, signer, local: true, timeout: 1, concurrency: 1 };
+  return { key: () => signer, opened: () => ({ current }) };
+}
+
+/** The next signer must differ, or nothing is rotated. @throws Error */
+function requireTwo({ current, next }: SignerSet): void {
+  if (next?.signer.address === current.signer.address)
+    throw new Error(`settings.signer.next is the signer that signs already: ${current.signer.address}`);
+}
+
+function isOf(role: SignerRole, name: string): boolean {
+  return Object.values<string>(VARIABLES[role]).includes(name);
+}
+
+function keyOf(config: Config): string {
+  return JSON.stringify(signerKey.in(config) ?? ENVIRONMENT);
+}

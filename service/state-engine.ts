@@ -1,0 +1,50 @@
+import type { LoadedConfig } from '../config/index.ts';
+import type { Definition } from '../plugins-sdk/define.ts';
+import type { Dependency } from '../plugins-sdk/dependency.ts';
+import { definitionNames } from '../plugins-sdk/former-names.ts';
+import { stateKey } from '../plugins-sdk/keys.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
+import type { EngineServices, SharedState, StateEngineType } from '../plugins-sdk/state/area.ts';
+import { StateClient } from './shared-state.ts';
+
+/** The kind of engine that a config asks for, if it asks for one and a plugin has it. */
+export function engineTypeOf({ config, plugins }: LoadedConfig): readonly [name: string, StateEngineType] | undefined {
+  const chosen = stateKey.in(config);
+  const types = plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
+  return isRecord(chosen) ? types.find(([name]) => name === chosen.type) : undefined;
+}
+
+/** The engine that a config asks for, not started yet; nothing where state is kept in the process. */
+export function openState(loaded: LoadedConfig, services: EngineServices): StateClient | undefined {
+  const chosen = stateKey.in(loaded.config);
+  if (!isRecord(chosen)) return undefined;
+  const { type: asked, ...rest } = chosen;
+  const [name, type] = engineTypeOf(loaded) ?? [];
+  if (name === undefined || type === undefined) throw new Error(`no plugin has the engine "${String(asked)}"`);
+  const engine = type.open(rest, services);
+  return new StateClient({ name, type, engine, log: services.log, hide: loaded.hide });
+}
+
+/** Whether two configs ask for the same engine. */
+export function isSameState(one: LoadedConfig, other: LoadedConfig): boolean {
+  return JSON.stringify(stateOf(one)) === JSON.stringify(stateOf(other));
+}
+
+/** The engine that a config asks for, and its own config. */
+export function stateOf({ config }: LoadedConfig): unknown {
+  return stateKey.in(config) ?? 'memory';
+}
+
+/** The engine, if there is one, as what some endpoints cannot be served without. Of an engine for one process, modes need nothing. */
+export function stateDependency(
+  definitions: readonly Definition[],
+  stateEngine: SharedState | undefined,
+): Dependency[] {
+  if (stateEngine === undefined) return [];
+  const needs = definitions.flatMap((definition) => definitionNames.present(definition).requiresSharedState ?? []);
+  const auth = new Set(needs.flatMap((need) => need.auth ?? []));
+  const modes = new Set(stateEngine.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
+  const isNeeded: Dependency['isNeeded'] = ({ mode, auth: methods }) =>
+    modes.has(mode) || methods.every(({ type }) => auth.has(type));
+  return [{ name: stateEngine.engine, isAvailable: () => stateEngine.available(), isNeeded }];
+}

@@ -1,0 +1,101 @@
+import { existsSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, resolve } from 'node:path';
+import { useProxyVariables } from '../lib/http/client/proxies.ts';
+import type { Finding } from '../plugins-sdk/define.ts';
+import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
+
+const require = createRequire(import.meta.url);
+const manifest = 'signed-data-proxy/package.json';
+const packageRoot = dirname(require.resolve(manifest));
+
+/** The version in the package's manifest. */
+export function packageVersion(): string {
+  const { version }: { version: string } = require(manifest);
+  return version;
+}
+
+/** Environment variables by name. */
+export type Environment = Record<string, string | undefined>;
+
+/**
+ * The directory that relative paths on the command line are relative to.
+ *
+ * For the scripts of a package, which npm runs in its root, that is `INIT_CWD`: where the user stood. Other processes below npm
+ * inherit the variable, and must not believe it.
+ */
+export function userDirectory(env: Environment = process.env, cwd: string = process.cwd()): string {
+  const { INIT_CWD: initial } = env;
+  return ownScript(env, cwd) !== undefined && initial ? initial : cwd;
+}
+
+function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): 'start' | 'cli' | undefined {
+  return cwd === packageRoot && (script === 'start' || script === 'cli') ? script : undefined;
+}
+
+/** How a user types a command with options. npm keeps those for itself that do not stand behind `--`. */
+export function asTyped(command: string, env: Environment = process.env, cwd: string = process.cwd()): string {
+  const script = ownScript(env, cwd);
+  if (script === undefined) return command;
+  return script === 'start' ? command.replace(/^start/, 'npm start --') : `npm run -s cli -- ${command}`;
+}
+
+/** An absolute path of one that a user typed. */
+export function userPath(path: string): string {
+  return resolve(userDirectory(), path);
+}
+
+/** The absolute path of the variables file: the one given, or `.env` where the user stands. */
+export function environmentFile(envFile: string | undefined): string {
+  return userPath(envFile ?? '.env');
+}
+
+/**
+ * Says that others than its owner can read the variables file, which may hold the key. Windows has no such modes, and a pipe is
+ * read once.
+ */
+export function openFileWarning(envFile: string | undefined): string | undefined {
+  const file = environmentFile(envFile);
+  const about = statSync(file, { throwIfNoEntry: false });
+  if (process.platform === 'win32' || about?.isFile() !== true || (about.mode & 0o077) === 0) return undefined;
+  // As Kubernetes mounts a secret with an `fsGroup`: the group is that of the pod.
+  if ((about.mode & 0o777) === 0o440) return undefined;
+  return `${file} can be read by others (mode ${(about.mode & 0o777).toString(8)}): chmod 600 it`;
+}
+
+/**
+ * Where a key was looked for that is missing: a start in the wrong directory, or with another file, has left the right one unread.
+ * @param names of the variables that would do.
+ */
+export async function whereKeyWasSought(names: readonly string[], envFile: string | undefined): Promise<string> {
+  const [file, usual] = [environmentFile(envFile), environmentFile(undefined)];
+  const { loadEnvironment } = await import('../config/environment.ts');
+  const kept = await loadEnvironment({ cwd: dirname(usual), env: {} }).catch(() => undefined);
+  const unread = file === usual ? undefined : names.find((name) => kept?.[name]);
+  if (unread !== undefined)
+    return `${usual} has ${unread}, but --env names ${file}: write it there, or leave out --env`;
+  if (existsSync(file)) return `${file} has neither: write one there`;
+  return `there is no ${file}: start where it is, or name one with --env`;
+}
+
+/**
+ * The environment, with the variables of `.env` in the user's directory or of the file given beneath it. From here on
+ * `process.env`, which every plugin can read, holds no signing secret, and HTTP clients go by the proxies that it names.
+ * @param warn hears of lines that may not say what their writer meant.
+ * @throws Error when the file given cannot be read.
+ */
+export async function readEnvironment(
+  envFile: string | undefined,
+  warn?: (finding: Finding) => void,
+): Promise<Environment> {
+  const { loadEnvironment } = await import('../config/environment.ts');
+  const env = await loadEnvironment({
+    cwd: userDirectory(),
+    ...(envFile === undefined ? {} : { envFile: userPath(envFile) }),
+    env: { ...process.env },
+    warn,
+  });
+  for (const name of SECRET_VARIABLES) delete process.env[name];
+  useProxyVariables(env);
+  return { ...env };
+}

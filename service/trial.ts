@@ -1,0 +1,197 @@
+import { type LoadedConfig, loadConfig } from '../config/index.ts';
+import { bareHexIn, withMembers } from '../config/tree.ts';
+import { readConfigFile, type Tree } from '../config/yaml.ts';
+import { Pipeline } from '../kernel/pipeline.ts';
+import { asRefusal } from '../kernel/refusal.ts';
+import { decodeAbi } from '../lib/eth/decode-abi.ts';
+import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
+import { infiniteMembers } from '../lib/json/numbers.ts';
+import { nearest } from '../lib/text/suggest.ts';
+import { withTimeout } from '../lib/time/with-timeout.ts';
+import { inexactParameters, redirectTarget } from '../plugins-sdk/context-keys.ts';
+import {
+  type ApiResponse,
+  type Definition,
+  definePlugin,
+  type Endpoint,
+  type Json,
+  type Parameters,
+} from '../plugins-sdk/index.ts';
+import { keys } from '../plugins-sdk/keys.ts';
+import type { Log } from '../plugins-sdk/log.ts';
+import { madeHere } from '../plugins-sdk/results/answers.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
+import type { Trial, TriedValue } from '../plugins-sdk/services.ts';
+import type { Environment } from '../plugins-sdk/signing/variables.ts';
+import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
+import type { AssembledPlugins } from './assemble.ts';
+import { messageOf } from './text.ts';
+import { type WrittenJson, writtenJson } from './written-numbers.ts';
+
+/** By which program it is made. */
+interface Program {
+  readonly file: string;
+  readonly env: Environment;
+  readonly builtins: readonly Definition[];
+  /** Sets the plugins of a config up, beside those of a service. */
+  assemble(loaded: LoadedConfig, log: Log): AssembledPlugins;
+}
+
+/** A trial, in whose data and values marked texts stand for numbers; see {@link writtenJson}. */
+interface Tried extends Pick<WrittenJson, 'written'> {
+  readonly trial: Trial;
+  readonly hide: LoadedConfig['hide'];
+}
+
+/** What a trial notes on the way. */
+interface Seen {
+  /** Where the upstream leads instead. */
+  redirect?: string | undefined;
+  /** The JSON text of the answer; absent where a plugin has replaced the data. */
+  text?: string | undefined;
+}
+
+const MOST_VALUES = 40;
+const START_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 1000;
+/** Names of the endpoints that are made of the one that is tried. */
+const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
+
+/**
+ * Asks the upstream of an endpoint once, as the service would: with its plugins and bounds, whoever its clients may be. Nothing is
+ * signed by the operator's key.
+ * @param name as in the log, `api/endpoint`.
+ * @param given what it is asked with, in which an infinite number stands for one that a double rounds.
+ * @throws Error for an endpoint that is not there, and a refusal in words.
+ */
+export async function runTrial(
+  { file, env, builtins, assemble }: Program,
+  name: string,
+  given: (endpoint: Endpoint) => Parameters,
+  log: Log,
+): Promise<Tried> {
+  const tree = variantsOf(await readConfigFile(file), name);
+  if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
+  const seen: Seen = {};
+  const loaded = await loadConfig({ file, tree, env, builtins: [once(seen), ...builtins] });
+  const { hooks, plugins } = assemble(loaded, log);
+  const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
+  const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
+  const raw = of(RAW);
+  if (raw === undefined) throw new Error(`${file}: ${name} cannot be tried`);
+  const parameters = given(raw);
+  const inexact = infiniteMembers(parameters);
+  // They are refused, whatever they are, and JSON has no infinite number.
+  const finite = Object.fromEntries(inexact.map((each) => [each, 0]));
+  const ask: Ask = async (variant, reserved = {}) => {
+    const exchange = exchangeOf({ parameters: { ...parameters, ...finite, ...reserved } });
+    if (inexact.length > 0) inexactParameters.set(exchange, new Set(inexact));
+    const { body } = await pipeline.serve({ exchange, id: of(variant)?.id ?? '', later: (task) => task() });
+    return JSON.parse(Object(body).json ?? String(body));
+  };
+  try {
+    await startAll(plugins, loaded.hide);
+    const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
+    const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
+    const shown = leavesOf(data, MOST_VALUES).map(({ value }) => value);
+    const values: TriedValue[] = [];
+    for (const [i, leaf] of leavesOf(rawData, MOST_VALUES).entries())
+      values.push({ ...(await tried(leaf, ask)), value: shown[i] ?? leaf.value });
+    const own = keys.encoding.of(of(OWN) ?? raw);
+    const trial = { data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
+    return { trial, hide: loaded.hide, written };
+  } finally {
+    const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
+    await withTimeout(STOP_TIMEOUT_MS, Promise.allSettled(stops));
+  }
+}
+
+type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
+
+/** Keeps the first answer of the upstream for all who ask after it. */
+function once(seen: Seen): Definition {
+  let first: ApiResponse | undefined;
+  return definePlugin({
+    name: 'first-answer',
+    budget: 'none',
+    setup: () => ({
+      hooks: {
+        callApi: async (_request, exchange, { next }) => {
+          try {
+            first ??= await next();
+          } finally {
+            seen.redirect ??= redirectTarget.get(exchange);
+          }
+          return first;
+        },
+        encode: ({ text }, _, { endpoint }) => {
+          if (endpoint.name === RAW) seen.text = text;
+        },
+      },
+    }),
+  });
+}
+
+/** @throws Error as the service would say it. */
+async function startAll(plugins: AssembledPlugins['plugins'], hide: LoadedConfig['hide']): Promise<void> {
+  for (const { name, plugin } of plugins)
+    try {
+      await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
+    } catch (error) {
+      throw new Error(`plugin "${name}" cannot start: ${hide(messageOf(error))}`);
+    }
+}
+
+/** @throws Error in the words of the refusal, and with its reason. */
+function fail(name: string, error: unknown, hide: (text: string) => string, redirect: string | undefined): never {
+  const { status, message, reason } = asRefusal(error);
+  const why = reason === undefined ? '' : ` (${reason}${redirect === undefined ? '' : ` to ${redirect}`})`;
+  throw new Error(hide(`${name}: ${status} ${message}${why}`));
+}
+
+function tried(leaf: Leaf, ask: Ask): Promise<TriedValue> {
+  const { path, type, times } = leaf;
+  const chosen = { _type: type, _path: path };
+  return signed(leaf, () => (times === undefined ? ask(PLAIN, chosen) : ask(SCALED, { ...chosen, _times: times })));
+}
+
+async function signed(leaf: Leaf, ask: () => ReturnType<Ask>): Promise<TriedValue> {
+  try {
+    const { data } = await ask();
+    const values = decodeAbi(String(data), leaf.type) ?? [];
+    return { ...leaf, signs: values.map(({ value }) => value).join(', ') };
+  } catch (error) {
+    const { message, reason = message } = asRefusal(error);
+    return { ...leaf, refused: reason };
+  }
+}
+
+/**
+ * The config with one endpoint alone, open to everybody, in all the ways in which its answer could be signed.
+ * @returns a text that suggests another name, where there is none of this one.
+ */
+function variantsOf({ version, settings, apis }: Tree, name: string): Tree | string {
+  const plugins = isRecord(settings) ? settings.plugins : undefined;
+  const names: string[] = [];
+  for (const api of Array.isArray(apis) ? apis.filter(isRecord) : []) {
+    const list = Array.isArray(api.endpoints) ? api.endpoints.filter(isRecord) : [];
+    const nameOf = (block: Tree) => bareHexIn(block, 'name') ?? block.name;
+    const found = list.find((each) => `${nameOf(api)}/${nameOf(each)}` === name);
+    names.push(...list.map((each) => `${nameOf(api)}/${nameOf(each)}`));
+    if (found === undefined) continue;
+    const { encoding } = found;
+    const none = { encoding: undefined, encrypt: undefined, mode: undefined, responseMatches: undefined };
+    const open = { ...none, auth: { type: 'free' }, receipt: false, signatures: false };
+    const isPinned = isRecord(encoding) && !Object.values(encoding).includes('*');
+    const endpoints = [
+      withMembers(found, { ...open, name: RAW }),
+      withMembers(found, { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } }),
+      withMembers(found, { ...open, name: PLAIN, encoding: { type: '*', path: '*' } }),
+      ...(isPinned ? [withMembers(found, { ...open, name: OWN, encoding })] : []),
+    ];
+    const only = [withMembers(api, { auth: undefined, endpoints })];
+    return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };
+  }
+  const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));
+  return meant === undefined ? '' : `, did you mean "${meant}"?`;
+}

@@ -1,0 +1,49 @@
+import { readFile, stat } from 'node:fs/promises';
+import { UsageError } from '../../cli/arguments.ts';
+import { interpolate } from '../../config/interpolate.ts';
+import { readConfigFile } from '../../config/yaml.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
+
+/** Processes of one service. */
+export const MOST_WORKERS = 256;
+
+/** The number on the command line. @throws UsageError */
+export function askedWorkers(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MOST_WORKERS) return count;
+  throw new UsageError(`option --workers <n> must be a whole number from 1 to ${MOST_WORKERS}, not "${text}"`);
+}
+
+async function isPipe(file: string): Promise<boolean> {
+  try {
+    return (await stat(file)).isFIFO();
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The number in a config, which is looked at without loading it: plugins are none of the business of who only supervises. What is
+ * wrong with the config is found by who loads it: until then there is one process.
+ */
+export async function configuredWorkers(file: string, env: Environment): Promise<number> {
+  try {
+    // A pipe can be read once.
+    if ((await isPipe(file)) || !(await readFile(file, 'utf8')).includes('workers')) return 1;
+    const { value } = interpolate(await readConfigFile(file), env);
+    const server = isRecord(value) ? value.server : undefined;
+    const count = Number(isRecord(server) ? server.workers : undefined);
+    return Number.isInteger(count) && count >= 1 && count <= MOST_WORKERS ? count : 1;
+  } catch {
+    return 1;
+  }
+}
+
+/** Each worker reads the files. @throws Error that names one that can be read once. */
+export async function refusePipes(files: readonly string[]): Promise<void> {
+  for (const file of files) {
+    if (await isPipe(file)) throw new Error(`${file}: is a pipe, which several workers cannot read: give a file`);
+  }
+}

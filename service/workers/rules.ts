@@ -1,0 +1,40 @@
+import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
+import { error, warning } from '../../plugins-sdk/checks.ts';
+import type { Finding } from '../../plugins-sdk/define.ts';
+import { definitionNames } from '../../plugins-sdk/former-names.ts';
+import { engineTypeOf } from '../state-engine.ts';
+
+/**
+ * Whether several processes can serve a config.
+ * @returns what is worth a warning. @throws ConfigErrors when they cannot.
+ */
+export function checkTogether(loaded: LoadedConfig): Finding[] {
+  const [chosen, engine] = engineTypeOf(loaded) ?? [];
+  if (engine?.processes === 'many') return [];
+  if (engine !== undefined) {
+    const message = `"${chosen}" serves one process: use another engine, or one worker`;
+    throw new ConfigErrors([error('settings.state', message)]);
+  }
+  const engines = loaded.plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
+  const shared = engines.flatMap(([name, { processes }]) => (processes === 'many' ? [name] : []));
+  const advice = `set settings.state to an engine for several processes${shared.length > 0 ? `, such as ${shared.join(' or ')}` : ''}`;
+  const needs = needsOf(loaded);
+  if (needs.length > 0) {
+    throw new ConfigErrors(
+      needs.map((what) => error('server.workers', `${what} needs state that all workers share: ${advice}`)),
+    );
+  }
+  const message = 'answers that are kept are those of each worker without settings.state';
+  return [warning('server.workers', message)];
+}
+
+/** Modes and auth methods of endpoints that must know what happened in other processes. */
+function needsOf({ plugins, endpoints }: LoadedConfig): string[] {
+  const needs = plugins.flatMap(({ definition }) => definitionNames.present(definition).requiresSharedState ?? []);
+  const modes = new Set(endpoints.map(({ mode }) => mode));
+  const methods = new Set(endpoints.flatMap(({ auth }) => auth.map(({ type }) => type)));
+  return [
+    ...needs.flatMap((need) => need.modes ?? []).flatMap((mode) => (modes.has(mode) ? [`mode "${mode}"`] : [])),
+    ...needs.flatMap((need) => need.auth ?? []).flatMap((type) => (methods.has(type) ? [`auth "${type}"`] : [])),
+  ];
+}
