@@ -31,7 +31,7 @@ const ENTRIES = {
 };
 
 /** Where the sources are, and what else a program depends on: npm, pnpm and yarn note there what they have installed. */
-const FOLDERS = ['builtins', 'cli', 'config', 'http', 'kernel', 'plugins-sdk', 'verify'];
+const FOLDERS = ['builtins', 'cli', 'config', 'http', 'kernel', 'lib', 'plugins-sdk', 'service', 'verify'];
 const FILES = [
   'package.json',
   'node_modules',

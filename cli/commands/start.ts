@@ -14,9 +14,9 @@ import {
   whereKeyWasSought,
 } from '../../service/surroundings.ts';
 import { startWatchdog, watchdogSeconds } from '../../service/watchdog.ts';
-import { askedWorkers, configuredWorkers, refusePipes } from '../../service/workers/count.ts';
+import { configuredWorkers, MOST_WORKERS, refusePipes } from '../../service/workers/count.ts';
 import { readWorkerIdentity } from '../../service/workers/worker-identity.ts';
-import type { Given } from '../arguments.ts';
+import { type Given, UsageError } from '../arguments.ts';
 
 /** Milliseconds between looks at a watched file. */
 const WATCH_INTERVAL_MS = 300;
@@ -26,7 +26,7 @@ const WATCH_INTERVAL_MS = 300;
  * change of the config or variables file, reloads the config.
  */
 export async function start(given: Given): Promise<number> {
-  const asked = askedWorkers(given.optional('workers'));
+  const asked = askedWorkers(given);
   // Before anything slow: a signal during start-up ends the process as cleanly as one that comes later.
   const signalled = firstSignal();
   const identity = readWorkerIdentity();
@@ -59,14 +59,7 @@ export async function start(given: Given): Promise<number> {
     }
     startWatchdog(seconds, settings, log);
     if (identity !== undefined)
-      return await (await import('../../service/workers/worker.ts')).work({
-        identity,
-        file,
-        env,
-        log,
-        variables: now,
-        signalled,
-      });
+      return await (await worker()).work({ identity, file, env, log, variables: now, signalled });
     return await serveUntil(signalled, log, async () => {
       const service = await (await import('../../service/index.ts')).startService({ file, env, log });
       reloads.answerWith(() => service.reload(now));
@@ -79,6 +72,16 @@ export async function start(given: Given): Promise<number> {
     await log.drain();
   }
 }
+
+function askedWorkers(given: Given): number | undefined {
+  const text = given.optional('workers');
+  if (text === undefined) return undefined;
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MOST_WORKERS) return count;
+  throw new UsageError(`option --workers <n> must be a whole number from 1 to ${MOST_WORKERS}, not "${text}"`);
+}
+
+const worker = () => import('../../service/workers/worker.ts');
 
 function openingFor(config: string): Opening {
   return { message: `signed-data-proxy ${packageVersion()}`, fields: { config } };

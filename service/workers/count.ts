@@ -1,5 +1,4 @@
 import { readFile, stat } from 'node:fs/promises';
-import { UsageError } from '../../cli/arguments.ts';
 import { interpolate } from '../../config/interpolate.ts';
 import { readConfigFile } from '../../config/yaml.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
@@ -7,14 +6,6 @@ import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 
 /** Processes of one service. */
 export const MOST_WORKERS = 256;
-
-/** The number on the command line. @throws UsageError */
-export function askedWorkers(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (count >= 1 && count <= MOST_WORKERS) return count;
-  throw new UsageError(`option --workers <n> must be a whole number from 1 to ${MOST_WORKERS}, not "${text}"`);
-}
 
 async function isPipe(file: string): Promise<boolean> {
   try {

@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
 });
 const dist = resolve(options.dist);
 const KERNEL = ['kernel', 'http'];
-const OWN = [...KERNEL, 'builtins', 'plugins-sdk', 'cli', 'config'];
+const OWN = [...KERNEL, 'builtins', 'lib', 'plugins-sdk', 'config', 'service', 'cli'];
 const WARM_UP = 50;
 /** Requests that are counted one by one: what timers do now and then is in few of them. */
 const COUNTED = 21;

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { dirname, join } from 'node:path';
 
 /** Folders of code that are published. */
-export const PUBLISHED = ['kernel', 'http', 'builtins', 'plugins-sdk', 'config', 'cli', 'verify'];
+export const PUBLISHED = ['kernel', 'http', 'builtins', 'lib', 'plugins-sdk', 'config', 'service', 'cli', 'verify'];
 
 /** Parts of the built package as packages of their own, in its folder `packages/`: what checks answers, and what plugins are written with. */
 
