@@ -17,7 +17,6 @@ import { explorer } from './explorer/index.ts';
 import { fhe } from './fhe/index.ts';
 import { health } from './health.ts';
 import { mcp } from './mcp/index.ts';
-import { memory } from './memory.ts';
 import { metrics } from './metrics/index.ts';
 import { modeAsync } from './mode-async/index.ts';
 import { modeStream } from './mode-stream.ts';
@@ -43,7 +42,7 @@ import { upstreamOauth2 } from './upstream-oauth2/index.ts';
 import { upstreamRetry } from './upstream-retry.ts';
 
 /** Plugins with routes of their own, and plugins that only look on. */
-const beside = [ccipRead, discovery, explorer, mcp, memory, status, metrics];
+const beside = [ccipRead, discovery, explorer, mcp, status, metrics];
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.

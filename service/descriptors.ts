@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 /**
  * File descriptors that the process may have open: sockets count among them.
@@ -10,15 +10,5 @@ export function descriptorLimit(): number {
     return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
   } catch {
     return Number.POSITIVE_INFINITY;
-  }
-}
-
-/** Whether there is one to be had. Node does not tell when it closes a connection because there is none. */
-export function hasDescriptor(): boolean {
-  try {
-    closeSync(openSync('/dev/null', 'r'));
-    return true;
-  } catch (error) {
-    return !(error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE'));
   }
 }

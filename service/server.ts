@@ -15,7 +15,7 @@ import { logSettings, type ServiceLog } from './log.ts';
 import { faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
 import { ReloadQueue } from './reload-queue.ts';
 import { announce, report } from './report.ts';
-import { RefusedConnections, watchDescriptors } from './saturation.ts';
+import { RefusedConnections } from './saturation.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import type { LastReload } from './status.ts';
@@ -63,8 +63,6 @@ export class Server {
     const refused = new RefusedConnections(log, limits);
     limitConnections(this.#server, limits, (limit) => refused.add(limit));
     surviveRefusals(this.#server, (detail) => log.warn('connections cannot be accepted', { detail }));
-    const unwatch = watchDescriptors(log, () => this.#connections.size);
-    this.#server.once('close', unwatch);
   }
 
   get #current(): Generation {

@@ -1,18 +1,10 @@
-import type { EventEmitter } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { url as debuggerUrl } from 'node:inspector';
 import { Worker } from 'node:worker_threads';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
-import { crash, placeIn } from './crash.ts';
 import { createLog, type LogSettings, type ProcessLog } from './log.ts';
 
 /** Milliseconds between the event loop's signs of life. */
 const BEAT_INTERVAL_MS = 500;
-/** What {@link STALLED} is emitted by. */
-const STALLED = 'signed-data-proxy:stalled';
-/** Members of the memory shared with the thread. */
-const BEATS = 0;
-const DEBUGGED = 1;
-const ENDING = 2;
 
 /**
  * Seconds without a turn of the event loop after which the process ends itself: `SERVICE_WATCHDOG`, default 30, 0 for never.
@@ -27,43 +19,20 @@ export function watchdogSeconds({ SERVICE_WATCHDOG: value }: Environment): numbe
 }
 
 /**
- * Ends the process, with exit code 1 and a last line in the log, when its event loop has not turned for a while. Code
- * that blocks it answers no request any more, hears no signal, and no supervisor finds that out without asking. A thread
- * watches. Time in which the process waits for a processor, is stopped or suspended does not count, nor does what a
- * debugger holds up.
- *
- * Code that runs JavaScript is made to end the process itself: what the log holds gets out, and the line names the place.
- * A call into the system that never returns cannot be interrupted: then the thread writes the line, and SIGKILL ends
- * the process.
+ * Ends the process by SIGKILL, with a last line in the log, when its event loop has not turned for a while: it answers no request
+ * and hears no signal. A thread watches. Time in which the process is stopped or suspended does not count.
+ * With a debugger nothing watches.
  */
 export function startWatchdog(seconds: number, settings: LogSettings, log: ProcessLog): void {
-  if (seconds === 0) return;
-  const shared = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+  if (seconds === 0 || debuggerUrl() !== undefined) return;
+  const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  setInterval(() => Atomics.add(beats, 0, 1), BEAT_INTERVAL_MS).unref();
+  let line = '';
   const reason = `the event loop has not turned for ${seconds} s: the process ends, to be started again`;
-  const emitter: EventEmitter = process;
-  emitter.once(STALLED, function stalled() {
-    Atomics.store(shared, ENDING, 1);
-    const here = { stack: '' };
-    Error.captureStackTrace(here, stalled);
-    sayNothingOfDebuggers();
-    crash(`${reason}${placeIn(here)}`);
-  });
-  const inspector = process.getBuiltinModule('node:inspector');
-  const beat = () => {
-    Atomics.add(shared, BEATS, 1);
-    Atomics.store(shared, DEBUGGED, inspector?.url() === undefined ? 0 : 1);
-  };
-  beat();
-  setInterval(beat, BEAT_INTERVAL_MS).unref();
+  createLog(settings, { write: (text) => (line = text) }).error(reason);
   const worker = new Worker(new URL('./watchdog-thread.js', import.meta.url), {
     name: 'watchdog',
-    workerData: {
-      shared,
-      event: STALLED,
-      limit: seconds * 1000,
-      period: BEAT_INTERVAL_MS,
-      line: lineOf(reason, settings),
-    },
+    workerData: { beats, limit: seconds * 1000, period: BEAT_INTERVAL_MS, line },
     env: {},
     argv: [],
     execArgv: [],
@@ -71,21 +40,4 @@ export function startWatchdog(seconds: number, settings: LogSettings, log: Proce
   });
   worker.on('error', (error) => log.warn('nobody watches the event loop any more', { error }));
   worker.unref();
-}
-
-/** Node would write to stderr that it waits for a debugger to leave: what it means is the thread, which ends with the process. */
-function sayNothingOfDebuggers(): void {
-  try {
-    closeSync(2);
-    openSync('/dev/null', 'w');
-  } catch {
-    // Then node's message is seen, which does no harm.
-  }
-}
-
-/** The line of an error as the log would write it now, or nothing where the log is silent. */
-function lineOf(message: string, settings: LogSettings): string {
-  let text = '';
-  createLog(settings, { write: (line) => (text = line) }).error(message);
-  return text;
 }

@@ -11,18 +11,15 @@ import {
   isRefusal,
   perEndpoint,
   RequestFailure,
-  StateKey,
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Responses } from '../../plugins-sdk/openapi/part.ts';
 import { failed } from '../shared/upstream-failure.ts';
-import { hostOf } from '../shared/upstream-hosts.ts';
 import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';
 import { Clients } from './clients.ts';
-import { clockMeters, UpstreamClocks } from './clock.ts';
 import { sentHeaders } from './headers.ts';
 import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
@@ -34,8 +31,6 @@ const calls = new ContextKey<{ readonly status: number | undefined; readonly ms:
   'upstream',
   { logged: true },
 );
-
-const keptClocks = new StateKey<UpstreamClocks>('clocks of upstreams');
 
 function note(exchange: Exchange, milliseconds: number, status: number | undefined): void {
   const { ms, attempts } = calls.get(exchange) ?? { ms: 0, attempts: 0 };
@@ -115,13 +110,11 @@ export const callApi = definePlugin({
   },
   check: (context) => [...check(context), ...checkSlots(context)],
   openapi: () => ({ operation: () => ({ failures }) }),
-  setup({ endpoints, config, states, meters, now, log }) {
+  setup({ endpoints, config, states, meters }) {
     const limits = limitsOf(endpoints, config);
     const pool = slotsFor(limits, states);
     const measured = instruments(endpoints, meters, pool);
     const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
-    const clocks = states.keep(keptClocks, '', () => new UpstreamClocks(now, log));
-    clockMeters(meters, clocks);
     const clients = new Clients(endpoints, limitOf(config));
     const clientOf = perEndpoint(endpoints, (endpoint) => clients.of(endpoint));
     let takeBack: (() => void) | undefined;
@@ -152,7 +145,6 @@ export const callApi = definePlugin({
               .catch(refuse);
             status = answer.status;
             noteRedirect(exchange, url, answer);
-            clocks.look(hostOf(url), answer.headers, performance.now() - started);
             return await accept(answer, request, askedBy(exchange));
           } catch (error) {
             ended = { outcome: 'failed', reason: classOfCall(error) };

@@ -196,10 +196,9 @@ describe('config validate', () => {
       'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./exit.mjs }] }'),
       'exit.mjs': 'process.exit(0);',
     });
-    const place = `(at ${pathToFileURL(join(cwd, 'exit.mjs'))}:1:9)`;
     assert.deepEqual(
       await launchCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }).ended,
-      failed(`the process was ended by code that is not its own, such as a plugin's: process.exit(0) ${place}`),
+      failed(`the process was ended by code that is not its own, such as a plugin's: exit code 0`),
     );
   });
 

@@ -67,13 +67,8 @@ describe('what the metrics say of the process', () => {
     await sleep(60);
     const first = await scrape();
     assert.ok(blocked(first) >= 0.25, `${blocked(first)}`);
-    assert.ok((first.value('nodejs_eventloop_lag_seconds_sum') ?? 0) >= blocked(first));
-    const long = (found: Scrape) =>
-      (found.value('nodejs_eventloop_lag_seconds_count') ?? 0) -
-      (found.value('nodejs_eventloop_lag_seconds_bucket', { le: '0.25' }) ?? 0);
-    assert.ok(long(first) >= 1);
     const second = await scrape();
-    assert.ok(blocked(second) >= blocked(first) && long(second) >= long(first));
+    assert.ok(blocked(second) >= blocked(first));
     stop();
     const last = blocked(await scrape());
     block(150);

@@ -6,7 +6,6 @@ import { folderWith, launchCli } from '../cli/run.ts';
 import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
-import { startInGroup, V2, withoutNamespaces } from '../support/cgroup.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { Scrape } from '../support/metrics.ts';
@@ -33,23 +32,6 @@ async function start(t: TestContext, handler: Handler, settings = '') {
 }
 
 describe('an incident', { skip: withoutPromtool }, () => {
-  it('of a clock that is wrong', async (t) => {
-    const behind: Handler = (_req, res) =>
-      void res.writeHead(200, { Date: new Date(Date.now() - 60_000).toUTCString() }).end('{"price":7}');
-    const service = await start(t, behind);
-    const before = await service.scrape();
-    // A second look comes 3 seconds after the first.
-    while (!/this clock/.test(service.log())) {
-      assert.equal(await service.ask(), 200);
-      await new Promise((resolve) => setTimeout(resolve, 500));
-    }
-    const [found, ...others] = await foundInLog('Timestamps of answers are early or late', service.log());
-    assert.match(JSON.stringify(found), /^\{"secondsAhead":(59|6[01])(\.\d)?,"hosts":1\}$/);
-    assert.deepEqual(others, []);
-    await assertFiring(t, [{ scrape: before, minutes: 5 }], ['ClockWrong'], []);
-    await assertFiring(t, [{ scrape: await service.scrape(), minutes: 5 }], ['ClockWrong'], ['ClockWrong']);
-  });
-
   it('of a signer that does not sign', async (t) => {
     const wallet = Wallet.createRandom();
     const rpc: Handler = async (req, res, recorded) => {
@@ -73,17 +55,5 @@ describe('an incident', { skip: withoutPromtool }, () => {
     const seen = [{ scrape: before, minutes: 5 }];
     await assertFiring(t, seen, alerts, []);
     await assertFiring(t, [...seen, { scrape: await service.scrape(), minutes: 3 }], alerts, alerts);
-  });
-
-  it('of memory that runs out', { skip: withoutNamespaces }, async (t) => {
-    const { use, said, scrape, log } = await startInGroup(t, { ...V2, cgroup: '0::/\n', folder: '.' });
-    const before = await scrape();
-    await use(590);
-    await said('memory is nearly used up');
-    assert.deepEqual(await foundInLog('The service ends now and then without a line that says why', log()), [
-      { msg: 'memory is nearly used up: the system ends a process when it is', usedMiB: 490, limitMiB: 500 },
-    ]);
-    await assertFiring(t, [{ scrape: before, minutes: 5 }], ['MemoryShort'], []);
-    await assertFiring(t, [{ scrape: await scrape(), minutes: 5 }], ['MemoryShort'], ['MemoryShort']);
   });
 });

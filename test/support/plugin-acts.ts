@@ -25,7 +25,7 @@ const DROPPED = '403 Request dropped by plugin "actor"';
 export const EXHAUSTED = '403 Plugin "actor" budget exhausted';
 
 /** The watchdog ends a service whose event loop does not turn. */
-const stuck = { code: 1 };
+const stuck = { code: null, signal: 'SIGKILL' };
 /** V8 ends a process whose heap is full. */
 const full = { code: null, signal: 'SIGABRT' };
 const same = (isolated: string) => ({ isolated, here: { answer: isolated } });
@@ -72,7 +72,7 @@ export const pluginActs: Readonly<Record<string, PluginAct>> = {
   'computes outside of JavaScript': {
     body: `(await import('node:crypto')).pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512');`,
     isolated: EXHAUSTED,
-    here: { code: null, signal: 'SIGKILL' },
+    here: stuck,
   },
   'takes 1 GiB of buffers': {
     body: 'globalThis.kept = []; for (let i = 0; i < 64; i++) kept.push(Buffer.alloc(1 << 24, 1));',
