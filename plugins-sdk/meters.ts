@@ -21,13 +21,16 @@ export interface Instrument extends Omit<MeterSpec, 'initial'> {
 
 export type Labels<L extends string = string> = Readonly<Record<L, string>>;
 
-/** Adds to a counter, or observes one value of a histogram. */
+/** Adds to a counter. @param value default 1. */
+export type Count<L extends string = string> = (labels: Labels<L>, value?: number) => void;
+
+/** Observes one value of a histogram, or adds to a counter. */
 export type Measure<L extends string = string> = (labels: Labels<L>, value: number) => void;
 
 /** What a plugin measures with. An instrument that it asks for again, also after a reload of the config, is the same one. */
 export interface Meters {
   /** @throws Error when the name is taken, or a part of the description is not as it must be. */
-  counter<L extends string = never>(spec: MeterSpec<L>): Measure<L>;
+  counter<L extends string = never>(spec: MeterSpec<L>): Count<L>;
   /** For seconds, unless it has buckets of its own. @throws Error as `counter` does. */
   histogram<L extends string = never>(spec: MeterSpec<L>): Measure<L>;
   /**

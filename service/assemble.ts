@@ -5,13 +5,13 @@ import { type PluginSet, type Registration, RegistrationError } from '../kernel/
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import type { GuardOptions } from '../kernel/tap.ts';
 import { type Address, isAddress } from '../lib/eth/hex.ts';
-import { nearest } from '../lib/text/suggest.ts';
-import type { Behaviour, Definition, Operation } from '../plugins-sdk/define.ts';
+import type { Behaviour, Operation } from '../plugins-sdk/define.ts';
 import { serviceNames } from '../plugins-sdk/former-names.ts';
 import type { Background } from '../plugins-sdk/host/background.ts';
 import { checkBehaviour } from '../plugins-sdk/host/check-definition.ts';
+import { missingCounterparts } from '../plugins-sdk/host/counterparts.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/host/meter-registry.ts';
-import { modesOf, repeatingModesOf } from '../plugins-sdk/host/modes.ts';
+import { repeatingModesOf } from '../plugins-sdk/host/modes.ts';
 import { describeService } from '../plugins-sdk/host/openapi/document.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/host/plugin-set.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
@@ -139,53 +139,14 @@ function requireProviders({ taps }: PluginSet): void {
   }
 }
 
-/** An endpoint that no request could pass, and what no request could reach, are mistakes. @throws RegistrationError */
+/** @throws RegistrationError */
 function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: PluginSet): void {
-  const sides = [
-    {
-      member: 'auth',
-      stage: 'authenticate',
-      verb: 'checks',
-      of: ({ auth = {} }: Definition) => Object.keys(auth),
-      used: endpoints.flatMap(({ auth }) => auth.map(({ type }) => type)),
-    },
-    {
-      member: 'modes',
-      stage: 'present',
-      verb: 'delivers',
-      of: modesOf,
-      used: endpoints.map(({ mode }) => mode),
-    },
-  ] as const;
-  for (const { member, stage, verb, of, used } of sides) {
-    const fail = (plugin: string, why: string, meant?: string) => {
-      const place = placeOf(plugins.find(({ definition }) => definition.name === plugin));
-      const suggestion = meant === undefined ? '' : `, did you mean "${meant}"?`;
-      return new RegistrationError(`${place}plugin "${plugin}": ${why}${suggestion}`);
-    };
-    const provided = new Set(taps[stage].map(({ variant }) => variant));
-    // A plugin may do without a hook that nobody asks for; endpoints that name nothing use what nobody needs to declare.
-    const known = new Set<string | undefined>(used);
-    for (const { definition } of plugins) {
-      for (const variant of of(definition)) {
-        if (known.has(variant) && !provided.has(variant))
-          throw fail(definition.name, `"${member}" has "${variant}", which no plugin ${verb} in "hooks.${stage}"`);
-      }
-    }
-    for (const { definition } of plugins) for (const variant of of(definition)) known.add(variant);
-    const odd = taps[stage].find(({ variant }) => !known.has(variant));
-    if (odd === undefined) continue;
-    const { plugin, variant = '' } = odd;
-    const why = `"hooks.${stage}" has "${variant}", which no plugin has in "${member}"`;
-    throw fail(
-      plugin,
-      why,
-      nearest(
-        variant,
-        plugins.flatMap(({ definition }) => of(definition)),
-      ),
-    );
-  }
+  const definitions = plugins.map(({ definition }) => definition);
+  const [missing] = missingCounterparts(definitions, taps, endpoints);
+  if (missing === undefined) return;
+  const { plugin, why } = missing;
+  const place = placeOf(plugins.find(({ definition }) => definition.name === plugin));
+  throw new RegistrationError(`${place}plugin "${plugin}": ${why}`);
 }
 
 /** `settings.plugins[0] (line 9): `: where the config names a plugin that is no built-in. */

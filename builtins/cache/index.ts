@@ -234,7 +234,7 @@ export const cache = definePlugin({
     const maxAgeOf = (endpoint: Endpoint) =>
       endpoint.mode === MODE ? Math.min(cacheKey.of(endpoint)?.maxAge ?? 0, Number.MAX_SAFE_INTEGER) : 0;
     if (endpoints.every((endpoint) => maxAgeOf(endpoint) === 0)) return {};
-    const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>());
+    const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>({ now }));
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
     const maxAge = perEndpoint(endpoints, maxAgeOf);

@@ -11,6 +11,7 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
+import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
 import { DRAIN_TIME_MS } from '../../service/drain.ts';
 import { Generation } from '../../service/generation.ts';
@@ -22,7 +23,7 @@ import { openIn, requestOf } from './in-process.ts';
 /** A whole service of a config that is no file, with a plugin that is no module, and with no port. */
 export const serve: Serve = async (subject, given, { env, folder = process.cwd() }) => {
   const lines: LogLine[] = [];
-  const log = logInto(lines);
+  const log = logInto(lines, subject);
   const source = `./${subject.plugin.name}`;
   const variables = withKey(env);
   const file = join(folder, 'config.yaml');
@@ -36,12 +37,14 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   });
   for (const { path, message } of loaded.warnings) log.warn(`${path}: ${message}`);
   await signers.open(loaded, variables);
-  const { server, node, stop } = await startIn(folder, loaded, signers, log);
+  const metrics = new TestMetrics();
+  const { server, node, stop } = await startIn(folder, loaded, { signers, log, now: subject.now, metrics });
   let stopped: Promise<void> | undefined;
   return {
     ...asked(server, loaded.endpoints),
     signer: node,
     log: lines,
+    metrics: () => metrics.read(),
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -49,16 +52,25 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   };
 };
 
+/** What a test reads, and what it moves. */
+interface Instruments {
+  readonly signers: Signers;
+  readonly log: Log;
+  readonly now: () => number;
+  readonly metrics: TestMetrics;
+}
+
 /** Starts the plugins of a config, and serves by them. */
-async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, log: Log) {
-  const stateEngine = openState(loaded, { log, now: Date.now, path: (relative) => join(folder, relative) });
+async function startIn(folder: string, loaded: LoadedConfig, { signers, log, now, metrics }: Instruments) {
+  const stateEngine = openState(loaded, { log, now, path: (relative) => join(folder, relative) });
   const addresses = signers.addressesIn(loaded);
+  const meters = new MeterRegistry(() => undefined);
+  meters.connect(metrics);
   let phase: Phase = 'starting';
   const surroundings = {
     ...addresses,
-    ...{ log, stateEngine, now: Date.now, debts: new Debts() },
-    meters: new MeterRegistry(() => undefined),
-    lastReload: () => ({ succeeded: true, inForceSince: Date.now() / 1000, generation: 1 }),
+    ...{ log, stateEngine, now, meters, debts: new Debts() },
+    lastReload: () => ({ succeeded: true, inForceSince: now() / 1000, generation: 1 }),
     status: () => generation.status.read(),
     phase: () => phase,
     tryEndpoint: () => Promise.reject(new Error('a test has no config file')),
@@ -136,10 +148,18 @@ function withKey(env: Readonly<Record<string, string | undefined>> = {}): Readon
   return hasOwn ? env : { ...env, SERVICE_PRIVATE_KEY: randomBytes(32).toString('hex') };
 }
 
-function logInto(lines: LogLine[]): Log {
+/** Keeps the lines; those against the plugin under test are complaints, too, but for the sums of its budget. */
+function logInto(lines: LogLine[], { name, complain }: ServedPlugin): Log {
+  const isAgainst = (message: string) => message.toLowerCase().includes(`plugin "${name.toLowerCase()}"`);
   const at =
     (level: keyof Log): Log['info'] =>
-    (message, fields = {}) =>
-      void lines.push({ level, message, fields });
+    (message, fields = {}) => {
+      lines.push({ level, message, fields });
+      const isNotice = / can change what gets signed /.test(message) || 'used' in fields;
+      if (!/^(?:warn|error)$/.test(level) || !isAgainst(message) || isNotice) return;
+      const { stage = 'serve', requestId = '', error, detail = error } = fields;
+      const more = detail === undefined ? '' : `: ${String(detail)}`;
+      complain(String(stage), message + more, String(requestId));
+    };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -133,9 +133,9 @@ export class MeterSet {
       own.add(instrument.name);
       return meter;
     };
-    const measuring = (kind: 'counter' | 'histogram', spec: MeterSpec): Measure => {
+    const measuring = (kind: 'counter' | 'histogram', spec: MeterSpec) => {
       const meter = ask(kind, spec);
-      return (labels, value) => this.#measure(meter, labels, value);
+      return (labels: Labels, value = 1) => this.#measure(meter, labels, value);
     };
     return {
       counter: (spec) => measuring('counter', spec),

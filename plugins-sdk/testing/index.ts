@@ -28,6 +28,7 @@ import { createHarness, type HarnessOptions, type PluginHarness } from './plugin
 
 export { testQuestion } from './around.ts';
 export type * from './inputs.ts';
+export type { Metrics } from './metrics.ts';
 export { TestRequest } from './request.ts';
 export type * from './service.ts';
 export { testEndpoint } from './services.ts';

@@ -3,6 +3,7 @@ import type { Hex } from '../../lib/eth/hex.ts';
 import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import { Background } from '../host/background.ts';
 import { checkBehaviour, checkMember } from '../host/check-definition.ts';
+import { MeterRegistry } from '../host/meter-registry.ts';
 import { repeatingModesOf } from '../host/modes.ts';
 import { createPluginSet } from '../host/plugin-set.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
@@ -21,10 +22,12 @@ import type {
   ResponseSentInput,
   RouteInput,
 } from './inputs.ts';
-import { configOf, definitionOf } from './prepared.ts';
+import { type Metrics, TestMetrics } from './metrics.ts';
+import { configOf, definitionOf, startFaults } from './prepared.ts';
 import { type Subject, TestRequest } from './request.ts';
 import type { Serve, ServeOptions, ServiceConfig, TestService } from './service.ts';
 import { servicesOf, testEndpoint } from './services.ts';
+import { TestClock } from './test-clock.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
 
@@ -52,37 +55,60 @@ export async function createHarness(
   const requested = new Map<unknown, Endpoint>();
   const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
   const config = await configOf(definition, options.config);
-  const complaints: Complaint[] = [];
-  const background = new Background((_, error) => complaints.push(complaint('background', '', errorText(error))));
-  const services = servicesOf(definition, config, {
-    background: (work) => background.add(definition.name, work),
-    ...options.services,
-  });
-  const behaviour = checkBehaviour(definition.setup(services, config), (message) => services.log.warn(message));
+  const instruments = instrumentsOf(definition, config, options.services);
+  const { services, complain } = instruments;
+  const behaviour = checkBehaviour(definition.setup(services, config), (message) => complain('start', message));
   const { name, credentials } = definition;
   const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET_MS;
   checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
-    ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, errorText(error))),
+    ({ stage, requestId, error }) => complain(stage, errorText(error), requestId),
     { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
   );
-  const subject = { hooks, observer, taps, requested, complaints, background };
+  for (const message of startFaults(definition, taps, services, options)) complain('start', message);
+  const subject = { hooks, observer, taps, requested, ...instruments };
   const { keys, budget: limit } = options;
+  const served = { plugin, name, keys, config: options.config, budget: limit, now: instruments.clock.now, complain };
   const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint(), (...args) =>
-    serve({ plugin, keys, config: options.config, budget: limit }, ...args),
+    serve(served, ...args),
   );
   options.t?.after(() => harness.stop());
   await behaviour.start?.();
   return harness;
 }
 
+/** What the plugin is given, and what a test reads of it and moves. */
+function instrumentsOf(definition: Definition, config: unknown, replaced?: Partial<Services>) {
+  const complaints: Complaint[] = [];
+  const complain = (hook: string, detail: string, requestId = '') =>
+    void complaints.push(complaint(hook, requestId, detail));
+  const background = new Background((_, error) => complain('background', errorText(error)));
+  const metrics = new TestMetrics();
+  const registry = new MeterRegistry(({ name: instrument }, error) =>
+    complain('metrics', `the instrument "${instrument}" cannot be measured: ${errorText(error)}`),
+  );
+  registry.connect(metrics);
+  const meters = registry.draft();
+  meters.commit();
+  const clock = new TestClock(replaced?.now);
+  const services = servicesOf(definition, config, {
+    background: (work) => background.add(definition.name, work),
+    meters: meters.of(definition.name),
+    ...replaced,
+    now: clock.now,
+  });
+  return { complaints, complain, background, metrics, clock, services };
+}
+
 /** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */
 export class PluginHarness {
   /**
-   * What went wrong in the plugin so far. These are failures of observation hooks and of other stages that go on without it, and
-   * the reason behind each drop, spent budget and 500. A deliberate rejection is no complaint.
+   * What the service would refuse or warn of, so far. At the start these are auth types and modes without their function, and what
+   * the plugin's `check` finds in `services.config`. Of requests these are failures of stages that go on without the plugin, results of
+   * a wrong shape, the reason behind each drop, spent budget and 500, and what cannot be measured. A deliberate rejection is no complaint,
+   * and neither is the notice that a plugin can change what gets signed. What a service of {@link serve} logs against the plugin is here too.
    */
   readonly complaints: readonly Complaint[];
   readonly #subject: Subject;
@@ -156,6 +182,28 @@ export class PluginHarness {
     if (route === undefined) throw new TypeError(`the plugin serves no ${method} ${path}`);
     const { headers, ip } = input;
     return new TestRequest(this.#subject, { headers, ip }, route).route(route, input);
+  }
+
+  /**
+   * What the plugin has measured with `services.meters`, by series as Prometheus writes them, without a prefix.
+   *
+   * @example
+   * ```ts
+   * assert.deepEqual(harness.metrics(), { 'orders_total{kind="spot"}': 2, wait_seconds_count: 1, wait_seconds_sum: 0.5 });
+   * ```
+   */
+  metrics(): Metrics {
+    return this.#subject.metrics.read();
+  }
+
+  /**
+   * Moves the clock of `services.now` on, also that of services of {@link serve}: what was kept for a time is old at once. Timers do not
+   * go off, and budgets are not spent. `Date.now` stays as it is: a plugin without `setup` takes its clock as an argument of its factory.
+   * @param milliseconds more than 0.
+   * @throws TypeError for anything else
+   */
+  advance(milliseconds: number): void {
+    this.#subject.clock.advance(milliseconds);
   }
 
   /** Resolves when what the plugin has left to `services.background` has ended; failures are {@link complaints}. */

@@ -1,8 +1,11 @@
+import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition, EndpointKeys } from '../define.ts';
 import { checkDefinition, isDefinition, simpleKeys, simplePlugin } from '../host/check-definition.ts';
+import { missingCounterparts } from '../host/counterparts.ts';
 import { hooksWithKeys, keyValues } from '../host/endpoint-keys.ts';
 import type { Endpoint } from '../kernel.ts';
 import { validateOwn } from '../schema/own-config.ts';
+import type { Services } from '../services.ts';
 
 /** What the service would make of a plugin file. @throws PluginProblem as its loader does */
 export function definitionOf(
@@ -36,4 +39,19 @@ export async function configOf({ configSchema }: Definition, given: unknown): Pr
   });
   if (findings.length > 0) throw new Error(findings.map(({ path, message }) => `${path}: ${message}`).join('\n'));
   return value;
+}
+
+/** What would stop the start of a service, or what it would warn of, beyond what the harness refuses itself. */
+export function startFaults(
+  definition: Definition,
+  taps: PluginSet['taps'],
+  { config, endpoints, path }: Services,
+  given: { readonly services?: Partial<Services> | undefined },
+): string[] {
+  const faults = missingCounterparts([definition], taps).map(({ why }) => why);
+  // A config that the test does not give has nothing to be checked.
+  if (given.services?.config === undefined) return faults;
+  const drafts = endpoints.map((endpoint, index) => ({ ...endpoint, path: `apis[0].endpoints[${index}]` }));
+  const found = definition.check?.({ config, endpoints: drafts, interpolated: () => false, path }) ?? [];
+  return [...faults, ...found.map(({ path: at, message }) => `${at}: ${message}`)];
 }

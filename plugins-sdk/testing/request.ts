@@ -44,7 +44,9 @@ import type {
   RouteInput,
   StageInput,
 } from './inputs.ts';
+import type { TestMetrics } from './metrics.ts';
 import { testEndpoint } from './services.ts';
+import type { TestClock } from './test-clock.ts';
 import { exchangeOf, frozenCopy, type TestExchange } from './test-exchange.ts';
 
 const NAMED: readonly string[] = stageNames.filter((name) => {
@@ -61,6 +63,8 @@ export interface Subject {
   readonly requested: Map<unknown, Endpoint>;
   readonly complaints: Complaint[];
   readonly background: Background;
+  readonly clock: TestClock;
+  readonly metrics: TestMetrics;
 }
 
 /** One request on its way through the hooks, in whatever order the test calls them. */

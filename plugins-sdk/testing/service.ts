@@ -2,6 +2,7 @@ import type { Address } from '../../lib/eth/hex.ts';
 import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import type { Endpoint, Json, Parameters } from '../kernel.ts';
 import type { Log } from '../log.ts';
+import type { Metrics } from './metrics.ts';
 
 /** A config as its file would have it, `version` left out if you like. */
 export type ServiceConfig = Readonly<Record<string, unknown>>;
@@ -57,6 +58,8 @@ export interface TestService {
   /** Whose signatures its answers carry. */
   readonly signer: Address;
   readonly log: readonly LogLine[];
+  /** What all its plugins have measured, as {@link PluginHarness.metrics} has it; nothing where `settings.metrics` is set. */
+  metrics(): Metrics;
   /**
    * Asks an endpoint, as a POST with the parameters in its body.
    * @param endpoint `api/endpoint` as the config names them.
@@ -74,9 +77,14 @@ export interface TestService {
 /** The plugin under test, as its harness got it. */
 export interface ServedPlugin {
   readonly plugin: SimplePlugin | Definition;
+  readonly name: string;
   readonly keys: EndpointKeys | undefined;
   readonly config: unknown;
   readonly budget: number | 'none' | undefined;
+  /** The harness's clock: epoch milliseconds. */
+  readonly now: () => number;
+  /** Adds to the harness's complaints. */
+  readonly complain: (hook: string, detail: string, requestId?: string) => void;
 }
 
 /** Makes a service of a config, and of the plugin behind those that the config names. @throws ConfigErrors as a start does */

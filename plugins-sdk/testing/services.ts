@@ -26,9 +26,7 @@ export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
 }
 
 /** What a definition's `setup` gets, parts of it replaced. @param config of the definition. */
-export function servicesOf(definition: Definition, config: unknown, services?: Partial<Services>): Services {
-  const meters = new MeterRegistry().draft();
-  meters.commit();
+export function servicesOf(definition: Definition, config: unknown, services: Partial<Services>): Services {
   const given: Services = {
     config: {},
     endpoints: [testEndpoint()],
@@ -43,7 +41,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     states: new StateStore(),
     debts: new Debts(),
     dependencies: () => [],
-    meters: meters.of(definition.name),
+    meters: new MeterRegistry().draft().of(definition.name),
     status: new StatusParts(),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
@@ -59,7 +57,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
         plugins: [{ definition, config }],
         version: given.version,
       }),
-    ...(services && serviceNames.present(services)),
+    ...serviceNames.present(services),
   };
   return serviceNames.addTo(given);
 }

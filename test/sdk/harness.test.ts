@@ -376,6 +376,7 @@ describe('a definition', () => {
     budget: 5,
     keys: [limit],
     credentials: ['X-Token'],
+    auth: { token: Type.Object({ token: Type.String() }) },
     configSchema: Type.Object({
       a: Type.Integer(),
       deep: Type.Object({ b: Type.Integer({ default: 2 }) }, { default: {} }),

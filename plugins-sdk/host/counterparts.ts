@@ -1,0 +1,54 @@
+import type { PluginSet } from '../../kernel/registry.ts';
+import { nearest } from '../../lib/text/suggest.ts';
+import type { Definition } from '../define.ts';
+import type { Endpoint } from '../kernel.ts';
+import { modesOf } from './modes.ts';
+
+/** What a plugin declares or provides without the other half, which stops the start of the service. */
+interface Missing {
+  readonly plugin: string;
+  readonly why: string;
+}
+
+const SIDES = [
+  {
+    member: 'auth',
+    stage: 'authenticate',
+    verb: 'checks',
+    of: ({ auth = {} }: Definition) => Object.keys(auth),
+    usedBy: ({ auth }: Endpoint) => auth.map(({ type }) => type),
+  },
+  { member: 'modes', stage: 'present', verb: 'delivers', of: modesOf, usedBy: ({ mode }: Endpoint) => [mode] },
+] as const;
+
+/**
+ * Auth types and modes that have no function, and functions of none that is declared: no request could pass the ones, or reach the others.
+ * @param endpoints a plugin may do without a function that none of them asks for; default all that is declared is asked for.
+ */
+export function missingCounterparts(
+  definitions: readonly Definition[],
+  taps: PluginSet['taps'],
+  endpoints?: readonly Endpoint[],
+): Missing[] {
+  return SIDES.flatMap(({ member, stage, verb, of, usedBy }): Missing[] => {
+    const declared = definitions.flatMap((definition) => of(definition).map((variant) => [definition.name, variant]));
+    const names = declared.map(([, variant = '']) => variant);
+    const used = new Set(endpoints?.flatMap(usedBy) ?? names);
+    const provided = new Set(taps[stage].map(({ variant }) => variant));
+    // Endpoints that name nothing use what nobody needs to declare.
+    const known = new Set([...used, ...names]);
+    const idle = declared.filter(([, variant = '']) => used.has(variant) && !provided.has(variant));
+    const stray = taps[stage].filter(({ variant = '' }) => !known.has(variant));
+    return [
+      ...idle.map(([plugin = '', variant]) => ({
+        plugin,
+        why: `"${member}" has "${variant}", which no plugin ${verb} in "hooks.${stage}"`,
+      })),
+      ...stray.map(({ plugin, variant = '' }) => {
+        const meant = nearest(variant, names);
+        const suggestion = meant === undefined ? '' : `, did you mean "${meant}"?`;
+        return { plugin, why: `"hooks.${stage}" has "${variant}", which no plugin has in "${member}"${suggestion}` };
+      }),
+    ];
+  });
+}
