@@ -15,6 +15,8 @@ const SOURCES = [
   'kernel',
   'http',
   'builtins',
+  'lib',
+  'service',
   'plugins-sdk',
   'config',
   'cli',

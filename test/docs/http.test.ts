@@ -44,7 +44,9 @@ it('docs/http.md has a row for every error that the service has a text for, and 
   const rows = [...page.matchAll(/^\| (\d{3}) \| (?:`` ?(.*?) ?``|`(.*?)`|\(.*?\)) \|/gm)].map(
     ([, status, long, short]) => `${status} ${(long ?? short ?? 'Payment required').replace(/<[^>]*>/g, '<…>')}`,
   );
-  const refusals = (await Promise.all(['builtins', 'http', 'kernel', 'plugins-sdk'].map(refusalsIn))).flat();
+  const refusals = (
+    await Promise.all(['builtins', 'http', 'kernel', 'lib', 'plugins-sdk', 'service'].map(refusalsIn))
+  ).flat();
   const normal = (text: string) => text.replace(/_(?:<…>|path)/, '<…>');
   // Nobody reads a 499: the client has gone.
   const sent = new Set(refusals.map(normal).filter((text) => !text.startsWith('499 ')));

@@ -25,7 +25,7 @@ const PLACES = [
 /** The explanations of errors by their code. */
 const EXPLAINED = /^ {2}\['[A-Z_]+', (?:'([^']*)'|\w+)\],$/gm;
 
-const FOLDERS = ['kernel', 'http', 'cli', 'config', 'builtins', 'plugins-sdk'];
+const FOLDERS = ['kernel', 'http', 'lib', 'service', 'cli', 'config', 'builtins', 'plugins-sdk'];
 /** Programs for the command line and for browsers, and tests' parts, whose texts no service logs. */
 const OTHERS =
   /^(?:explorer\/|import\/|commands\/|identity\/|plugin\/|demo|testing\/|host\/(?:result-checks|check-behaviour)|results\/|json-path\/syntax|plugins\/load)/;

@@ -28,7 +28,7 @@ const ownSdk: Plugin = {
 
 /** Whether a file is of the SDK, or of the kernel, which it shares with the service. */
 function isOfSdk(file: string): boolean {
-  return ['plugins-sdk/', 'kernel/'].some((folder) => file.startsWith(root + folder));
+  return ['plugins-sdk/', 'lib/', 'kernel/'].some((folder) => file.startsWith(root + folder));
 }
 
 const ADDON = 'native addon ';
