@@ -13,11 +13,20 @@ import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { publicUrlOf } from '../shared/discovery.ts';
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
-import { checkAmount } from './check-price.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { encodedHeader, inHeader, LONGEST_REQUIRED, offered } from './offer.ts';
-import { type Accept, type FacilitatorTerms, facilitatorsOf, secondsOf, type Terms, TYPE, termsIn } from './terms.ts';
+import {
+  type Accept,
+  boundsOf,
+  type FacilitatorTerms,
+  facilitatorsOf,
+  secondsOf,
+  type Terms,
+  TYPE,
+  termsIn,
+} from './terms.ts';
 
+const UINT256_BITS = 256n;
 const NO_PUBLIC_URL =
   'needs "publicUrl", or settings.openapi.servers: a wallet signs for which service it is, which the service must know';
 
@@ -78,8 +87,7 @@ function checkPrice(at: string, terms: Terms): Finding[] {
   const stated = statedDollars(terms);
   return terms.accepts
     .flatMap(({ amount, ...token }) => {
-      if (typeof amount !== 'string')
-        return ['is of a fixed amount, and the amount depends on parameters: leave it out'];
+      if (typeof amount !== 'string') return ['is of a fixed amount, and a plugin says the amount: leave it out'];
       const dollars = dollarsOf({ ...token, amount }) ?? stated;
       return dollars === stated ? [] : `is not what is accepted: ${amount} of ${token.asset} are ${dollars} USD`;
     })
@@ -97,7 +105,12 @@ function checkToken(at: string, { network, asset, extra }: Accept): Finding[] {
   return [warning(`${at}.extra`, `is not known as that of this token, and no payment verifies by another: ${domain}`)];
 }
 
-function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft, context: CheckContext): Finding[] {
+function checkAmount(at: string, amount: Accept['amount']): Finding[] {
+  if (BigInt(boundsOf(amount).max) >> UINT256_BITS === 0n) return [];
+  return [error(typeof amount === 'string' ? at : `${at}.max`, 'is more than any token can hold (a uint256)')];
+}
+
+function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Finding[] {
   const { asset, amount, payTo, maxTimeoutSeconds } = accept;
   const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
   const short = secondsOf(accept) * 1000 <= timeout;
@@ -108,7 +121,7 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft, contex
       ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')]
       : []),
     ...checkToken(at, accept),
-    ...checkAmount(`${at}.amount`, amount, endpoint, context),
+    ...checkAmount(`${at}.amount`, amount),
     ...checkPayee(`${at}.payTo`, payTo, asset),
     ...(short ? [warning(maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`, late)] : []),
   ];
@@ -132,7 +145,7 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
       const path = `${at}.accepts[${i}]`;
       const twice = seen.has(nameOf(accept)) ? [error(path, 'is accepted already: leave it out')] : [];
       seen.add(nameOf(accept));
-      return [...checkAccept(path, accept, endpoint, context), ...twice];
+      return [...checkAccept(path, accept, endpoint), ...twice];
     }),
   ]);
   const all = methods.map(({ terms }) => terms);

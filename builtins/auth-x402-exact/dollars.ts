@@ -1,5 +1,4 @@
-import { boundsOf } from './price.ts';
-import type { Accept, Terms } from './terms.ts';
+import { type Accept, boundsOf, type Terms } from './terms.ts';
 
 /**
  * Tokens with EIP-3009 that are worth a dollar, lower-case, all of 6 decimals, with their EIP-712 domains: those that the public

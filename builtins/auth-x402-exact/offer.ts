@@ -4,9 +4,8 @@ import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { identifierExtension, PAYMENT_IDENTIFIER } from './identifiers.ts';
-import { boundsOf } from './price.ts';
 import { challengeOf, SIGN_IN, type SignInTerms } from './sign-in.ts';
-import { type Accept, secondsOf, type Terms } from './terms.ts';
+import { type Accept, boundsOf, secondsOf, type Terms } from './terms.ts';
 
 type Config = Readonly<Record<string, unknown>>;
 

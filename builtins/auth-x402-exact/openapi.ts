@@ -4,9 +4,8 @@ import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
 import { noPrice } from './plugin-price.ts';
-import { boundsOf, TOO_DEAR } from './price.ts';
 import { NOT_YET } from './sign-ins.ts';
-import { termsIn } from './terms.ts';
+import { boundsOf, termsIn } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
@@ -76,7 +75,7 @@ const scheme = {
 };
 
 function isPricedByPlugin(method: AuthMethod): boolean {
-  return termsIn(method)?.accepts.some(({ amount }) => typeof amount !== 'string' && 'by' in amount) ?? false;
+  return termsIn(method)?.accepts.some(({ amount }) => typeof amount !== 'string') ?? false;
 }
 
 /** What clients should know of a payment. */
@@ -89,7 +88,7 @@ export const openApiPart: OpenApiPart = {
     'x402-exact': {
       scheme,
       responses: {
-        400: { errors: ['Invalid payment identifier', TOO_DEAR] },
+        400: { errors: ['Invalid payment identifier'] },
         409: {
           description:
             'What was bought by this payment identifier is not given, or not there yet for its payer who has signed in',

@@ -46,7 +46,7 @@ export async function pricedBy(
 export function requireProviders(all: readonly Terms[], prices: Prices): void {
   const known = [...prices.providers().keys()];
   for (const { amount } of all.flatMap(({ accepts }) => accepts)) {
-    if (typeof amount === 'string' || !('by' in amount) || known.includes(amount.by)) continue;
+    if (typeof amount === 'string' || known.includes(amount.by)) continue;
     throw new Error(
       `no plugin has the price "${amount.by}" of auth.accepts[].amount.by${hint(amount.by, known, 'prices')}`,
     );

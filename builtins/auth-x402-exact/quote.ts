@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PaymentRequirements } from '@x402/core/types';
-import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
   ContextKey,
@@ -13,7 +12,6 @@ import {
 import { keys } from '../../plugins-sdk/keys.ts';
 import { type Offer, requirementsOf } from './offer.ts';
 import { completed, pricedBy } from './plugin-price.ts';
-import { Pricing } from './price.ts';
 import type { Accept, Terms } from './terms.ts';
 
 type Prices = Services['prices'];
@@ -28,20 +26,13 @@ export interface Quote {
 
 const quoted = new ContextKey<Quote>('x402-exact quote');
 
-type PriceOf = (parameters: Parameters, exchange: Exchange) => string | Promise<string>;
+type PriceOf = (parameters: Parameters, exchange: Exchange) => Promise<string>;
 
 /** How a request is priced, where that depends on the request. */
 function pricingOf({ amount }: Accept, endpoint: Endpoint, prices: Prices): PriceOf | undefined {
   if (typeof amount === 'string') return undefined;
   const declared = keys.parameters.of(endpoint) ?? [];
-  if ('by' in amount)
-    return (parameters, exchange) => pricedBy(amount, prices, completed(declared, parameters), exchange);
-  const pricing = new Pricing(amount, declared);
-  return (parameters, exchange) => {
-    // A plugin may have replaced the others since.
-    const isSent = parameters === exchange.parameters;
-    return pricing.priceOf(parameters, isSent ? inexactParameters.get(exchange) : undefined);
-  };
+  return (parameters, exchange) => pricedBy(amount, prices, completed(declared, parameters), exchange);
 }
 
 /** Says what requests to one endpoint cost. */
@@ -66,7 +57,7 @@ export class Quotes {
     this.#fixed = this.#pricings.size === 0 ? this.#asking(new Map()) : undefined;
   }
 
-  /** @throws Refusal 400 for parameters that have no price, 503 where a plugin does not say it. */
+  /** @throws Refusal 503 where its plugin does not say it. */
   async of(exchange: Exchange): Promise<Quote> {
     const known = this.#fixed ?? quoted.get(exchange);
     if (known !== undefined) return known;

@@ -3,35 +3,7 @@ import { type AuthMethod, type Endpoint, type Static, Type } from '../../plugins
 import { addressSchema } from '../../plugins-sdk/keys.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
-const whole = (description: string) => Type.String({ pattern: '^(?:0|[1-9][0-9]{0,77})$', description });
 const some = (description: string) => Type.String({ pattern: '^[1-9][0-9]{0,77}$', description });
-const member = { additionalProperties: false };
-
-const RuleSchema = Type.Union(
-  [
-    whole('A whole number in quotes, times the number that the parameter is'),
-    Type.Object(
-      { values: Type.Record(Type.String(), whole('A whole number in quotes, for this value'), { minProperties: 1 }) },
-      member,
-    ),
-    Type.Object(
-      { each: whole('A whole number in quotes, times the items of its list or of its text with commas') },
-      member,
-    ),
-  ],
-  { description: 'What one parameter adds' },
-);
-const TariffSchema = closedObject(
-  {
-    base: whole('A whole number in quotes: what every request costs'),
-    per: Type.Record(Type.String(), RuleSchema, {
-      minProperties: 1,
-      description: 'What parameters add, by name: a text, {each} or {values}',
-    }),
-    max: some('A whole number in quotes: what a request may cost at most, or is refused'),
-  },
-  'By parameters',
-);
 
 const PluginPriceSchema = closedObject(
   {
@@ -48,15 +20,8 @@ const AcceptSchema = closedObject({
   }),
   asset: addressSchema('address of an ERC-20 token with EIP-3009, 0x and 40 hex digits'),
   amount: Type.Union(
-    [
-      some('A whole number in quotes, of the smallest unit of the token: 10000 is 0.01 USDC'),
-      TariffSchema,
-      PluginPriceSchema,
-    ],
-    {
-      description:
-        'Price in the smallest unit of the token: an integer, {base, per, max} by parameters, or {by, max} by a plugin',
-    },
+    [some('A whole number in quotes, of the smallest unit of the token: 10000 is 0.01 USDC'), PluginPriceSchema],
+    { description: 'Price in the smallest unit of the token: an integer, or {by, max} by a plugin' },
   ),
   payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
   extra: closedObject(
@@ -75,6 +40,11 @@ const AcceptSchema = closedObject({
   ),
 });
 export type Accept = Static<typeof AcceptSchema>;
+
+/** Between which a price is, in the smallest unit of the token. */
+export function boundsOf(amount: Accept['amount']): { readonly min: string; readonly max: string } {
+  return typeof amount === 'string' ? { min: amount, max: amount } : { min: '0', max: amount.max };
+}
 
 const UrlSchema = Type.String({ pattern: '^https?://', description: 'URL of the facilitator' });
 const HeadersSchema = Type.Record(Type.String(), Type.String(), {

@@ -103,7 +103,7 @@ describe('the configuration reference', () => {
       '| `settings.proof` | `none` or mapping | none | TLS proofs of upstream answers |',
       '| `settings.fhe.network` | `sepolia`, `mainnet` | **required** | Chain of the contracts |',
       '| `apis[].auth.type` | `free`, `apiKey`, `x402`, `x402-exact` | **required** | Which kind it is |',
-      '| `apis[].auth.accepts[].amount.by` | string | **required** | with `by`: Name of a price that a plugin has at the stage `price` |',
+      '| `apis[].auth.accepts[].amount.by` | string | **required** | Name of a price that a plugin has at the stage `price` |',
       '| `apis[].auth.keys` | list of strings, not empty | **required** | with `type: apiKey`: Keys that are accepted: texts, or mappings with the name of the client |',
       '| `apis[].endpoints[].auth` | mapping or list of mappings, not empty, as `apis[].auth` | free | Who may ask; any one method is enough |',
       '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body` | query | Where it is sent |',

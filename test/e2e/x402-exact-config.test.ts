@@ -32,6 +32,19 @@ describe('x402-exact in the config', () => {
     assert.deepEqual(await warningsOf(config([{ type: 'apiKey', keys: ['0123456789abcdef'] }, terms])), []);
   });
 
+  it('an amount that is neither a text nor said by a plugin is refused with what is expected', async () => {
+    const at = `${AT}.accepts[0].amount`;
+    assert.deepEqual(await errorsOf(accepting({ amount: {} })), [
+      `${at}.by: required key is missing`,
+      `${at}.max: required key is missing`,
+    ]);
+    assert.deepEqual(await errorsOf(accepting({ amount: { base: '1', per: { n: '1' }, max: '9' } })), [
+      `${at}.by: required key is missing`,
+      `${at}.base: unknown key, known keys: by, max`,
+      `${at}.per: unknown key, known keys: by, max`,
+    ]);
+  });
+
   const wrong: [string, object, RegExp][] = [
     [
       'a network of another kind',
@@ -50,6 +63,11 @@ describe('x402-exact in the config', () => {
     ['nothing', accepting({ amount: '0' }), /accepts\[0\]\.amount: /],
     ['an amount with a fraction', accepting({ amount: '0.1' }), /accepts\[0\]\.amount: /],
     ['too much', accepting({ amount: String(2n ** 256n) }), /amount: is more than any token can hold \(a uint256\)$/],
+    [
+      'too much, said by a plugin',
+      accepting({ amount: { by: 'p', max: String(2n ** 256n) } }),
+      /amount\.max: is more than/,
+    ],
     ['no domain', accepting({ extra: { name: '', version: '2' } }), /accepts\[0\]\.extra\.name: /],
     ['no time', accepting({ maxTimeoutSeconds: 0 }), /accepts\[0\]\.maxTimeoutSeconds: /],
     [

@@ -42,6 +42,7 @@ describe('the example plugins', () => {
       'response-headers.ts',
       'slack-alerts.ts',
       'state-postgres.ts',
+      'tariff.ts',
       'upstream-hmac.ts',
       'webhook.ts',
     ]);
