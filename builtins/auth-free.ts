@@ -13,7 +13,6 @@ function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {
 /** Lets everyone in. */
 export const authFree = definePlugin({
   name: 'auth-free',
-  budget: 'none',
   auth: { free: closedObject({}) },
   check: ({ endpoints }) => endpoints.flatMap(besideOthers),
   openapi: () => ({ auth: { free: {} } }),

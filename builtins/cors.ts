@@ -36,7 +36,6 @@ type Headers = Readonly<Record<string, string>>;
 /** CORS headers on every response, and the answer to preflights (Fetch standard, section 3.2). */
 export const cors = definePlugin({
   name: 'cors',
-  budget: 'none',
   keys: [origins],
   check: ({ config }) =>
     (origins.in(config) ?? []).flatMap((origin, i) => {

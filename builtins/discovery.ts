@@ -104,7 +104,6 @@ function recommend(endpoints: readonly Endpoint[], config: Config): string | und
 /** `GET /.well-known/x402` and `GET /llms.txt`: what catalogues and agents are told of the service. */
 export const discovery = definePlugin({
   name: 'discovery',
-  budget: 'none',
   keys: [discoveryKey, tagsKey],
   recommend,
   openapi: ({ config, endpoints }) => {

@@ -61,7 +61,6 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
-  budget: 'none',
   recommend,
   openapi: () => ({
     answers: { Raw: { rawData } },

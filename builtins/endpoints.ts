@@ -6,7 +6,6 @@ const ID = /^0x[0-9a-f]{64}$/;
 /** Looks an endpoint up by its ID; hex is case-insensitive. */
 export const endpoints = definePlugin({
   name: 'endpoints',
-  budget: 'none',
   setup({ endpoints }) {
     const byId = new Map(endpoints.map((endpoint) => [endpoint.id.toLowerCase(), endpoint]));
     return {

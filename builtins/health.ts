@@ -7,7 +7,6 @@ import { probes } from './shared/probes.ts';
  */
 export const health = definePlugin({
   name: 'health',
-  budget: 'none',
   openapi: () => ({
     schemas: {
       Health: objectSchema('The service is up', { status: { const: 'ok' }, node: refTo('schemas', 'Address') }),

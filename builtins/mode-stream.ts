@@ -37,7 +37,6 @@ const described: DescribedMode = {
 /** The signed answer in one server-sent event (WHATWG HTML, section 9.2); errors stay plain HTTP. */
 export const modeStream = definePlugin({
   name: 'mode-stream',
-  budget: 'none',
   modes: ['stream'],
   openapi: () => ({ modes: { stream: described } }),
   setup: () => ({

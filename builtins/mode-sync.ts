@@ -6,7 +6,6 @@ const none = Object.freeze({});
 /** The signed answer in the response itself. */
 export const modeSync = definePlugin({
   name: 'mode-sync',
-  budget: 'none',
   required: true,
   modes: ['sync'],
   openapi: () => ({

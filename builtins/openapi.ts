@@ -4,7 +4,6 @@ import { detailsOf, openapiKey } from './shared/discovery.ts';
 /** `GET /openapi.json`: what clients may know of the endpoints, in OpenAPI 3.1. Off unless the config asks for it. */
 export const openapi = definePlugin({
   name: 'openapi',
-  budget: 'none',
   keys: [openapiKey],
   openapi: ({ config }) => {
     const { info, servers } = detailsOf(config);

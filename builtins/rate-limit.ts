@@ -44,7 +44,6 @@ function tellsIn(config: Readonly<Record<string, unknown>>): boolean {
 /** A token bucket per client address, asked before all else. It also decides which address is the client's. */
 export const rateLimit = definePlugin({
   name: 'rate-limit',
-  budget: 'none',
   keys: [windowKey, maxKey, trustKey, headersKey],
   exposes: LimitHeaders.exposed,
   check({ config }) {

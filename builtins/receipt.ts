@@ -1,5 +1,7 @@
+import { receiptBeside } from '../lib/eth/statements.ts';
 import { declaredParameters, error } from '../plugins-sdk/checks.ts';
 import {
+  AskedQuestion,
   type CheckContext,
   definePlugin,
   type Endpoint,
@@ -74,13 +76,23 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
   );
 }
 
-/** Has each answer carry a signed receipt of what was asked: the question has its hash, and whoever signs the answer signs that too. */
+/** Has each answer carry a signed receipt of what was asked: a statement beside the answer, which its signer signs, too. */
 export const receipt = definePlugin({
   name: 'receipt',
-  budget: 'none',
   keys: [receiptKey],
   check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,
   openapi: openApiPart,
-  setup: () => ({}),
+  setup({ endpoints }) {
+    if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
+    return {
+      hooks: {
+        statements: (others, request) => {
+          const { question } = request;
+          const asked = AskedQuestion.is(question) ? question.requestHash : undefined;
+          return asked && [...others, receiptBeside(request, asked)];
+        },
+      },
+    };
+  },
 });

@@ -18,6 +18,8 @@ import { strictKey } from '../plugins-sdk/keys.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
 import { TOO_DEEP } from './shared/parameter-value.ts';
 
+/** Milliseconds per request: the server ends a request of which more has not come in 30 seconds. */
+const BUDGET_MS = 31_000;
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
 
@@ -123,7 +125,7 @@ function frozen<T>(value: T): T {
 /** Reads the `parameters` of a request: at most 64 KB of JSON. */
 export const requestBody = definePlugin({
   name: 'request-body',
-  budget: 'none',
+  budget: BUDGET_MS,
   openapi: () => ({ operation: () => ({ responses: described }) }),
   setup({ endpoints }) {
     const isStrict = perEndpoint(endpoints, (endpoint) => strictKey.of(endpoint) === true);

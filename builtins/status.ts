@@ -81,7 +81,6 @@ const kept = new StateKey<Recent>('status');
 /** Shows who asks most and what failed last: `GET /status` of the metrics port, and the command `status`. */
 export const status = definePlugin({
   name: 'status',
-  budget: 'none',
   setup({ config, states, stateEngine, status: shown, now }) {
     if (metricsKey.in(config) === undefined) return {};
     const recent = states.keep(kept, '', () => new Recent());

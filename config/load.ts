@@ -9,6 +9,7 @@ import { checkNames } from './endpoints.ts';
 import { ConfigErrors, errorAt, inFileOrder, type LocatedFinding, warningAt } from './findings.ts';
 import { checkIdentityOwners, endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
+import type { PluginDraft } from './plugins/choice.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
 import type { PluginModule } from './plugins/module-exports.ts';
 import { hiding, type Redact, redactMessage, redactor } from './redact.ts';
@@ -94,16 +95,26 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   ];
   const ordered = located([...findings, ...emptyVariables(source, findings)], tree, source);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
+  const { endpoints, ...finished } = finish(identified);
   return {
     file: options.file,
     config: view.config,
-    ...finish(identified),
-    plugins: plugins.choices.map((choice) =>
-      choice.path === undefined ? choice : { ...choice, line: lineIn(tree, choice.path) },
-    ),
+    ...finished,
+    endpoints,
+    plugins: plugins.choices.map((choice) => chosen(choice, tree, [view.config, endpoints])),
     warnings: ordered,
     hide: hiding(source.values),
   };
+}
+
+/** @param known by which a budget is computed. */
+function chosen(
+  { budget, ...choice }: PluginDraft,
+  tree: Tree,
+  known: readonly [Readonly<Record<string, unknown>>, readonly Endpoint[]],
+): PluginChoice {
+  const line = choice.path === undefined ? undefined : { line: lineIn(tree, choice.path) };
+  return { ...choice, ...line, budget: typeof budget === 'function' ? budget(...known) : budget };
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Context, type Middleware } from 'koa';
 import { control, type Exchange } from '../kernel/exchange.ts';
-import type { Observer } from '../kernel/observer.ts';
+import type { Observer } from '../kernel/hooks.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
+import { isStream } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
 import { type PluginSet, type Route, routeKey } from '../kernel/registry.ts';
-import { isStream } from '../kernel/request-lifecycle.ts';
 import type { BodyStream, Hex, HttpResponse } from '../kernel/values.ts';
 import { RoutedRequest } from './request.ts';
 import { ENDPOINTS, NO_ROUTE, routerOf, unrouted } from './routes.ts';

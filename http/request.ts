@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import { Exchange } from '../kernel/exchange.ts';
-import type { EndpointRequest } from '../kernel/request-lifecycle.ts';
+import type { EndpointRequest } from '../kernel/pipeline.ts';
 import type { Hex, HttpRequest } from '../kernel/values.ts';
 import { readBody } from './body.ts';
 

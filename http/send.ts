@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { isStream } from '../kernel/pipeline.ts';
 import { asRefusal } from '../kernel/refusal.ts';
-import { isStream } from '../kernel/request-lifecycle.ts';
 import type { BodyStream, Headers, HttpResponse } from '../kernel/values.ts';
 
 /** Statuses whose responses have no body, whatever their headers say (RFC 9110, section 6.4.1). */

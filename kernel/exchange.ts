@@ -1,7 +1,5 @@
-import { createAbortController } from './abort.ts';
-import type { Budget } from './budget.ts';
-import { type AbortSource, abort, ClientSignal, onAbort } from './client-signal.ts';
-import { ContextHolder } from './context-key.ts';
+import { type AbortSource, abort, type Charge, ClientSignal, onAbort } from './charge.ts';
+import { asRefusal, refusals } from './refusal.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
 export interface ExchangeInput {
@@ -18,23 +16,31 @@ export interface ExchangeInput {
 const none: Parameters = Object.freeze({});
 
 /** One request on its way through the stages, as plugins see it: they can change nothing of it. */
-export class Exchange extends ContextHolder {
+export class Exchange {
   readonly #startedAt = performance.now();
   readonly #input: ExchangeInput;
+  readonly #origin: Exchange | undefined;
   #parameters = none;
   #endpoint: Endpoint | undefined;
   /** Made when it is first asked for, or the client leaves. */
   #client: ClientSignal | undefined;
   #isDetached = false;
   #outcome: RequestOutcome | undefined;
-  #budgets: Map<string, Budget> | undefined;
+  #charges: Map<string, Charge> | undefined;
   #controller: AbortController | undefined;
+  /** Made when somebody first leaves one. */
+  #left: Map<object, unknown> | undefined;
 
-  /** @param from whose context values are copied. */
-  constructor(input: ExchangeInput, from?: ContextHolder) {
-    super(from);
+  /** @param from the request that it is a fork of. */
+  constructor(input: ExchangeInput, from?: Exchange) {
     this.#input = input;
+    this.#origin = from;
     Object.freeze(input.headers);
+    if (from !== undefined) {
+      this.#parameters = from.#parameters;
+      this.#endpoint = from.#endpoint;
+      this.#left = from.#left && new Map(from.#left);
+    }
     // An own property would hide what the kernel reads.
     Object.freeze(this);
   }
@@ -77,7 +83,7 @@ export class Exchange extends ContextHolder {
   /** Aborts when the client disconnects, unless the work was detached from it. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
-      const controller = createAbortController();
+      const controller = new AbortController();
       this.#controller = controller;
       onAbort(this.client, () => controller.abort());
     }
@@ -111,7 +117,6 @@ export class Exchange extends ContextHolder {
   }
 
   static readonly control = {
-    /** Whether a value is a request: nothing else can pass for one. */
     isExchange: (value: unknown): value is Exchange => typeof value === 'object' && value !== null && #input in value,
 
     resolveTo(exchange: Exchange, endpoint: Endpoint): void {
@@ -146,27 +151,87 @@ export class Exchange extends ContextHolder {
     },
 
     /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
-    fork(exchange: Exchange): Exchange {
-      const fork = new Exchange(exchange.#input, exchange);
-      fork.#parameters = exchange.#parameters;
-      fork.#endpoint = exchange.#endpoint;
-      return fork;
+    fork: (exchange: Exchange) => new Exchange(exchange.#input, exchange),
+
+    /** What plugins have left on it, by their keys, and the request that it was forked from. */
+    left(exchange: Exchange) {
+      exchange.#left ??= new Map();
+      return { values: exchange.#left, origin: exchange.#origin };
     },
 
-    /** What plugins have left in this request, by their names. */
-    budgets(exchange: Exchange): Map<string, Budget> {
-      exchange.#budgets ??= new Map();
-      return exchange.#budgets;
+    /** What plugins have left of their budgets in this request, by their names. */
+    charges(exchange: Exchange): Map<string, Charge> {
+      exchange.#charges ??= new Map();
+      return exchange.#charges;
     },
   };
 }
 
-/** What the kernel alone may do to a request: plugins have no way to these functions. */
+/** What the kernel and its host may do to a request. */
 export const { control } = Exchange;
-Reflect.deleteProperty(Exchange, 'control');
 
-for (const { prototype } of [Exchange, ContextHolder]) {
-  // No plugin makes another request with the constructor of the one that it has.
-  Reflect.deleteProperty(prototype, 'constructor');
-  Object.freeze(prototype);
+/** Counts what is under way, for those who wait for the end of all of it. */
+export class WaitGroup {
+  #count = 0;
+  #waiting: (() => void)[] = [];
+
+  readonly add = (): void => {
+    this.#count += 1;
+  };
+
+  readonly done = (): void => {
+    this.#count -= 1;
+    if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+  };
+
+  /** Counts work while it is under way. */
+  async track<T>(work: () => T | Promise<T>): Promise<T> {
+    this.add();
+    try {
+      return await work();
+    } finally {
+      this.done();
+    }
+  }
+
+  /** Resolves when nothing is under way. */
+  async wait(): Promise<void> {
+    while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+}
+
+/**
+ * Work that requests share while it is under way, as Go's `singleflight` does. It belongs to none of them: it runs on a forked
+ * exchange, and ends when nobody waits any more.
+ */
+export class Flights {
+  readonly #running: WaitGroup;
+  readonly #flights = new Map<string, { fork: Exchange; result?: Promise<unknown>; waiting: number }>();
+
+  /** @param running counts the work also when nobody waits for it any more: it may have to tidy up. */
+  constructor(running: WaitGroup) {
+    this.#running = running;
+  }
+
+  /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
+  async join(key: string, exchange: Exchange, work: (fork: Exchange) => unknown): Promise<unknown> {
+    const flight = this.#flights.get(key) ?? { fork: control.fork(exchange), waiting: 0 };
+    const forget = () => this.#flights.get(key) === flight && this.#flights.delete(key);
+    if (!this.#flights.has(key)) {
+      this.#flights.set(key, flight);
+      flight.result = this.#running.track(() => work(flight.fork)).finally(forget);
+    }
+    const { fork, result } = flight;
+    if (result === undefined || fork === exchange) throw new Error('shared work waits for itself');
+    flight.waiting += 1;
+    try {
+      return await new Promise((resolve, reject) => {
+        const stay = onAbort(exchange.client, () => reject(asRefusal(refusals.abandoned())));
+        result.finally(stay).then(resolve, reject);
+      });
+    } finally {
+      flight.waiting -= 1;
+      if (flight.waiting === 0 && forget()) control.disconnect(fork);
+    }
+  }
 }

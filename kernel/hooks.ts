@@ -1,6 +1,6 @@
-import { SyncHook } from 'tapable';
-import type { Exchange } from './exchange.ts';
-import type { Observer, StageEvent } from './observer.ts';
+import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap, SyncWaterfallHook } from 'tapable';
+import type { Charge } from './charge.ts';
+import { type Exchange, WaitGroup } from './exchange.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import {
   type ArgsOf,
@@ -14,13 +14,36 @@ import {
   type VariantStage,
 } from './stages.ts';
 import type { Awaitable } from './values.ts';
-import { WaitGroup } from './wait-group.ts';
 
-/** A guarded function: it gets the stage's arguments, and in an onion what comes after it, as a list. It throws nothing but refusals. */
-export type TappedFunction = (args: readonly unknown[]) => unknown;
+export interface StageEvent {
+  readonly exchange: Exchange;
+  readonly stage: StageName;
+  readonly milliseconds: number;
+  /** Whether a plugin had something to say, none had, or the request ended here. */
+  readonly outcome: 'answered' | 'silent' | 'refused';
+  /** With what it was refused, here or in a stage inside this one: `stage` says where. */
+  readonly refusal?: Refusal | undefined;
+}
 
-/** The rest of an onion. */
-export type Inner = (value: unknown, exchange: Exchange) => unknown;
+export interface CallEvent {
+  readonly exchange: Exchange;
+  readonly plugin: string;
+  readonly stage: string;
+  /** What the call used, without the calls inside it; 0 where nothing was left for it. */
+  readonly milliseconds: number;
+  /** What the plugin has left in this request; absent where it has none. */
+  readonly budget: Pick<Charge, 'total' | 'remaining'> | undefined;
+  readonly outcome: 'done' | 'failed' | 'exhausted';
+}
+
+/** Told of what happens in requests, in order to measure; it cannot change anything, and must return at once. */
+export interface Observer {
+  stage?(event: StageEvent): void;
+  /** A plugin's function ended: each one of operators' with a budget, and of all others those that failed. */
+  call?(event: CallEvent): void;
+  /** The response is on its way (`status`), or the client is gone (499). */
+  response?(exchange: Exchange, status: number): void;
+}
 
 /** One function of one plugin at one stage. */
 export interface TapDescription {
@@ -29,129 +52,113 @@ export interface TapDescription {
   readonly budget: number | 'none';
 }
 
-/** What tapable keeps of a function. */
-interface Tap extends TapDescription {
-  readonly name: string;
-  readonly fn: TappedFunction;
+/** What a guarded function calls back, once: at once where its plugin answers at once. An error is a refusal. */
+export type Done = (error?: unknown, value?: unknown) => void;
+
+/** The rest of an onion, round what a request has inside it. @throws Refusal */
+export type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
+export type Inner = (value: unknown, exchange: Exchange) => unknown;
+
+/** A guarded function at a stage, which takes none, one or two values. It throws nothing. */
+export type Tapped = (first: unknown, second: unknown, exchange: Exchange, done: Done) => void;
+/** The same in an onion. */
+export type Wrapping = (rest: Layer) => Layer;
+
+/** The part of tapable's hooks that is used here, with the types of the stages' arguments erased. */
+interface StageHook {
+  tap(options: { readonly name: string; readonly stage: number }, fn: Tapped | Wrapping): void;
+  tapAsync(options: { readonly name: string; readonly stage: number }, fn: Tapped | Wrapping): void;
+  call(innermost: Layer): Layer;
+  callAsync(first: unknown, second: unknown, exchange: Exchange, done: Done): void;
 }
 
-/** The class of tapable's hooks, which it exports as a type only. It compiles its taps when it is first called. */
-const Hook = Object.getPrototypeOf(new SyncHook()).constructor as new () => {
-  readonly taps: readonly Tap[];
-  tap(options: Omit<Tap, 'fn'> & { readonly stage: number }, fn: TappedFunction): void;
-  call(args: readonly unknown[]): unknown;
+type Args = [first: unknown, second: unknown, exchange: Exchange];
+const ARGS: [string, string, string] = ['first', 'second', 'exchange'];
+const hookFor: Readonly<Record<Kind, () => unknown>> = {
+  gate: () => new AsyncSeriesBailHook<Args, unknown>(ARGS),
+  pick: () => new AsyncSeriesBailHook<Args, unknown>(ARGS),
+  map: () => new AsyncSeriesWaterfallHook<Args>(ARGS),
+  watch: () => new AsyncParallelHook<Args>(ARGS),
+  around: () => new SyncWaterfallHook(['rest']),
 };
 
-/** A stage's hook: it answers at once where all of its functions do, and by a promise otherwise. */
-class StageHook extends Hook {
-  readonly #kind: Kind;
-
-  constructor(kind: Kind) {
-    super();
-    this.#kind = kind;
-  }
-
-  compile({ taps }: { readonly taps: readonly Tap[] }): TappedFunction {
-    return runners[this.#kind](taps.map(({ fn }) => fn));
-  }
+/** What a hook comes to: at once where all of its functions answer at once, and by a promise otherwise. @throws Refusal */
+function answerOf(hook: StageHook, first: unknown, second: unknown, exchange: Exchange): unknown {
+  let isSettled = false;
+  let failure: unknown;
+  let result: unknown;
+  let settle: Done | undefined;
+  hook.callAsync(first, second, exchange, (error, value) => {
+    isSettled = true;
+    failure = error;
+    result = value;
+    settle?.(error, value);
+  });
+  if (failure) throw failure;
+  if (isSettled) return result;
+  return new Promise((resolve, reject) => {
+    settle = (error, value) => (error ? reject(error) : resolve(value));
+  });
 }
 
-type Runner = (fns: readonly TappedFunction[]) => TappedFunction;
-
-/** Asks one after the other until one has something to say. */
-const first: Runner = (fns) => {
-  const [only] = fns;
-  if (only !== undefined && fns.length === 1) return only;
-  const from = (start: number, args: readonly unknown[]): unknown => {
-    for (let index = start; index < fns.length; index++) {
-      const result = fns[index]?.(args);
-      if (result instanceof Promise)
-        return result.then((late: unknown) => (late === undefined ? from(index + 1, args) : late));
-      if (result !== undefined) return result;
-    }
-    return undefined;
-  };
-  return (args) => from(0, args);
-};
-
-/** Hands what each returns to the next. */
-const inTurn: Runner = (fns) => {
-  const from = (start: number, given: readonly unknown[]): unknown => {
-    let args = given;
-    for (let index = start; index < fns.length; index++) {
-      const result = fns[index]?.(args);
-      const before = args;
-      if (result instanceof Promise) return result.then((late: unknown) => from(index + 1, withFirst(before, late)));
-      args = withFirst(before, result);
-    }
-    return args[0];
-  };
-  return (args) => from(0, args);
-};
-
-function withFirst(args: readonly unknown[], value: unknown): readonly unknown[] {
-  return value === undefined ? args : args.with(0, value);
-}
-
-/** Tells all at once. */
-const all: Runner = (fns) => {
-  return (args) => {
-    const late = fns.map((fn) => fn(args)).filter((result) => result instanceof Promise);
-    return late.length === 0 ? undefined : Promise.all(late).then(() => undefined);
-  };
-};
-
-/** Puts each function round those after it; the innermost is asked for last. Composed once. */
-const onion: Runner = (fns) => {
-  type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
-  const ask: Layer = fns.reduceRight<Layer>(
-    (inner, fn) => (value, exchange, innermost) =>
-      fn([value, exchange, (next: unknown, on: Exchange) => inner(next, on, innermost)]),
-    (value, exchange, innermost) => innermost(value, exchange),
-  );
-  return (args) => ask(...(args as Parameters<Layer>));
-};
-
-const runners: Readonly<Record<Kind, Runner>> = { gate: first, pick: first, map: inTurn, watch: all, around: onion };
+/** Where those come that are last: more than plugins have functions. */
+const LAST = 1e6;
 
 /** The functions of all plugins, by stage. */
 export class Hooks {
   /** Work that a stop waits for. */
   readonly running = new WaitGroup();
-  readonly #hooks: Readonly<Record<StageName, Map<string, StageHook>>>;
+  readonly #hooks: Readonly<Record<StageName, HookMap<StageHook>>>;
+  readonly #taps: Readonly<Record<StageName, (TapDescription & { readonly isLast: boolean })[]>>;
+  readonly #onions = new Map<StageName, Layer>();
   readonly #observer: Pick<Observer, 'stage'>;
 
   /** @param observer told of each stage that had somebody to ask; read anew each time. */
   constructor(observer: Pick<Observer, 'stage'>) {
-    this.#hooks = Object.fromEntries(stageNames.map((name) => [name, new Map()])) as Record<
-      StageName,
-      Map<string, StageHook>
-    >;
+    const byStage = <T>(make: (stage: StageName) => T) =>
+      Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
+    this.#hooks = byStage((stage) => new HookMap(() => hookFor[stageOf(stage).kind]() as StageHook));
+    this.#taps = byStage(() => []);
     this.#observer = observer;
   }
 
   /** @param isLast whether it comes after those that are not, wherever they were registered. */
-  tap(stage: StageName, { plugin, variant = '', budget }: TapDescription, isLast: boolean, fn: TappedFunction): void {
-    const hooks = this.#hooks[stage];
-    const hook = hooks.get(variant) ?? new StageHook(stageOf(stage).kind);
-    hooks.set(variant, hook);
-    hook.tap({ name: plugin, plugin, variant, budget, stage: isLast ? 1 : 0 }, fn);
+  tap(
+    stage: StageName,
+    { plugin, variant = '', budget }: TapDescription,
+    isLast: boolean,
+    fn: Tapped | Wrapping,
+  ): void {
+    const hook = this.#hooks[stage].for(variant);
+    const place = isLast ? LAST : 0;
+    const described = this.#taps[stage].push({ plugin, variant, budget, isLast });
+    // The one that wraps last is outside.
+    if (stageOf(stage).kind === 'around') hook.tap({ name: plugin, stage: -place - described }, fn);
+    else hook.tapAsync({ name: plugin, stage: place }, fn);
+  }
+
+  /** Composes the onions, now that all functions are there. */
+  seal(): void {
+    for (const stage of stageNames) {
+      const hook = stageOf(stage).kind === 'around' ? this.#hooks[stage].get('') : undefined;
+      if (hook !== undefined)
+        this.#onions.set(
+          stage,
+          hook.call((value, exchange, innermost) => innermost(value, exchange)),
+        );
+    }
   }
 
   /** Who is asked, in order. */
   taps(stage: StageName): readonly TapDescription[] {
-    return [...this.#hooks[stage].keys()].flatMap((variant) => this.tapsOf(stage, variant));
-  }
-
-  tapsOf(stage: StageName, variant: string): readonly TapDescription[] {
-    const taps = this.#hooks[stage].get(variant)?.taps ?? [];
-    return taps.map(({ plugin, budget }) =>
-      stageOf(stage).variants ? { plugin, variant, budget } : { plugin, budget },
-    );
+    const { variants } = stageOf(stage);
+    const taps = this.#taps[stage];
+    const ordered = variants ? taps : taps.toSorted((one, other) => Number(one.isLast) - Number(other.isLast));
+    return ordered.map(({ plugin, variant, budget }) => ({ plugin, ...(variants && { variant }), budget }));
   }
 
   isTapped(stage: StageName, variant = ''): boolean {
-    return this.#hooks[stage].has(variant);
+    return this.#hooks[stage].get(variant) !== undefined;
   }
 
   /**
@@ -163,12 +170,23 @@ export class Hooks {
     stage: N,
     ...args: ArgsOf<N>
   ): Awaitable<ResultOf<N> | undefined> {
-    return this.#ask(stage, '', args, args[args.length - 1] as Exchange) as Awaitable<ResultOf<N> | undefined>;
+    return this.askFor(stage, '', ...args);
   }
 
   /** Asks the plugin that is registered for a variant, such as an auth type; '' is that of stages without variants. @throws Refusal */
   askFor<N extends StageName>(stage: N, variant: string, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
-    return this.#ask(stage, variant, args, args[args.length - 1] as Exchange) as Awaitable<ResultOf<N> | undefined>;
+    const hook = this.#hooks[stage].get(variant);
+    if (hook === undefined) return undefined;
+    const last = args.length - 1;
+    const exchange = args[last] as Exchange;
+    const first = last > 0 ? args[0] : undefined;
+    const second = last > 1 ? args[1] : undefined;
+    requireClient(stage, exchange);
+    const answer =
+      this.#observer.stage === undefined
+        ? answerOf(hook, first, second, exchange)
+        : this.#told(stage, exchange, () => answerOf(hook, first, second, exchange));
+    return answer as Awaitable<ResultOf<N> | undefined>;
   }
 
   /** Asks an onion, in which something is inside the innermost plugin, too. @throws Refusal */
@@ -178,30 +196,37 @@ export class Hooks {
     exchange: Exchange,
     innermost: (value: AroundValue<N>, exchange: Exchange) => Awaitable<ResultOf<N>>,
   ): Awaitable<ResultOf<N>> {
-    if (!this.isTapped(stage)) return innermost(value, exchange);
-    return this.#ask(stage, '', [value, exchange, innermost], exchange) as Awaitable<ResultOf<N>>;
+    const onion = this.#onions.get(stage);
+    if (onion === undefined) return innermost(value, exchange);
+    requireClient(stage, exchange);
+    return this.#told(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Awaitable<ResultOf<N>>;
   }
 
-  #ask(stage: StageName, variant: string, args: readonly unknown[], exchange: Exchange): unknown {
-    const hook = this.#hooks[stage].get(variant);
-    if (hook === undefined) return undefined;
-    if (exchange.abandoned && stageOf(stage).always !== true) throw asRefusal(refusals.abandoned(), stage);
-    return this.#observer.stage === undefined ? hook.call(args) : this.#observed(hook, stage, args, exchange);
-  }
-
-  async #observed(hook: StageHook, stage: StageName, args: readonly unknown[], exchange: Exchange): Promise<unknown> {
+  /** Asks a stage, and has it observed. */
+  #told(stage: StageName, exchange: Exchange, ask: () => unknown): unknown {
+    if (this.#observer.stage === undefined) return ask();
     const started = performance.now();
-    let outcome: StageEvent['outcome'] = 'refused';
-    let refusal: Refusal | undefined;
-    try {
-      const result = await hook.call(args);
-      outcome = result === undefined ? 'silent' : 'answered';
-      return result;
-    } catch (error) {
-      refusal = asRefusal(error, stage);
-      throw refusal;
-    } finally {
+    const tell = (outcome: StageEvent['outcome'], refusal?: Refusal) =>
       this.#observer.stage?.({ exchange, stage, milliseconds: performance.now() - started, outcome, refusal });
+    const answered = (value: unknown) => {
+      tell(value === undefined ? 'silent' : 'answered');
+      return value;
+    };
+    const refused = (error: unknown) => {
+      const refusal = asRefusal(error, stage);
+      tell('refused', refusal);
+      throw refusal;
+    };
+    try {
+      const value = ask();
+      return value instanceof Promise ? value.then(answered, refused) : answered(value);
+    } catch (error) {
+      return refused(error);
     }
   }
+}
+
+/** Most stages are for somebody who waits. @throws Refusal */
+function requireClient(stage: StageName, exchange: Exchange): void {
+  if (exchange.abandoned && stageOf(stage).always !== true) throw asRefusal(refusals.abandoned(), stage);
 }

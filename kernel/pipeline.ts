@@ -1,49 +1,329 @@
-import type { Exchange } from './exchange.ts';
+import { setImmediate as immediate } from 'node:timers/promises';
+import { onAbort } from './charge.ts';
+import { control, type Exchange } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
-import { type Produce, producer } from './produce.ts';
-import { refusals, refuse } from './refusal.ts';
-import { type EndpointRequest, RequestLifecycle, type RequestServices, type Runtime } from './request-lifecycle.ts';
-import type { Awaitable, Headers, HttpResponse, RouteRequest } from './values.ts';
+import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
+import type { StageName } from './stages.ts';
+import type {
+  ApiResponse,
+  AuthMethod,
+  Awaitable,
+  BodyStream,
+  Headers,
+  HttpRequest,
+  HttpResponse,
+  Question,
+  RequestOutcome,
+  RouteRequest,
+  Run,
+  Signed,
+  SignedParts,
+  SignedResponse,
+  StatementBeside,
+} from './values.ts';
+
+/** What requests take beside plugins. */
+export interface Runtime {
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Makes the answer that clients get. @param question that it answers. */
+  serialize(parts: SignedParts, question: Question): SignedResponse;
+  /** Told of every refusal and failure with what really happened. */
+  failed(exchange: Exchange, refusal: Refusal): void;
+}
+
+/** A request to an endpoint. */
+export interface EndpointRequest {
+  readonly exchange: Exchange;
+  /** The endpoint's id as the client sent it. */
+  readonly id: string;
+  /** The mode in which it is answered, in place of the endpoint's. */
+  readonly mode?: string | undefined;
+  /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
+  readonly httpRequest?: HttpRequest | undefined;
+  /** Runs a task once the response is on its way. */
+  later(task: () => void): void;
+}
 
 const none: Headers = Object.freeze({});
 
 /** Runs requests through the stages, in the order of the table of stages. */
-export class Pipeline implements RequestServices {
-  readonly hooks: Hooks;
-  readonly runtime: Runtime;
-  readonly produce: Produce;
-  readonly repeats: ReadonlySet<string>;
+export class Pipeline {
+  readonly #hooks: Hooks;
+  readonly #runtime: Runtime;
 
-  constructor(hooks: Hooks, runtime: Runtime, repeats: ReadonlySet<string> = new Set()) {
-    this.hooks = hooks;
-    this.runtime = runtime;
-    this.produce = producer(hooks, runtime);
-    this.repeats = repeats;
+  constructor(hooks: Hooks, runtime: Runtime) {
+    this.#hooks = hooks;
+    this.#runtime = runtime;
   }
 
   /** Resolves when all work, detached runs and observers included, is done. */
   drained(): Promise<void> {
-    return this.hooks.running.wait();
+    return this.#hooks.running.wait();
   }
 
   /** May the client come in at all? @throws Refusal */
   admit(exchange: Exchange): Awaitable<unknown> {
-    return this.hooks.ask('admit', exchange);
+    return this.#hooks.ask('admit', exchange);
   }
 
   /** @param key of the route. @throws Refusal */
   async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
-    const response = await this.hooks.askFor('route', key, request, exchange);
+    const response = await this.#hooks.askFor('route', key, request, exchange);
     return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
   /** The headers of any response, if there are any. */
   headers(exchange: Exchange): Awaitable<Headers | undefined> {
-    return this.hooks.ask('respond', none, exchange);
+    return this.#hooks.ask('respond', none, exchange);
   }
 
   /** One request, from its endpoint's id to the response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new RequestLifecycle(this, request).serve();
+    return new RequestLifecycle(this.#hooks, this.#runtime, request).serve();
   }
+}
+
+/** One request's way through the stages. */
+class RequestLifecycle {
+  readonly #hooks: Hooks;
+  readonly #runtime: Runtime;
+  readonly #exchange: Exchange;
+  readonly #request: EndpointRequest;
+  /** Whether observers need not wait for the client's response: the work goes on without it. */
+  #isUntied = false;
+  /** Whether the mode has begun to answer, and whether it has ended. */
+  #hasRun = false;
+  #hasEnded = false;
+  /** The refusal that it ended with, if it did. */
+  #refusal: Refusal | undefined;
+
+  constructor(hooks: Hooks, runtime: Runtime, request: EndpointRequest) {
+    this.#hooks = hooks;
+    this.#runtime = runtime;
+    this.#request = request;
+    this.#exchange = request.exchange;
+  }
+
+  /** @throws Refusal */
+  async serve(): Promise<HttpResponse> {
+    const { running } = this.#hooks;
+    running.add();
+    try {
+      const response = await this.#respond();
+      // A mode may go on to answer while its body streams: it ends when nobody waits for more.
+      if (isStream(response.body)) onAbort(this.#exchange.client, () => void running.track(() => this.#ended()));
+      else if (this.#hasRun) this.#hasEnded = true;
+      else await this.#ended();
+      return response;
+    } catch (error) {
+      this.#hasEnded = true;
+      throw await this.#conclude(asRefusal(error));
+    } finally {
+      running.done();
+    }
+  }
+
+  async #respond(): Promise<HttpResponse> {
+    const hooks = this.#hooks;
+    const exchange = this.#exchange;
+    const { id, httpRequest } = this.#request;
+    // Which endpoint is meant?
+    let endpoint = hooks.ask('resolve', id, exchange);
+    if (endpoint instanceof Promise) endpoint = await endpoint;
+    control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
+    // What does the client say?
+    const sent = httpRequest && (await hooks.ask('parseBody', httpRequest, exchange));
+    if (sent !== undefined) control.receive(exchange, sent);
+    // May a plugin reject it?
+    let rejection = hooks.ask('onHttpRequest', exchange);
+    if (rejection instanceof Promise) rejection = await rejection;
+    if (rejection !== undefined) refuse('onHttpRequest', rejection);
+    // Who is asking?
+    const authenticated = this.#authenticate(exchange.endpoint.auth);
+    if (authenticated instanceof Promise) await authenticated;
+    // What is asked? From here on, this one value says it.
+    let parameters = hooks.ask('validate', exchange.parameters, exchange);
+    if (parameters instanceof Promise) parameters = await parameters;
+    let variation = hooks.ask('vary', '', exchange);
+    if (variation instanceof Promise) variation = await variation;
+    let question = hooks.ask('prepare', parameters ?? exchange.parameters, variation ?? '', exchange);
+    if (question instanceof Promise) question = await question;
+    if (question === undefined) refuse('prepare', refusals.internal('nothing prepares the question'));
+    // The mode decides when the rest runs and how the answer travels.
+    const mode = this.#request.mode ?? exchange.endpoint.mode;
+    const response = await hooks.askFor('present', mode, this.#runOf(question), exchange);
+    return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
+  }
+
+  /** Any one method is enough; when all fail, the last one's refusal is the answer. @param index the method that is asked first. */
+  #authenticate(methods: readonly AuthMethod[], index = 0, last?: Refusal): Awaitable<void> {
+    const method = methods[index];
+    if (method === undefined) refuse('authenticate', last ?? refusals.unauthenticated());
+    const goOn = (error: unknown = last) =>
+      this.#authenticate(methods, index + 1, error === undefined ? undefined : asRefusal(error));
+    try {
+      const isAllowed = this.#hooks.askFor('authenticate', method.type, method, this.#exchange);
+      if (isAllowed instanceof Promise) return isAllowed.then((late) => (late ? undefined : goOn()), goOn);
+      if (isAllowed) return undefined;
+    } catch (error) {
+      return goOn(error);
+    }
+    return goOn();
+  }
+
+  #runOf(question: Question): Run {
+    return ({ detached = false, after } = {}) => {
+      if (this.#hasRun) throw new Error('the rest of the pipeline runs once');
+      if (this.#hasEnded) throw new Error('the request has ended');
+      this.#hasRun = true;
+      this.#isUntied = detached;
+      if (detached) control.detach(this.#exchange);
+      const running = this.#answer(question, after);
+      // A mode may drop it: what went wrong is concluded by then.
+      running.catch(() => undefined);
+      return running;
+    };
+  }
+
+  async #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
+    const hooks = this.#hooks;
+    const exchange = this.#exchange;
+    hooks.running.add();
+    try {
+      if (after !== undefined) await after;
+      const response = await hooks.askAround('answer', question, exchange, this.#produce);
+      // May it go out? No client sees it before. A request that was refused meanwhile gets no approval, since nobody pays for it.
+      requireOpen(exchange, 'approve');
+      const approved = hooks.ask('approve', response, exchange);
+      if (approved instanceof Promise) await approved;
+      requireOpen(exchange, 'approve');
+      // It is certain now, and nobody has seen it yet.
+      const told = this.#tellOutcome({ kind: 'signed', response });
+      if (told instanceof Promise) await told;
+      if (hooks.isTapped('onResponseSent'))
+        this.#later(() => this.#refusal ?? hooks.ask('onResponseSent', 200, response, exchange));
+      return response;
+    } catch (error) {
+      throw await this.#conclude(asRefusal(error));
+    } finally {
+      hooks.running.done();
+    }
+  }
+
+  /** Makes a signed answer: asks the upstream, encodes what it says, and signs that. */
+  readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
+    const hooks = this.#hooks;
+    // Plugins may change what is asked.
+    let changed = hooks.ask('onBeforeApiCall', question.parameters, exchange);
+    if (changed instanceof Promise) changed = await changed;
+    const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
+    // Ask the upstream.
+    const fetched = await hooks.askAround('callApi', asked.request, exchange, noCall);
+    // Plugins may change what it said; an error status is never signed, whoever set it.
+    let response = hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange);
+    if (response instanceof Promise) response = await response;
+    response ??= fetched;
+    if (response.status < 200 || response.status > 299)
+      refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
+    const signed = await this.#sign(response, asked, exchange);
+    // Have somebody else vouch for the upstream.
+    let proof = fetched.request && hooks.ask('attest', fetched.request, exchange);
+    if (proof instanceof Promise) proof = await proof;
+    return this.#runtime.serialize({ ...signed, proof }, asked);
+  };
+
+  async #sign(response: ApiResponse, question: Question, exchange: Exchange): Promise<Omit<SignedParts, 'proof'>> {
+    const hooks = this.#hooks;
+    requireOpen(exchange, 'sign');
+    // What is signed, and what is shown?
+    let encoded = hooks.ask('encode', response, question, exchange);
+    if (encoded instanceof Promise) encoded = await encoded;
+    const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
+    // Only bytes that are shown as they are signed may still change.
+    const isShown = value === bytes;
+    let encrypted = isShown ? hooks.ask('encrypt', bytes, exchange) : bytes;
+    if (encrypted instanceof Promise) encrypted = await encrypted;
+    let changed = isShown ? hooks.ask('onBeforeSign', encrypted ?? bytes, exchange) : bytes;
+    if (changed instanceof Promise) changed = await changed;
+    const data = changed ?? encrypted ?? bytes;
+    // Vouch for it.
+    requireOpen(exchange, 'sign');
+    const endpointId = exchange.endpoint.id;
+    const timestamp = Math.floor(this.#runtime.now() / 1000);
+    const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, question });
+    let statements = hooks.ask('statements', nothing, request, exchange);
+    if (statements instanceof Promise) statements = await statements;
+    let signed = hooks.ask('sign', statements?.length ? Object.freeze({ ...request, statements }) : request, exchange);
+    if (signed instanceof Promise) signed = await signed;
+    if (signed === undefined) refuse('sign', refusals.internal('nothing signs the answer'));
+    const { node, signature } = signed;
+    const beside = statements?.length ? shownBeside(signed, statements) : signed.beside;
+    return { node, signature, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
+  }
+
+  /** A mode that ends without a run is concluded as refused. */
+  async #ended(): Promise<void> {
+    this.#hasEnded = true;
+    if (!this.#hasRun) await this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
+  }
+
+  /** Concludes a failure once, before anyone can see it, and has it observed. */
+  async #conclude(refusal: Refusal): Promise<Refusal> {
+    if (refusal === this.#refusal) return refusal;
+    const exchange = this.#exchange;
+    if (this.#refusal !== undefined) {
+      // A mode answers in its own words; who is told later hears what the client heard.
+      if (exchange.abandoned) return refusal;
+      this.#refusal = refusal;
+      this.#runtime.failed(exchange, refusal);
+      return refusal;
+    }
+    const { abandoned } = exchange;
+    await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
+    this.#refusal = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'present') : refusal;
+    if (abandoned) return this.#refusal;
+    this.#runtime.failed(exchange, refusal);
+    this.#later(() => {
+      const last = this.#refusal ?? refusal;
+      return last.stage === undefined ? undefined : this.#hooks.ask('onError', last, this.#request.id, exchange);
+    });
+    return refusal;
+  }
+
+  #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
+    if (!control.conclude(this.#exchange, outcome)) return undefined;
+    return this.#hooks.ask('concluded', outcome, this.#exchange);
+  }
+
+  /** Does what must not delay the response, and what a stop waits for. */
+  #later(task: () => Awaitable<unknown>): void {
+    const { running } = this.#hooks;
+    if (this.#isUntied) void running.track(() => immediate().then(task));
+    else this.#request.later(() => void running.track(task));
+  }
+}
+
+const nothing: readonly StatementBeside[] = Object.freeze([]);
+
+/** What stands beside the signature of an answer: other signatures of it, and the statements with theirs. */
+function shownBeside({ beside, statements: signatures = [] }: Signed, statements: readonly StatementBeside[]) {
+  const members = statements.map(({ name, shown }, index) => [
+    name,
+    { ...shown, signature: signatures[index] ?? '0x' },
+  ]);
+  return { ...beside, ...(Object.fromEntries(members) as Signed['beside']) };
+}
+
+function noCall(): never {
+  refuse('callApi', refusals.internal('nothing calls the API'));
+}
+
+/** A mode may have given up without waiting: what was refused is neither signed nor paid for. @throws Refusal */
+function requireOpen(exchange: Exchange, stage: StageName): void {
+  if (exchange.outcome !== undefined) refuse(stage, refusals.internal('the request has ended'));
+}
+
+export function isStream(body: HttpResponse['body']): body is BodyStream {
+  return typeof body === 'object' && Symbol.asyncIterator in body;
 }

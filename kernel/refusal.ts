@@ -1,5 +1,3 @@
-import { plainObject } from './plain-json.ts';
-
 /** Symbol that marks a refusal across module copies: a plugin may load another copy of the SDK than the service did. */
 const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
 
@@ -28,15 +26,15 @@ export interface RefusalOptions {
  */
 export class Refusal extends Error {
   readonly [brand] = true;
-  readonly status: number;
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly reason: string | undefined;
-  readonly upstreamStatus: number | undefined;
-  readonly retryAfter: number | undefined;
-  readonly failureClass: string | undefined;
-  readonly fault: boolean;
-  readonly stage: string | undefined;
+  declare readonly status: number;
+  declare readonly body: Readonly<Record<string, unknown>>;
+  declare readonly headers: Readonly<Record<string, string>>;
+  declare readonly reason: string | undefined;
+  declare readonly upstreamStatus: number | undefined;
+  declare readonly retryAfter: number | undefined;
+  declare readonly failureClass: string | undefined;
+  declare readonly fault: boolean;
+  declare readonly stage: string | undefined;
 
   /**
    * @param status HTTP status, 400 to 599.
@@ -48,15 +46,9 @@ export class Refusal extends Error {
     if (!Number.isInteger(status) || status < 400 || status > 599)
       throw new RangeError(`a refusal with status ${status}`);
     this.name = 'Refusal';
-    this.status = status;
-    this.body = options.body ?? { error: message };
-    this.headers = options.headers ?? {};
-    this.reason = options.reason;
-    this.upstreamStatus = options.upstreamStatus;
-    this.retryAfter = options.retryAfter;
-    this.failureClass = options.failureClass;
-    this.fault = options.fault ?? status >= 500;
-    this.stage = options.stage;
+    const { reason, upstreamStatus, retryAfter, failureClass, stage } = options;
+    const { body = { error: message }, headers = {}, fault = status >= 500 } = options;
+    Object.assign(this, { status, body, headers, reason, upstreamStatus, retryAfter, failureClass, fault, stage });
   }
 }
 
@@ -149,4 +141,15 @@ export function errorForLog(error: unknown, shown: 'stack' | 'message' = 'stack'
   } catch {
     return 'an error that cannot be shown';
   }
+}
+
+/**
+ * A frozen copy of an object that is plain JSON through and through. It stays as it was checked, whatever
+ * accessors and `toJSON` the object has.
+ * @throws where JSON cannot carry it, or makes something else than an object of it.
+ */
+export function plainObject(value: unknown): Readonly<Record<string, unknown>> {
+  const copy: unknown = JSON.parse(JSON.stringify(value), (_, member) => Object.freeze(member));
+  if (typeof copy !== 'object' || copy === null || Array.isArray(copy)) throw new TypeError('is no JSON object');
+  return copy as Readonly<Record<string, unknown>>;
 }

@@ -1,10 +1,7 @@
-import type { Clock } from './budget.ts';
-import type { Exchange } from './exchange.ts';
-import { guarded } from './guard.ts';
-import { Hooks, type TapDescription } from './hooks.ts';
-import type { Observer } from './observer.ts';
+import { type Exchange, Flights } from './exchange.ts';
+import { type GuardOptions, guarded, type PluginFunction } from './guard.ts';
+import { Hooks, type Observer, type TapDescription } from './hooks.ts';
 import { type Hidden, type StageName, stageNames, stageOf, stages } from './stages.ts';
-import type { GuardOptions, PluginFunction } from './tap.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
 /** A path of the service that a plugin answers at. */
@@ -37,14 +34,10 @@ export interface Plugin {
 export interface Registration {
   readonly name: string;
   readonly budget: number | 'none';
-  /** Charges the budget, where that is not the time that passes. */
-  readonly clock?: Clock | undefined;
   /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest` of other plugins. */
   readonly credentials?: readonly string[] | undefined;
   /** Whether others that provide the same are asked first, wherever they were registered. */
   readonly fallback?: boolean;
-  /** Modes of it that may run the rest of the pipeline again. */
-  readonly repeats?: readonly string[] | undefined;
   readonly plugin: Plugin;
 }
 
@@ -56,8 +49,6 @@ export interface PluginSet {
   readonly taps: Readonly<Record<StageName, readonly TapDescription[]>>;
   /** Lower-case names of request headers that carry credentials. */
   readonly hidden: ReadonlySet<string>;
-  /** Modes that may run the rest of the pipeline again. */
-  readonly repeats: ReadonlySet<string>;
 }
 
 /** A doubt at start-up: two plugins want the same thing, or one wants what does not exist. */
@@ -82,9 +73,9 @@ export class Registry {
   readonly #hidden = new Set<string>();
   #isSealed = false;
 
-  constructor(options: Omit<GuardOptions, 'hidden' | 'protect' | 'running'>) {
+  constructor(options: GuardOptions) {
     this.#hooks = new Hooks(options.observer ?? {});
-    this.#options = { ...options, hidden: this.#hidden, running: this.#hooks.running };
+    this.#options = options;
   }
 
   /** @throws RegistrationError */
@@ -106,9 +97,9 @@ export class Registry {
   seal(): PluginSet {
     this.#isSealed = true;
     const hooks = this.#hooks;
+    hooks.seal();
     const taps = Object.fromEntries(stageNames.map((stage) => [stage, hooks.taps(stage)])) as PluginSet['taps'];
-    const repeats = new Set(this.#registrations.flatMap((registration) => registration.repeats ?? []));
-    return { hooks, plugins: this.#registrations, taps, hidden: this.#hidden, repeats };
+    return { hooks, plugins: this.#registrations, taps, hidden: this.#hidden };
   }
 
   #addHook(registration: Registration, stage: string, entry: unknown): void {
@@ -128,19 +119,19 @@ export class Registry {
 
   /** Built-ins come after operators' plugins where one answers for all, round all, and wherever the stage's row says so. */
   #tap(registration: Registration, stage: StageName, variant: string, fn: PluginFunction): void {
-    const { name: plugin, budget, clock, fallback = false } = registration;
+    const { name: plugin, budget, fallback: isTrusted = false } = registration;
     const { kind, variants, builtinsLast } = stageOf(stage);
-    const [rival] = variants ? this.#hooks.tapsOf(stage, variant) : [];
+    const rival = variants && this.#hooks.taps(stage).find((tap) => tap.variant === variant);
     if (rival !== undefined) {
       const both = `plugins "${rival.plugin}" and "${plugin}" both`;
       throw new RegistrationError(
         stage === 'route' ? `${both} serve ${variant}` : `${both} provide "${stage}" of "${variant}"`,
       );
     }
-    const protect = fallback ? undefined : this.#options.contracts.protect;
-    const options = { ...this.#options, hidden: this.#hiddenFrom(registration), protect };
-    const tapped = guarded(stage, { plugin, budget, clock }, fn, options);
-    const isLast = fallback && (kind === 'pick' || kind === 'around' || builtinsLast === true);
+    const flights = new Flights(this.#hooks.running);
+    const hidden = this.#hiddenFrom(registration);
+    const tapped = guarded({ stage, plugin, budget, isTrusted, hidden, fn, flights, options: this.#options });
+    const isLast = isTrusted && (kind === 'pick' || kind === 'around' || builtinsLast === true);
     this.#hooks.tap(stage, { plugin, variant, budget }, isLast, tapped);
   }
 

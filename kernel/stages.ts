@@ -1,5 +1,5 @@
 import type { Exchange } from './exchange.ts';
-import type { ApiResponse, Awaitable, CallContext, Values } from './values.ts';
+import type { ApiResponse, CallContext, Values } from './values.ts';
 
 type ValueName = keyof Values;
 
@@ -37,7 +37,7 @@ export interface Stage {
 
 /**
  * Every stage, once, in the order in which a request passes them. Hooks, the types of their functions, the guard's policies,
- * the checks of results, the `plugins` command and the documentation derive from it. `request-lifecycle.ts` asks each in its place.
+ * the checks of results, the `plugins` command and the documentation derive from it. `pipeline.ts` asks each in its place.
  */
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
@@ -58,6 +58,7 @@ export const stages = {
   encode: { kind: 'pick', takes: ['response', 'question'], returns: 'encoded', required: true, signs: true },
   encrypt: { kind: 'map', takes: ['data'], returns: 'data', signs: true },
   onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
+  statements: { kind: 'map', takes: ['statements', 'signRequest'], returns: 'statements', signs: true },
   sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, signs: true },
   attest: { kind: 'pick', takes: ['outgoing'], returns: 'proof', fails: 'open' },
   approve: { kind: 'gate', takes: ['signedResponse'], returns: 'approved', builtinsLast: true },
@@ -68,61 +69,19 @@ export const stages = {
 } as const satisfies Readonly<Record<string, Stage>>;
 
 export type StageName = keyof typeof stages;
-type Row<N extends StageName> = (typeof stages)[N];
-type NamesWith<P> = { [N in StageName]: Row<N> extends P ? N : never }[StageName];
+export type Row<N extends StageName> = (typeof stages)[N];
+export type NamesWith<P> = { [N in StageName]: Row<N> extends P ? N : never }[StageName];
 
 /** Stages whose functions are registered for something each: a price, an auth type, a mode, a route. */
 export type VariantStage = NamesWith<{ readonly variants: string }>;
-/** The hooks that operators' plugins know: one context in, a small object or nothing out. */
-export type ContextStage = NamesWith<{ readonly context: true }>;
-/** Stages whose functions get the arguments as the table names them. */
-export type InnerStage = Exclude<StageName, ContextStage>;
 /** Stages of which each function has the next one inside it. */
 export type AroundStage = NamesWith<{ readonly kind: 'around' }>;
 /** What a function of an onion takes, and may hand to the next one in another form. */
 export type AroundValue<N extends AroundStage> = ValueOf<Row<N>['takes'][0]>;
-/** Stages whose functions stand among a plugin's hooks. */
-export type HookStage = Exclude<StageName, NamesWith<{ readonly beside: true }>>;
-/** What functions of inner stages return. */
-export type InnerResult = { [N in InnerStage]: Row<N> extends { returns: infer R } ? R : never }[InnerStage];
-
 export type ArgsOf<N extends StageName> = [...ValuesOf<Row<N>['takes']>, exchange: Exchange];
 export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: infer R } ? ValueOf<R> : void;
-type ValueOf<V> = V extends ValueName ? Values[V] : never;
+export type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
-
-/** What a function of an onion gets beside the stage's arguments. */
-export interface AroundCall<V, R> extends CallContext {
-  /**
-   * Asks the rest of the chain, as often as wanted. Its time is charged to nobody.
-   * @param value in place of the one that the function got.
-   * @throws Refusal, as the client would get it.
-   */
-  next(value?: V): Promise<R>;
-  /**
-   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them.
-   * It runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
-   * Waiting is charged to nobody.
-   * @param key of this plugin and stage.
-   * @throws Refusal
-   */
-  share(key: string, work: (flight: Flight<V, R>) => Awaitable<R>): Promise<R>;
-}
-
-/** What shared work is done with. */
-export interface Flight<V, R> extends CallContext {
-  /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
-  readonly exchange: Exchange;
-  next(value?: V): Promise<R>;
-}
-
-/** What a stage's functions get last: what tells them to stop, and in an onion the rest of the chain. */
-export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : CallContext;
-
-/** A function of an inner stage: the stage's arguments, and its call. */
-export type StageFn<N extends StageName> = (
-  ...args: [...ArgsOf<N>, call: CallOf<N>]
-) => Awaitable<ResultOf<N> | undefined | void>;
 
 export const stageNames: readonly StageName[] = Object.keys(stages) as StageName[];
 
@@ -134,37 +93,22 @@ export function stageOf(name: StageName): Stage {
 /** What a function returned is of the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
 
-/** A result, or the steps of reading a large one, between which other work may have a turn. */
-export type Reading<T> = T | Generator<void, T>;
-
 /** Lower-case names of request headers that carry credentials of other plugins. */
 export type Hidden = Pick<ReadonlySet<string>, 'has'>;
 
-/** What plugins of a context stage see, and how what they return is read. */
-export interface ContextContract<N extends StageName> {
-  /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: CallContext, hidden: Hidden, plugin: string): unknown;
-  /** @throws WrongShape */
-  accept(value: unknown, args: ArgsOf<N>, plugin: string): Reading<ResultOf<N> | undefined>;
-  /** Looks at what a function that has ended well left in its context. @throws WrongShape */
-  ended?(context: unknown, args: ArgsOf<N>, plugin: string): void;
+/** What functions of a stage get, and how what they return is read: as a checked copy, or as it is where it cannot change. They throw {@link WrongShape}. */
+export interface Contract {
+  /** Of a public stage: what its functions see in place of the arguments. */
+  context?(args: readonly unknown[], call: CallContext, hidden: Hidden, plugin: string): unknown;
+  /** Looks at what a function that has ended well left in its context. */
+  ended?(context: unknown, args: readonly unknown[], plugin: string): void;
+  accept?(value: unknown, args: readonly unknown[], plugin: string): unknown;
+  /** Reads what a function of an onion hands to the next one. */
+  input?(value: unknown, args: readonly unknown[]): unknown;
 }
 
-/**
- * How what plugins return becomes a stage's result: a checked copy, or the value itself where it cannot change. They throw
- * {@link WrongShape}, and whatever reading a hostile value throws.
- */
 export interface Contracts {
+  of(stage: StageName): Contract;
   /** Freezes a response for a plugin that might change it; those of the service are trusted not to, for it costs time. */
   protect(response: ApiResponse): void;
-  readonly contexts: { readonly [N in ContextStage]: ContextContract<N> };
-  /** Of an onion's first argument, what a function hands to the next one; the arguments are those it got. */
-  readonly inputs: { readonly [N in AroundStage]: (value: unknown, args: readonly unknown[]) => AroundValue<N> };
-  readonly results: {
-    readonly [R in InnerResult]: (
-      value: unknown,
-      args: readonly unknown[],
-      plugin: string,
-    ) => R extends 'response' ? Reading<Values[R]> : Values[R];
-  };
 }

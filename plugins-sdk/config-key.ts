@@ -1,7 +1,7 @@
 import { deprecate } from 'node:util';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
-import { isRecord } from '../kernel/plain-json.ts';
+import { isRecord } from '../lib/json/value.ts';
 import type { Endpoint } from './kernel.ts';
 import { compileSchema } from './schema/compile.ts';
 

@@ -87,8 +87,14 @@ export type IdentityPart = 'url' | 'path' | 'method' | 'parameters' | 'encoding'
 /** A plugin as registered: what it is called, what it owns in the config, and how it sets itself up. `C` is its own config. */
 export interface Definition<C = unknown> {
   readonly name: string;
-  /** Milliseconds per request for all hooks together; `none`: bounded by timeouts of its own. Default 1000. */
-  readonly budget?: number | 'none';
+  /**
+   * Milliseconds per request for all hooks together, without the time inside `run` and `next`; default 1000. A function says it by the
+   * config, where a plugin calls out with timeouts that are configured. `none`: it bounds its own `callApi`, `answer` or `present`.
+   */
+  readonly budget?:
+    | number
+    | 'none'
+    | ((config: Readonly<Record<string, unknown>>, endpoints: readonly Endpoint[]) => number);
   /** Without it nothing could be resolved, encoded or signed: it cannot be left out. */
   readonly required?: boolean;
   readonly keys?: readonly ConfigKey[];
@@ -96,8 +102,8 @@ export interface Definition<C = unknown> {
   readonly configSchema?: ConfigSchema;
   /** Auth types it checks: the schema of one `auth` object of each, `type` left out. */
   readonly auth?: Readonly<Record<string, TSchema>>;
-  /** Modes it presents answers in. One that `repeats` may run the rest of the pipeline again: each run is an answer, approved and concluded by itself. */
-  readonly modes?: readonly string[] | Readonly<Record<string, { readonly repeats?: boolean }>>;
+  /** Modes it presents answers in. */
+  readonly modes?: readonly string[];
   readonly credentials?: readonly string[];
   /** Response headers that scripts of other origins may read. */
   readonly exposes?: readonly string[];

@@ -1,22 +1,10 @@
 /** The part of the kernel that plugins may see: types, refusals and context keys. */
-export { ContextKey } from '../kernel/context-key.ts';
+
 export type { Exchange } from '../kernel/exchange.ts';
-export type { CallEvent, Observer, StageEvent } from '../kernel/observer.ts';
-export { isPlain, plainObject } from '../kernel/plain-json.ts';
-export { isRefusal, Refusal } from '../kernel/refusal.ts';
+export type { CallEvent, Observer, StageEvent } from '../kernel/hooks.ts';
+export { isRefusal, plainObject, Refusal } from '../kernel/refusal.ts';
 export type { Plugin, Route } from '../kernel/registry.ts';
-export {
-  type AroundCall,
-  type ContextStage,
-  type Contracts,
-  type Flight,
-  type Hidden,
-  type HookStage,
-  type StageFn,
-  type StageName,
-  type VariantStage,
-  WrongShape,
-} from '../kernel/stages.ts';
+export { type Hidden, type StageName, type VariantStage, WrongShape } from '../kernel/stages.ts';
 export type {
   ApiResponse,
   AuthMethod,
@@ -39,6 +27,9 @@ export type {
   Signed,
   SignedParts,
   SignRequest,
+  StatementBeside,
 } from '../kernel/values.ts';
 export { JsonText } from '../lib/json/json-text.ts';
+export { ContextKey } from './context-key.ts';
 export { SignedResponse } from './signed-response.ts';
+export type { AroundCall, ContextStage, Flight, HookStage, StageContracts, StageFn } from './stage-functions.ts';

@@ -2,7 +2,9 @@ import type { Hex } from '../lib/eth/hex.ts';
 import type { OutgoingRequest, Parameters, Question } from './kernel.ts';
 
 /** What a question is made of. */
-export interface QuestionParts extends Pick<Question, 'parameters' | 'reserved' | 'request' | 'requestHash'> {
+export interface QuestionParts extends Pick<Question, 'parameters' | 'reserved' | 'request'> {
+  /** What a receipt of the answer signs; only on endpoints whose answers carry one. */
+  readonly requestHash: Hex | undefined;
   /** Makes the key; asked once, by the first who wants it. */
   key(): string;
   /** The outgoing request with other parameters. @throws Refusal 400 */

@@ -1,7 +1,7 @@
-import { isRecord } from '../kernel/plain-json.ts';
 import type { SignedResponse as Response, SignedParts } from '../kernel/values.ts';
 import { isHex } from '../lib/eth/hex.ts';
 import { JsonText, trustedJson } from '../lib/json/json-text.ts';
+import { isRecord } from '../lib/json/value.ts';
 
 const isBytes = (member: unknown) => isHex(member) && member !== '0x';
 

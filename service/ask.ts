@@ -1,12 +1,11 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { responseTo } from '../http/send.ts';
-import { uncharged } from '../kernel/budget.ts';
-import { onAbort } from '../kernel/client-signal.ts';
+import { onAbort } from '../kernel/charge.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
-import type { Observer } from '../kernel/observer.ts';
+import type { Observer } from '../kernel/hooks.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
+import { isStream } from '../kernel/pipeline.ts';
 import { asRefusal } from '../kernel/refusal.ts';
-import { isStream } from '../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import { askedFor } from '../plugins-sdk/context-keys.ts';
 import { takeParameters } from '../plugins-sdk/hooks/results.ts';
@@ -47,8 +46,8 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   // The id is that which the client is told: by it, what was done for the client is found.
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
   control.receive(exchange, parameters);
-  const budget = control.budgets(as).get(plugin);
-  if (budget?.exhausted) throw new Error('the budget has ended');
+  const charge = control.charges(as).get(plugin);
+  if (charge?.exhausted) throw new Error('the budget has ended');
   checkChain(as, id);
   askedFor.set(exchange, as);
   // Timers and other clients have their turn between two requests, however a plugin asks.
@@ -66,7 +65,8 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
     control.conclude(exchange, { kind: 'refused', refusal });
     return responseTo(refusal);
   };
-  const response = await uncharged(budget, () => answer().catch(refused));
+  const respond = () => answer().catch(refused);
+  const response = await (charge?.uncharged(respond) ?? respond());
   ended();
   observer.response?.(exchange, response.status);
   isOver = true;

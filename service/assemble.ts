@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import { type LoadedConfig, type PluginChoice, signingWarning } from '../config/index.ts';
+import type { GuardOptions } from '../kernel/guard.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
-import type { GuardOptions } from '../kernel/tap.ts';
 import { type Address, isAddress } from '../lib/eth/hex.ts';
 import type { Behaviour, Operation } from '../plugins-sdk/define.ts';
 import { serviceNames } from '../plugins-sdk/former-names.ts';
@@ -11,7 +11,6 @@ import type { Background } from '../plugins-sdk/host/background.ts';
 import { checkBehaviour } from '../plugins-sdk/host/check-definition.ts';
 import { missingCounterparts } from '../plugins-sdk/host/counterparts.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/host/meter-registry.ts';
-import { repeatingModesOf } from '../plugins-sdk/host/modes.ts';
 import { describeService } from '../plugins-sdk/host/openapi/document.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/host/plugin-set.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
@@ -60,7 +59,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   const common = { ...commonServices(loaded, surroundings), dependencies: () => dependencies };
   const operations: [name: string, run: Operation][] = [];
   const registrations = loaded.plugins.map((choice): Registration => {
-    const { definition, budget, clock, operator } = choice;
+    const { definition, budget, operator } = choice;
     const { name } = definition;
     const services: Services = serviceNames.addTo({
       ...common,
@@ -73,8 +72,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     dependencies.push(...(plugin.dependencies ?? []));
     operations.push(...Object.entries(plugin.operations ?? {}));
     warnOfSigning(choice, plugin, loaded, surroundings);
-    const repeats = repeatingModesOf(definition);
-    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
+    return { name, budget, credentials: definition.credentials, fallback: !operator, plugin };
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(errorForLog(error)) });

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoadedConfig } from '../config/index.ts';
 import { HttpApp } from '../http/app.ts';
-import { Pipeline } from '../kernel/pipeline.ts';
+import { WaitGroup } from '../kernel/exchange.ts';
+import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { RegistrationError } from '../kernel/registry.ts';
-import type { Runtime } from '../kernel/request-lifecycle.ts';
-import { WaitGroup } from '../kernel/wait-group.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
@@ -102,7 +101,7 @@ export class Generation {
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
         prices: pricesOf(() => plugins),
       });
-      this.#pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
+      this.#pipeline = new Pipeline(plugins.hooks, runtime);
       this.#plugins = plugins;
       this.#app = new HttpApp({
         plugins,

@@ -110,7 +110,6 @@ export function listener(
 ): Definition {
   return definePlugin({
     name: 'listener',
-    budget: 'none',
     required: true,
     keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey, workersKey],
     check: ({ config }) => [

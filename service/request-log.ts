@@ -90,29 +90,33 @@ function writeJson(writer: Writer, exchange: Exchange, status: number): void {
   writer.log.info('request', fields);
 }
 
-/** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
-function call(log: Log, { exchange, plugin, stage, budget, outcome }: CallEvent): void {
-  if (budget === undefined) return;
-  const { total, remaining, spent } = budget;
-  if (outcome === 'done' && remaining > total * (1 - SLOW)) return;
-  const used = spent.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
-  const before = used - (spent.at(-1)?.milliseconds ?? 0);
-  // The hook with which it became slow is the one to name, not those that came after.
-  if (outcome === 'done' && (used < total * SLOW || before >= total * SLOW)) return;
-  const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
-  const { requestId } = exchange;
-  log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
-    requestId,
-    budget: `${round(used)} of ${total} ms`,
-    used: spent.map(({ stage: hook, milliseconds }) => `${hook} ${round(milliseconds)}`).join(', '),
-  });
+type Used = readonly { readonly stage: string; readonly milliseconds: number }[];
+
+/** @returns what tells of a plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
+function pluginCalls(log: Log): (event: CallEvent) => void {
+  const usedOf = new WeakMap<object, Used>();
+  return ({ exchange: { requestId }, plugin, stage, milliseconds, budget, outcome }) => {
+    if (budget === undefined) return;
+    const before = usedOf.get(budget) ?? [];
+    const all = milliseconds > 0 ? [...before, { stage, milliseconds }] : before;
+    usedOf.set(budget, all);
+    const { total } = budget;
+    const used = all.reduce((sum, each) => sum + each.milliseconds, 0);
+    // The hook with which it became slow is the one to name, not those that came after.
+    if (outcome === 'done' && (used < total * SLOW || used - milliseconds >= total * SLOW)) return;
+    const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
+    log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
+      requestId,
+      budget: `${round(used)} of ${total} ms`,
+      used: all.map((each) => `${each.stage} ${round(each.milliseconds)}`).join(', '),
+    });
+  };
 }
 
 /** One line per request; one per plugin that failed or used more than half of its budget, and one per request that was slow. */
 export function requestLog(settings: RequestLogSettings) {
   return definePlugin({
     name: 'request-log',
-    budget: 'none',
     required: true,
     keys: [slowKey],
     setup({ log, hide, config }) {
@@ -141,7 +145,7 @@ export function requestLog(settings: RequestLogSettings) {
       return {
         observe: {
           ...(isTimed && { stage: note }),
-          call: (event) => call(log, event),
+          call: pluginCalls(log),
           response: (exchange, status) => {
             write(writer, exchange, status);
             if (isTimed) tell(exchange);

@@ -113,7 +113,6 @@ function once(seen: Seen): Definition {
   let first: ApiResponse | undefined;
   return definePlugin({
     name: 'first-answer',
-    budget: 'none',
     setup: () => ({
       hooks: {
         callApi: async (_request, exchange, { next }) => {

@@ -137,6 +137,25 @@ describe('the walls between the folders', () => {
   }
 });
 
+/** Lines of code and files that a room may have; the numbers may only shrink. */
+const SIZES: Readonly<Record<string, { readonly lines: number; readonly files: number }>> = {
+  kernel: { lines: 1423, files: 9 },
+};
+
+/** Without blank lines, block comments, and lines that begin with `//`. */
+function codeLines(file: string): number {
+  const text = readFileSync(join(root, file), 'utf8').replace(/\/\*.*?\*\//gs, '');
+  return text.split('\n').filter((line) => line.trim() !== '' && !line.trimStart().startsWith('//')).length;
+}
+
+for (const [room, most] of Object.entries(SIZES)) {
+  it(`${room} has at most ${most.lines} lines of code in ${most.files} files`, () => {
+    const held = sources(room);
+    const lines = held.reduce((sum, file) => sum + codeLines(file), 0);
+    assert.ok(lines <= most.lines && held.length <= most.files, `${lines} lines in ${held.length} files`);
+  });
+}
+
 /** Files of tests that have a function of more than 40 lines; the list may only shrink. */
 const LONG: readonly string[] = [
   'test/attacks/engine-faults.attack.ts',

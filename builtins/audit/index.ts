@@ -120,7 +120,6 @@ function check({ config, path: absolute }: CheckContext): Finding[] {
 /** A line for each signed answer that a request came to, in a file that it is written to behind the requests. */
 export const audit = definePlugin({
   name: 'audit',
-  budget: 'none',
   keys: [auditKey],
   check,
   setup(services) {

@@ -100,12 +100,9 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
 /** Bytes of the longest key that is compared as it is; of longer keys the hashes are compared. */
 const COMPARED_BYTES = 64;
 
-/** The key that was sent last. To make a buffer for each request would take longer than the comparison. */
-const sentBytes = Buffer.alloc(COMPARED_BYTES + 1);
-
 /** Bytes of the same length for every key: the key and its length, or its hash and 0. */
-function comparableBytes(key: string, bytes = Buffer.alloc(COMPARED_BYTES + 1)): Buffer {
-  bytes.fill(0);
+function comparableBytes(key: string): Buffer {
+  const bytes = Buffer.alloc(COMPARED_BYTES + 1);
   const length = Buffer.byteLength(key);
   if (length > COMPARED_BYTES) hash('sha256', key, 'buffer').copy(bytes);
   else bytes.write(key);
@@ -136,7 +133,7 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
     const sent = exchange.headers[HEADER];
     if (sent === undefined) throw refusals.missing();
-    const given = comparableBytes(sent, sentBytes);
+    const given = comparableBytes(sent);
     const [match] = accepted(method).filter(({ bytes }) => timingSafeEqual(bytes, given));
     if (match === undefined) throw refusals.wrong();
     const { name: client, limit } = match;
@@ -175,7 +172,6 @@ function showsLimits(config: Services['config'], endpoints: Services['endpoints'
 /** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
 export const authApiKey = definePlugin({
   name: 'auth-api-key',
-  budget: 'none',
   auth: { apiKey: schema },
   credentials: [NAME],
   exposes: LimitHeaders.exposed,

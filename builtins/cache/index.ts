@@ -27,7 +27,7 @@ import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { DURATION } from '../../plugins-sdk/schema/duration.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
-import { ReplicaAnswers } from './replicas.ts';
+import { longestWaitOf, ReplicaAnswers } from './replicas.ts';
 import { collapsed, described, hit, missed, stale } from './status.ts';
 
 const cacheKey = optionalKey(
@@ -113,6 +113,8 @@ function lookupsIn(meters: Meters) {
 
 /** Milliseconds for which this process holds an answer of another one: only the engine knows for certain when it ends. */
 const BORROWED_MS = 1000;
+/** Milliseconds of the budget beyond the longest wait for other processes. */
+const MARGIN_MS = 1000;
 
 interface CacheOptions {
   readonly replicas: ReplicaAnswers | undefined;
@@ -221,7 +223,8 @@ function describeEndpoint(endpoint: Endpoint): DescribedOperation {
 /** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
 export const cache = definePlugin({
   name: 'cache',
-  budget: 'none',
+  // It waits for the calls of other processes, and gives up by itself before the budget ends.
+  budget: (_, endpoints) => Math.max(0, ...endpoints.map(longestWaitOf)) + MARGIN_MS,
   keys: [cacheKey],
   exposes: ['Cache-Status'],
   openapi: () => ({

@@ -1,5 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
-import { type Exchange, type Question, randomId, SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
+import {
+  type Endpoint,
+  type Exchange,
+  type Question,
+  randomId,
+  SignedResponse,
+  type StateArea,
+} from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { requireAnswer, type Wanted } from '../../plugins-sdk/results/answers.ts';
 import type { Found } from './entries.ts';
@@ -31,6 +38,11 @@ type Asking = Pick<Exchange, 'endpoint' | 'client'>;
 /** How many timeouts of a call other processes are waited for: as long as one of theirs may take, with its wait for a slot. */
 const WAIT_IN_TIMEOUTS = 2;
 
+/** Milliseconds for which answers that other processes make are waited for. */
+export function longestWaitOf(endpoint: Endpoint): number {
+  return WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
+}
+
 const lockOf = (key: string) => `lock ${key}`;
 
 /** Cached answers of all processes that share an engine: of those that miss one together, one asks the upstream. */
@@ -53,15 +65,10 @@ export class ReplicaAnswers {
    * @param key of the answer; that of another signer or config is another one.
    * @param maxAge milliseconds that answers are kept.
    */
-  async search(
-    key: string,
-    maxAge: number,
-    { requestHash }: Pick<Question, 'requestHash'>,
-    { endpoint, client }: Asking,
-  ): Promise<Search> {
-    const longestWait = WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
+  async search(key: string, maxAge: number, question: Question, { endpoint, client }: Asking): Promise<Search> {
+    const longestWait = longestWaitOf(endpoint);
     const began = performance.now();
-    const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, requestHash });
+    const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, question });
     try {
       for (;;) {
         const found = await look();

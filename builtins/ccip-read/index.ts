@@ -75,7 +75,6 @@ function bodyOf(body: Uint8Array): readonly [sender: unknown, data: unknown] {
 /** Answers the questions of contracts (ERC-3668). Off unless `settings.ccipRead` is true. */
 export const ccipRead = definePlugin({
   name: 'ccip-read',
-  budget: 'none',
   keys: [ccipReadKey],
   openapi: ({ config, endpoints }) => (ccipReadKey.in(config) === true ? { routes: describedRoutes(endpoints) } : {}),
   setup(services) {

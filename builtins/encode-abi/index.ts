@@ -14,7 +14,6 @@ const CUT_TO_ZERO =
 /** Extracts values by JSONPath and ABI-encodes them, as the operator pinned it or the requester chose. */
 export const encodeAbiPlugin = definePlugin({
   name: 'encode-abi',
-  budget: 'none',
   keys: [encodingKey],
   identity: {
     encoding: (endpoint) => {

@@ -56,7 +56,6 @@ async function readTemplate(): Promise<string> {
 /** `GET /`: a page on which a person calls the endpoints and checks the signatures. Off unless `settings.explorer` is true. */
 export const explorer = definePlugin({
   name: 'explorer',
-  budget: 'none',
   keys: [explorerKey],
   setup(services) {
     const { config, endpoints, node, describe } = services;

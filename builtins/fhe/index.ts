@@ -70,6 +70,8 @@ const relayerKey = optionalKey(
 );
 
 const DEFAULT_TIMEOUT_MS = 60_000;
+/** Milliseconds of the budget beyond those of an encryption. */
+const MARGIN_MS = 1000;
 
 function failed(reason: string): Refusal {
   return new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
@@ -180,15 +182,18 @@ function instruments(meters: Meters, pool: () => Pool | undefined) {
   };
 }
 
+function timeoutIn(relayer: 'none' | { readonly timeout?: number } | undefined): number {
+  return (typeof relayer === 'object' ? relayer.timeout : undefined) ?? DEFAULT_TIMEOUT_MS;
+}
+
 /**
  * Replaces an encoded integer by `abi.encode(bytes32 handle, bytes inputProof)`: a ciphertext that the consumer's
  * contract can compute with, and nobody can read. Every failure is a 502 with the same text; the reason is in the log.
- *
- * It has no budget: `settings.fhe.timeout` bounds it.
  */
 export const fhe = definePlugin({
   name: 'fhe',
-  budget: 'none',
+  // An encryption ends by its own timeout before the budget does.
+  budget: (config) => timeoutIn(relayerKey.in(config)) + MARGIN_MS,
   keys: [encryptKey, relayerKey],
   configSchema: OwnSchema,
   identity: {
@@ -218,7 +223,7 @@ export const fhe = definePlugin({
         if (relayer === undefined) return;
         requireSdk();
         const connection = connectionOf(relayer);
-        const timeout = relayer.timeout ?? DEFAULT_TIMEOUT_MS;
+        const timeout = timeoutIn(relayer);
         pool = new Pool({ ...Parse(OwnSchema, own), timeout, spawn: () => spawnWorker(connection) });
       },
       stop: () => pool?.stop(),

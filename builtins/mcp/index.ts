@@ -13,7 +13,6 @@ const BODY_LIMIT = 65_536;
  */
 export const mcp = definePlugin({
   name: 'mcp',
-  budget: 'none',
   keys: [mcpKey],
   check: checkMcp,
   openapi: openApiPart,

@@ -99,7 +99,6 @@ const keptServer = new StateKey<MetricsServer>('metrics server');
  */
 export const metrics = definePlugin({
   name: 'metrics',
-  budget: 'none',
   keys: [metricsKey],
   check,
   setup(services) {

@@ -28,8 +28,6 @@ function endpointLabels({ resolved }: Exchange) {
 export class Traffic {
   /** Plugins at stages that have been called. */
   readonly #called = new Set<string>();
-  /** Entries of a budget's account that are counted. */
-  readonly #counted = new WeakMap<object, number>();
   readonly #requests: Measure<'route' | 'api' | 'endpoint' | 'mode' | 'status'>;
   readonly #requestSeconds: Measure<'api' | 'endpoint' | 'mode'>;
   readonly #outcomes: Measure<'api' | 'endpoint' | 'mode' | 'outcome'>;
@@ -68,17 +66,17 @@ export class Traffic {
     });
     this.#pluginCalls = meters.counter({
       name: 'plugin_calls_total',
-      help: 'Calls of plugins that have a budget: done, failed or exhausted; of other plugins those that failed',
+      help: "Calls of operators' plugins that have a budget: done, failed or exhausted; of all others those that failed",
       labels: ['plugin', 'stage', 'outcome'],
     });
     this.#pluginSeconds = meters.counter({
       name: 'plugin_seconds_total',
-      help: 'Time that plugins with a budget have used of it',
+      help: "Time that operators' plugins with a budget have used of it",
       labels: ['plugin', 'stage'],
     });
     this.#budgetUsed = meters.histogram({
       name: 'plugin_budget_used_ratio',
-      help: 'The part of its budget that a plugin has used in a request by the end of a call',
+      help: "The part of its budget that an operator's plugin has used in a request by the end of a call",
       labels: ['plugin', 'stage'],
       buckets: RATIO_BUCKETS,
     });
@@ -98,18 +96,14 @@ export class Traffic {
     this.#stageSeconds({ stage, outcome }, seconds(milliseconds));
   }
 
-  call({ plugin, stage, budget, outcome }: CallEvent): void {
+  call({ plugin, stage, milliseconds, budget, outcome }: CallEvent): void {
     // A refusal of a later stage passes through the mode, too, and would count twice.
     if (budget === undefined && stage === 'present') return;
     this.#pluginCalls({ plugin, stage, outcome }, 1);
     if (budget === undefined) return;
     this.#begin(plugin, stage);
-    // A call for which nothing was left has no entry of its own.
-    const { spent, total, remaining } = budget;
-    for (const entry of spent.slice(this.#counted.get(budget) ?? 0)) {
-      this.#pluginSeconds({ plugin, stage: entry.stage }, seconds(entry.milliseconds));
-    }
-    this.#counted.set(budget, spent.length);
+    if (milliseconds > 0) this.#pluginSeconds({ plugin, stage }, seconds(milliseconds));
+    const { total, remaining } = budget;
     this.#budgetUsed({ plugin, stage }, Math.min((total - remaining) / total, 1));
   }
 

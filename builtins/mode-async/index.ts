@@ -126,7 +126,6 @@ function recordsIn({ states, stateEngine, node }: Services): Kept {
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = definePlugin({
   name: 'mode-async',
-  budget: 'none',
   modes: ['async'],
   requiresSharedState: { modes: ['async'] },
   openapi: describeAsync,

@@ -46,7 +46,6 @@ const NESTED =
 /** Makes the question of a request's parameters: resolves, checks and places them. */
 export const parameters = definePlugin({
   name: 'parameters',
-  budget: 'none',
   required: true,
   keys: [keys.parameters, strictKey],
   identity: { parameters: identityOf },

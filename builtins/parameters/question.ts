@@ -7,6 +7,7 @@ import type { DeclaredParameter } from '../../plugins-sdk/checks.ts';
 import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
 import {
   type Exchange,
+  type Hex,
   type Json,
   type OutgoingRequest,
   type Parameters,
@@ -109,7 +110,8 @@ function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
 
 const none: Parameters = Object.freeze({});
 
-interface Asked extends Pick<Question, 'reserved' | 'requestHash'> {
+interface Asked extends Pick<Question, 'reserved'> {
+  readonly requestHash: Hex | undefined;
   readonly values: Values;
   readonly variation: string;
 }

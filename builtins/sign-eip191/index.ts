@@ -1,4 +1,4 @@
-import { statementsOf } from '../../lib/eth/statements.ts';
+import { answerStatement } from '../../lib/eth/statements.ts';
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { Dependency } from '../../plugins-sdk/dependency.ts';
@@ -11,7 +11,6 @@ import {
   type Exchange,
   type Finding,
   type Hex,
-  type Json,
   perEndpoint,
   type Services,
   type Signed,
@@ -23,7 +22,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { receiptKey, signerKey } from '../../plugins-sdk/keys.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { checked } from '../../plugins-sdk/signing/signed.ts';
+import { checked, listedAs } from '../../plugins-sdk/signing/signed.ts';
 import type { SignerInUse, Signing } from '../../plugins-sdk/signing/signers.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
@@ -69,8 +68,13 @@ function local({ signer }: SignerInUse): Signatory {
 }
 
 /** One signer's signatures, as they stand in a list. */
-function entryOf({ address }: Signatory, [signature = '0x', receiptSignature]: readonly Hex[]): Record<string, Json> {
-  return { node: address, signature, ...(receiptSignature && { receiptSignature }) };
+function entryOf(
+  { address }: Signatory,
+  { statements = [] }: SignRequest,
+  [signature = '0x', ...others]: readonly Hex[],
+) {
+  const named = statements.map(({ name }, index): [string, Hex] => [listedAs(name), others[index] ?? '0x']);
+  return { node: address, signature, ...Object.fromEntries(named) };
 }
 
 /** Signs what a request is answered with, and nothing else. */
@@ -89,21 +93,17 @@ class Signatures {
 
   of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
     const { endpoint } = exchange;
-    const { answer, receipt } = statementsOf(request, request.requestHash, this.#idOf(endpoint));
-    const { statement, ...hashes } = receipt ?? {};
-    const statements = statement === undefined ? [answer] : [answer, statement];
-    const current = this.#current.sign(statements, exchange);
-    const next = this.#wantsAll(endpoint) ? (this.#next?.sign(statements, exchange) ?? []) : undefined;
+    const beside = request.statements?.map(({ typed }) => typed as Statement) ?? [];
+    const all = [answerStatement(request, this.#idOf(endpoint)), ...beside];
+    const current = this.#current.sign(all, exchange);
+    const next = this.#wantsAll(endpoint) ? (this.#next?.sign(all, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
-      const [signature = '0x', receiptSignature] = own;
+      const [signature = '0x', ...statements] = own;
       const { address: node } = this.#current;
-      if (others === undefined && receipt === undefined) return checked({ node, signature });
-      const list = others && [entryOf(this.#current, own), ...(this.#next ? [entryOf(this.#next, others)] : [])];
-      const beside = {
-        ...(list && { signatures: list }),
-        ...(receipt && { receipt: { ...hashes, signature: receiptSignature ?? '0x' } }),
-      };
-      return checked({ node, signature, beside });
+      const signed = { node, signature, ...(statements.length > 0 && { statements }) };
+      if (others === undefined) return checked(signed);
+      const more = this.#next ? [entryOf(this.#next, request, others)] : [];
+      return checked({ ...signed, beside: { signatures: [entryOf(this.#current, request, own), ...more] } });
     };
     if (!(current instanceof Promise) && !(next instanceof Promise)) return together(current, next);
     return Promise.all([current, next]).then(([own, others]) => together(own, others));
@@ -151,6 +151,16 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
   };
 }
 
+/** Milliseconds for a signature when its signer names none, and those of the budget beyond. */
+const [DEFAULT_TIMEOUT_MS, MARGIN_MS] = [5000, 1000];
+
+/** A signer ends by its own timeout before the budget does. Both are asked at once. */
+function budgetOf(signer: unknown): number {
+  if (!isRecord(signer)) return MARGIN_MS;
+  const { timeout = DEFAULT_TIMEOUT_MS, next } = signer;
+  return Math.max(Number(timeout) + MARGIN_MS, budgetOf(next));
+}
+
 /**
  * Signs keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)) with EIP-191, and receipts with EIP-712, by
  * the signer of `settings.signer`. That signer has the key of the environment, or another plugin contributes it.
@@ -163,8 +173,7 @@ export function signEip191(signing?: Signing): Definition {
   };
   return definePlugin({
     name: 'sign-eip191',
-    // What is remote is bounded by the timeout of its signer.
-    budget: 'none',
+    budget: (config) => budgetOf(signerKey.in(config)),
     keys: [signerKey, signaturesKey],
     signers: {
       environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => the().key(role) }),

@@ -49,6 +49,8 @@ const proofKey = optionalKey(
 );
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** Milliseconds of the budget beyond those of the call. */
+const MARGIN_MS = 1000;
 
 function isRegExp(text: string): boolean {
   try {
@@ -136,21 +138,26 @@ function prover(gateway: Gateway, attestors: ReadonlySet<string> | undefined, no
   };
 }
 
+function timeoutIn(proof: 'none' | { readonly timeout?: number } | undefined): number {
+  return (typeof proof === 'object' ? proof.timeout : undefined) ?? DEFAULT_TIMEOUT_MS;
+}
+
 /**
  * Has somebody else vouch for the upstream. It asks a Reclaim gateway for the same request and attaches the claim that an
  * attestor signed about it, once it has checked that claim. Whatever fails, the answer goes out without a proof.
  */
 export const tlsProof = definePlugin({
   name: 'tls-proof',
-  // Its one call has the timeout of the config, which may be longer than any budget set here.
-  budget: 'none',
+  // Its one call has the timeout of the config, and ends before the budget does.
+  budget: (config) => timeoutIn(proofKey.in(config)) + MARGIN_MS,
   keys: [matchesKey, proofKey],
   check,
   openapi: () => openApiPart,
   setup({ endpoints, config, log, now, meters }) {
     const proof = proofKey.in(config) ?? 'none';
     if (proof === 'none') return {};
-    const { gatewayUrl, timeout = DEFAULT_TIMEOUT_MS, attestors } = proof;
+    const { gatewayUrl, attestors } = proof;
+    const timeout = timeoutIn(proof);
     const client = createHttpClient();
     const known = attestors && new Set(attestors.map((address) => address.toLowerCase()));
     const prove = prover({ client, url: gatewayUrl, timeout }, known, now);

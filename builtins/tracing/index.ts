@@ -31,7 +31,6 @@ const handOn: Taps = {
  */
 export const tracing = definePlugin({
   name: 'tracing',
-  budget: 'none',
   setup({ log, states, version }) {
     const variable = endpointVariable(process.env);
     if (variable === undefined) return { hooks: handOn };

@@ -60,7 +60,8 @@ export async function loadPlugin(request: PluginToLoad): Promise<PluginChoice> {
   if (errors.length > 0) throw new ConfigErrors(errors);
   const choice = loaded.choices.find(({ operator }) => operator);
   if (choice === undefined) throw new ConfigErrors([errorAt('', `plugin "${source}": was not loaded`)]);
-  return choice;
+  const { budget, ...given } = choice;
+  return { ...given, budget: typeof budget === 'function' ? budget({}, []) : budget };
 }
 
 function entriesOf(value: unknown): unknown {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { ConfigErrors } from '../../config/findings.ts';
 import type { PluginChoice } from '../../config/plugins/load.ts';
-import type { Observer } from '../../kernel/observer.ts';
+import type { Observer } from '../../kernel/hooks.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import type { Plugin, PluginSet, Registration } from '../../kernel/registry.ts';

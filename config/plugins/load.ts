@@ -19,7 +19,7 @@ import type { Services } from '../../plugins-sdk/services.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
-import type { LoadedPlugins, PluginChoice, PluginRequest } from './choice.ts';
+import type { LoadedPlugins, PluginChoice, PluginDraft, PluginRequest } from './choice.ts';
 import { callFactory, type Factory, isFactory } from './factory.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
@@ -55,7 +55,7 @@ class Loading {
   readonly #request: PluginRequest;
   readonly #findings: Finding[] = [];
   readonly #builtins = new Map<string, { readonly entry: PluginEntry; readonly path: string }>();
-  readonly #operators: PluginChoice[] = [];
+  readonly #operators: PluginDraft[] = [];
   readonly #definitions: Definition[] = [];
   /** Where each operator's plugin is configured, by name. */
   readonly #names = new Map<string, string>();
@@ -71,7 +71,7 @@ class Loading {
 
   async finish(): Promise<LoadedPlugins> {
     const enabled = this.#request.builtins.filter(({ name }) => this.#builtins.get(name)?.entry.enabled !== false);
-    const builtins: PluginChoice[] = [];
+    const builtins: PluginDraft[] = [];
     for (const definition of enabled) builtins.push(await this.#configure(definition));
     for (const { name } of enabled) {
       const path = this.#names.get(name);
@@ -101,7 +101,7 @@ class Loading {
     }
   }
 
-  async #configure(definition: Definition): Promise<PluginChoice> {
+  async #configure(definition: Definition): Promise<PluginDraft> {
     const { entry, path = ROOT } = this.#builtins.get(definition.name) ?? {};
     const config = await this.#ownConfig(
       definition.configSchema,
@@ -125,14 +125,14 @@ class Loading {
     try {
       const made = await this.#make(entry, path);
       if (made === undefined) return;
-      const { definition, config, clock } = made;
+      const { definition, config } = made;
       const isolated = Boolean(entry.isolate);
       this.#remember(definition.name, path);
       if (!isolated && isPackage(entry.source, this.#request.configFile))
         this.#findings.push(warningAt(path, trusting(definition.name)));
       const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET_MS;
       const { source } = entry;
-      this.#operators.push({ definition, budget, clock, config, source, path, operator: true, isolated });
+      this.#operators.push({ definition, budget, config, source, path, operator: true, isolated });
     } catch (error) {
       const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
       this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
@@ -181,7 +181,7 @@ class Loading {
     const { name, hooks, credentials = [] } = made;
     const here = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
     const setup = isolated?.behaviour(made, keys, own.value) ?? here;
-    return { definition: { name, keys, credentials, setup }, config: own.value, clock: isolated?.clock };
+    return { definition: { name, keys, credentials, setup }, config: own.value };
   }
 
   /** Nothing when it would have to be called with stand-ins. */
@@ -242,5 +242,4 @@ class Loading {
 interface Made {
   readonly definition: Definition;
   readonly config: unknown;
-  readonly clock?: PluginChoice['clock'];
 }

@@ -1,6 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
-import { modesOf } from '../../plugins-sdk/host/modes.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
@@ -83,7 +82,7 @@ export function blockSchemas(definitions: readonly Definition[]): Readonly<Recor
 
 function modeNames(definitions: readonly Definition[], claims: Claims): string[] {
   return definitions.flatMap((definition) => {
-    return modesOf(definition).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));
+    return (definition.modes ?? []).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));
   });
 }
 

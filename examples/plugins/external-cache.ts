@@ -74,13 +74,13 @@ export default definePlugin({
     return {
       stop: () => client.close(),
       hooks: {
-        answer: ({ key, requestHash }, { endpoint }, { share }) => {
+        answer: (question, { endpoint }, { share }) => {
           const maxAge = keep.of(endpoint);
           if (maxAge === undefined) return undefined;
-          const name = toHex(keccak256(new TextEncoder().encode(version + key))).slice(2);
+          const name = toHex(keccak256(new TextEncoder().encode(version + question.key))).slice(2);
           const place = `${url}/${name}`;
-          return share(key, async ({ exchange, next }) => {
-            const wanted = { endpointId: endpoint.id, requestHash };
+          return share(question.key, async ({ exchange, next }) => {
+            const wanted = { endpointId: endpoint.id, question };
             const known = await find(place, wanted).catch(complain('the look-up'));
             if (known) return known;
             const answer = await next();

@@ -93,12 +93,6 @@ export function receiptStatement({ endpointId, requestHash, dataHash, timestamp 
   return { kind: 'typed', hash: keccak256(bytes), preimage: () => bytes, data };
 }
 
-/** What one request has signed: its answer, and where one is wanted the receipt of it. */
-export interface Statements {
-  readonly answer: PersonalStatement;
-  readonly receipt?: { readonly requestHash: Hex; readonly dataHash: Hex; readonly statement: TypedStatement };
-}
-
 interface Answer {
   readonly endpointId: Hex;
   /** Unix seconds. */
@@ -108,28 +102,18 @@ interface Answer {
   readonly isHash?: boolean;
 }
 
-let latest: (Answer & { readonly digest: Uint8Array }) | undefined;
-
-/** The digest of an answer, if that is the one that was signed last: whoever writes it down asks right after its signing. */
-export function latestDigest({ endpointId, timestamp, data }: Answer): Uint8Array | undefined {
-  const isLatest = latest?.data === data && latest.timestamp === timestamp && latest.endpointId === endpointId;
-  return isLatest ? latest?.digest : undefined;
+/** @param id the endpoint's ID, where it is known as bytes. */
+export function answerStatement(
+  { endpointId, timestamp, data }: Answer,
+  id: Uint8Array | Hex = endpointId,
+): PersonalStatement {
+  return personalStatement(dataDigest(id, timestamp, toBytes(data)));
 }
 
-/** @param requestHash of what an endpoint with receipts was asked. @param id the endpoint's ID, where it is known as bytes. */
-export function statementsOf(
-  request: Answer,
-  requestHash?: Hex,
-  id: Uint8Array | Hex = request.endpointId,
-): Statements {
-  const { endpointId, timestamp, isHash } = request;
-  const data = toBytes(request.data);
-  const digest = dataDigest(id, timestamp, data);
-  latest = { endpointId, timestamp, data: request.data, digest };
-  const answer = personalStatement(digest);
-  if (requestHash === undefined) return { answer };
-  const hashes = { requestHash, dataHash: isHash ? request.data : toHex(keccak256(data)) };
-  return { answer, receipt: { ...hashes, statement: receiptStatement({ endpointId, timestamp, ...hashes }) } };
+/** The receipt of an answer, as a statement beside it. @param requestHash of what was asked. */
+export function receiptBeside({ endpointId, timestamp, data, isHash }: Answer, requestHash: Hex) {
+  const shown = { requestHash, dataHash: isHash ? data : toHex(keccak256(toBytes(data))) };
+  return { name: 'receipt', shown, typed: receiptStatement({ endpointId, timestamp, ...shown }) };
 }
 
 /** The 65 bytes of a signature in hex: r ‖ s ‖ v, v being 27 or 28. @param recoveryId 0 or 1. */

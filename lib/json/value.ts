@@ -5,6 +5,12 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether its members are its own: methods of a class are not its instances'. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** What a text says as JSON; `undefined` where it is none. */
 export function jsonIn(text: string): unknown {
   try {

@@ -1,4 +1,4 @@
-import { isRecord } from '../../kernel/plain-json.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { type CallContext, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';

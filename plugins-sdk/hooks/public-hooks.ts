@@ -1,5 +1,5 @@
 import { clientIp } from '../context-keys.ts';
-import type { ApiResponse, Contracts, Exchange, Hidden } from '../kernel.ts';
+import type { ApiResponse, Exchange, Hidden, StageContracts } from '../kernel.ts';
 import { contextOf, errorContextOf, keepMemo } from './context.ts';
 import type {
   AfterApiCallContext,
@@ -54,7 +54,7 @@ function responseView(response: ApiResponse): AfterApiCallContext['response'] {
 }
 
 /** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
-export const publicHooks: Contracts['contexts'] = {
+export const publicHooks: StageContracts['contexts'] = {
   onHttpRequest: {
     context: ([exchange], call, hidden, plugin) => {
       const { parameters } = exchange;

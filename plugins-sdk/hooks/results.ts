@@ -1,6 +1,6 @@
-import { isPlain, isRecord } from '../../kernel/plain-json.ts';
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
-import { atOnce, STEP, type Steps } from '../../lib/json/turns.ts';
+import { atOnce, STEP } from '../../lib/json/turns.ts';
+import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { nearest } from '../../lib/text/suggest.ts';
 import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, WrongShape } from '../kernel.ts';
@@ -50,17 +50,17 @@ export function takeParameters(result: unknown): Parameters {
 }
 
 /** Reads what `onAfterApiCall` returned. */
-export function takeResponse(result: unknown, current: ApiResponse): Steps<ApiResponse> {
+export function takeResponse(result: unknown, current: ApiResponse): ApiResponse {
   const data = member(result, 'data', ['status']);
   const { status = current.status } = isRecord(result) ? result : {};
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
-  return copyInSteps(status, data, current.request);
+  return copyOf(status, data, current.request);
 }
 
-/** An answer of a plugin's own: a copy that is plain JSON, in steps where it is large. @throws WrongShape */
-export function* copyInSteps(status: number, data: unknown, request?: OutgoingRequest): Steps<ApiResponse> {
-  const text = data instanceof SentJson ? data.text : yield* plainText(data);
-  if (text.length > STEP) return yield* LongResponse.read(status, Buffer.from(text), request);
+/** An answer of a plugin's own: a copy that is plain JSON. @throws WrongShape */
+export function copyOf(status: number, data: unknown, request?: OutgoingRequest): ApiResponse {
+  const text = data instanceof SentJson ? data.text : atOnce(plainText(data));
+  if (text.length > STEP) return atOnce(LongResponse.read(status, Buffer.from(text), request));
   return { data: JSON.parse(text), status, ...(request && { request }) };
 }
 

@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
-import { isPlain, isRecord } from '../../kernel/plain-json.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
+import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { hint, misspelt } from '../../lib/text/suggest.ts';
 import type { Behaviour } from '../define.ts';
 import type { Observer, Route, StageName } from '../kernel.ts';

@@ -83,13 +83,13 @@ const aFunction: Check = [isFunction, 'a function'];
 /** Every member of a definition, and what it must be; `name` has a check of its own. */
 const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   name: [() => true, ''],
-  budget: [isBudget, `"none" or whole milliseconds from 1 to ${LONGEST_TIMER}`],
+  budget: [(value) => isFunction(value) || isBudget(value), `"none" or whole milliseconds from 1 to ${LONGEST_TIMER}`],
   required: [(value) => typeof value === 'boolean', 'true or false'],
   keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
   // Whoever reads the block against it says what is wrong with it.
   configSchema: [() => true, ''],
   auth: [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of schemas by auth type'],
-  modes: [isModes, 'a list of names, or an object of {repeats} by name'],
+  modes: [isTexts, 'a list of names'],
   credentials: [isTexts, 'a list of header names'],
   exposes: [isTexts, 'a list of header names'],
   signers: [
@@ -136,8 +136,6 @@ export function checkDefinition(definition: Definition, what = 'the default expo
   for (const name of MEMBERS) checkMember(name, Reflect.get(present, name));
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
   refuseUnknown(Object.keys(present.requiresSharedState ?? {}), ['auth', 'modes'], 'its "requiresSharedState" has an');
-  for (const [name, mode] of Object.entries(definition.modes ?? {}))
-    refuseUnknown(isRecord(mode) ? Object.keys(mode) : [], ['repeats'], `its mode "${name}" has an`);
 }
 
 /** @throws PluginProblem for a value that this member of a definition cannot have. */
@@ -167,12 +165,6 @@ function isBudget(value: unknown): boolean {
   return (
     value === 'none' || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= LONGEST_TIMER)
   );
-}
-
-function isModes(value: unknown): boolean {
-  if (Array.isArray(value)) return isTexts(value);
-  const isMode = (mode: unknown) => isRecord(mode) && (mode.repeats === undefined || typeof mode.repeats === 'boolean');
-  return isTable(value) && isTexts(Object.keys(value)) && Object.values(value).every(isMode);
 }
 
 function isTexts(value: unknown): boolean {

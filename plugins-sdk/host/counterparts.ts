@@ -2,7 +2,6 @@ import type { PluginSet } from '../../kernel/registry.ts';
 import { nearest } from '../../lib/text/suggest.ts';
 import type { Definition } from '../define.ts';
 import type { Endpoint } from '../kernel.ts';
-import { modesOf } from './modes.ts';
 
 /** What a plugin declares or provides without the other half, which stops the start of the service. */
 interface Missing {
@@ -18,7 +17,13 @@ const SIDES = [
     of: ({ auth = {} }: Definition) => Object.keys(auth),
     usedBy: ({ auth }: Endpoint) => auth.map(({ type }) => type),
   },
-  { member: 'modes', stage: 'present', verb: 'delivers', of: modesOf, usedBy: ({ mode }: Endpoint) => [mode] },
+  {
+    member: 'modes',
+    stage: 'present',
+    verb: 'delivers',
+    of: ({ modes = [] }: Definition) => modes,
+    usedBy: ({ mode }: Endpoint) => [mode],
+  },
 ] as const;
 
 /**

@@ -1,6 +1,6 @@
-import type { Observer } from '../../kernel/observer.ts';
+import type { GuardOptions } from '../../kernel/guard.ts';
+import type { Observer } from '../../kernel/hooks.ts';
 import { type PluginSet, type Registration, Registry } from '../../kernel/registry.ts';
-import type { GuardOptions } from '../../kernel/tap.ts';
 import { observeAll } from './observe-all.ts';
 import { contractsFor, type ServiceFacts } from './result-checks.ts';
 

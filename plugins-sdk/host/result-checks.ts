@@ -1,12 +1,11 @@
-import { isRecord } from '../../kernel/plain-json.ts';
+import { type Contract, type StageName, stageOf } from '../../kernel/stages.ts';
 import { isHex } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
-import { jsonIn } from '../../lib/json/value.ts';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import {
-  type Contracts,
   type Encoded,
   type Endpoint,
   type Exchange,
@@ -15,20 +14,21 @@ import {
   type Json,
   type OutgoingRequest,
   type Parameters,
-  plainObject,
   type Question,
   type Signed,
   type SignRequest,
+  type StageContracts,
   WrongShape,
 } from '../kernel.ts';
 import { AskedQuestion } from '../question.ts';
 import { ADDED, requireAnswer, type Vouchers } from '../results/answers.ts';
 import { CheckedStream, isStream } from '../results/body-stream.ts';
 import { LongResponse } from '../results/long-response.ts';
-import { ensure, hexIn, isString, membersOf, textIn, wrong } from '../results/members.ts';
+import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, textIn, wrong } from '../results/members.ts';
 import { outgoingOf } from '../results/outgoing.ts';
 import { readResponse } from '../results/read-response.ts';
 import { headersAfter, headersOf } from '../results/response-headers.ts';
+import { statementsIn } from '../results/statements.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
 
@@ -120,9 +120,6 @@ function signedResponseOf(value: unknown): SignedResponse {
   }
 }
 
-/** Members of every answer. */
-const RESERVED: ReadonlySet<string> = new Set(['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__']);
-
 /** Names that the value of an answer cannot have, because other members have them. */
 const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'receipt', 'signatures']);
 
@@ -147,34 +144,29 @@ function jsonOf(value: unknown): JsonText {
   }
 }
 
-function jsonObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  try {
-    if (isRecord(value)) return plainObject(value);
-  } catch {}
-  throw wrong(`${what} must be an object of JSON`);
-}
+/** Names that no member beside a signature can have: these show what was signed, or which statements. */
+const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData', 'receipt']);
 
-/** Names that no member beside a signature can have: these show what was signed. */
-const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData']);
-
-const SIGNED = ['node', 'signature', 'beside'];
+const SIGNED = ['node', 'signature', 'statements', 'beside'];
 
 /** Checks the signatures before anybody sees them, unless they are known to be right. @throws Refusal 502 */
 function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   if (isChecked(value)) return value;
   const members = membersOf(value, SIGNED);
   const [node, signature] = [hexIn(members.node, 'node'), hexIn(members.signature, 'signature')];
-  const further = members.beside === undefined ? undefined : jsonObject(members.beside, 'beside');
-  const request = given as SignRequest;
-  const asked = request.requestHash;
-  const { receipt, signatures = [] } = further ?? {};
-  for (const name of Object.keys(further ?? {}))
-    ensure(!SHOWN.has(name) && (name !== 'receipt' || asked !== undefined), `the field ${name} has another meaning`);
-  if (asked !== undefined) ensure(isRecord(receipt), 'the endpoint has receipts, and the plugin that signs made none');
+  const { statements: asked = [] } = (given ?? {}) as Partial<SignRequest>;
+  const { statements: signed = [] } = members;
+  const isWhole = Array.isArray(signed) && signed.length === asked.length && signed.every(isHex);
+  ensure(isWhole, `statements must hold ${asked.length} signatures, of what is to be signed beside the answer`);
+  const beside = members.beside === undefined ? undefined : jsonObject(members.beside, 'beside');
+  for (const name of Object.keys(beside ?? {}))
+    ensure(!SHOWN.has(name) && asked.every((one) => one.name !== name), `the field ${name} has another meaning`);
+  const { signatures = [] } = beside ?? {};
   ensure(Array.isArray(signatures) && signatures.every(isRecord), 'signatures is no list of objects');
-  const signed = further === undefined ? { node, signature } : { node, signature, beside: further as Signed['beside'] };
-  requireSigned(signed, request, asked);
-  return signed;
+  const statements = asked.length === 0 ? undefined : [...signed];
+  const result = { node, signature, ...(statements && { statements }), ...(beside && { beside }) } as Signed;
+  requireSigned(result, given as SignRequest);
+  return result;
 }
 
 /** Characters of what one plugin varies a question by. */
@@ -207,8 +199,8 @@ export interface ServiceFacts extends Vouchers {
 }
 
 /** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */
-export function contractsFor(facts: ServiceFacts): Contracts {
-  return {
+export function contractsFor(facts: ServiceFacts): StageContracts {
+  const contracts: Omit<StageContracts, 'of'> = {
     contexts: publicHooks,
     // Data that is parsed when it is first read is frozen then.
     protect: (response) => void (LongResponse.is(response) || deepFreeze(response.data)),
@@ -227,16 +219,29 @@ export function contractsFor(facts: ServiceFacts): Contracts {
       httpResponse: httpResponseOf,
       signedResponse: (value, [question, exchange]) => {
         const answer = signedResponseOf(value);
-        const { requestHash } = question as Question;
-        requireAnswer(answer, { endpointId: (exchange as Exchange).endpoint.id, requestHash }, facts);
+        requireAnswer(
+          answer,
+          { endpointId: (exchange as Exchange).endpoint.id, question: question as Question },
+          facts,
+        );
         return answer;
       },
       response: (value, [given]) => readResponse(value, given),
       encoded: encodedOf,
       data: (value) => hexIn(value, 'it'),
+      statements: statementsIn,
       signed: signedOf,
       proof: (value) => jsonObject(value, 'it'),
       headers: headersAfter,
     },
   };
+  return { ...contracts, of: (stage) => contractOf(stage, contracts) };
+}
+
+function contractOf(stage: StageName, { contexts, inputs, results }: Omit<StageContracts, 'of'>): Contract {
+  const { context, returns = '' } = stageOf(stage);
+  if (context) return (contexts as unknown as Readonly<Record<string, Contract>>)[stage] ?? {};
+  const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
+  const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
+  return { ...(accept && { accept }), ...(input && { input }) };
 }

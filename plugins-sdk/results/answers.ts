@@ -1,17 +1,25 @@
-import { isRecord } from '../../kernel/plain-json.ts';
 import { dataDigest } from '../../lib/eth/eip191.ts';
 import { type Hex, isHex, toBytes, toHex } from '../../lib/eth/hex.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
-import { latestDigest } from '../../lib/eth/statements.ts';
+import { receiptBeside } from '../../lib/eth/statements.ts';
 import { canonicalText } from '../../lib/json/canonical-text.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';
+import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { requireSigned } from '../signing/signed.ts';
 
 /** Which answer is wanted. */
-export interface Wanted extends Pick<Question, 'requestHash'> {
+export interface Wanted {
   readonly endpointId: Hex;
+  /** Whose answer it must be, on endpoints whose answers tell by a receipt. */
+  readonly question?: Question;
+}
+
+/** What an answer's receipt must sign, if it needs one. */
+function requestHashOf(question: unknown): Hex | undefined {
+  return AskedQuestion.is(question) ? question.requestHash : undefined;
 }
 
 /** Whose answers pass, and by which clock. */
@@ -22,10 +30,9 @@ export interface Vouchers {
 }
 
 /** What was signed, and the answer's other signatures beside it. */
-interface Known extends Wanted, Pick<SignedParts, 'node' | 'timestamp' | 'data' | 'beside'> {
+interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'beside'> {
+  readonly requestHash: Hex | undefined;
   readonly isMadeHere: boolean;
-  /** Where it was known at once. */
-  readonly digest?: Uint8Array | undefined;
   /** Made when they are first asked for. */
   facts?: SignedFacts;
 }
@@ -34,15 +41,15 @@ interface Known extends Wanted, Pick<SignedParts, 'node' | 'timestamp' | 'data' 
 const known = privateNotes<Known>();
 
 /** For the kernel alone: an answer that was checked when it was signed. */
-export function madeHere(parts: SignedParts, { requestHash }: Pick<Question, 'requestHash'>): SignedResponse {
+export function madeHere(parts: SignedParts, question: Question): SignedResponse {
   const { endpointId, node, timestamp, data, beside } = parts;
-  const digest = latestDigest(parts);
-  const note = { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true, digest };
+  const requestHash = requestHashOf(question);
+  const note = { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true };
   return known.set(SignedResponse.of(parts), note);
 }
 
 /** What a signature vouches for, and whose it is. */
-export interface SignedFacts extends Wanted {
+export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
   /** What the answer's signature is a personal message of. */
   readonly digest: Hex;
   /** Unix seconds. */
@@ -63,7 +70,7 @@ export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
 
 function factsOf(known: Known): SignedFacts {
   const { endpointId, requestHash, node, timestamp, data, beside, isMadeHere } = known;
-  const digest = toHex(known.digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
+  const digest = toHex(dataDigest(endpointId, timestamp, toBytes(data)));
   const entries = Array.isArray(beside?.signatures) ? beside.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
   return { endpointId, requestHash, digest, timestamp, signers: [node, ...others], isMadeHere };
@@ -77,8 +84,9 @@ function ensure(condition: boolean, why: string): asserts condition {
 export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: Vouchers): void {
   const { endpointId, requestHash } = known.get(answer) ?? check(answer, vouchers);
   ensure(endpointId === wanted.endpointId, `of another endpoint: ${endpointId}`);
+  const asked = requestHashOf(wanted.question);
   ensure(
-    wanted.requestHash === undefined || wanted.requestHash === requestHash,
+    asked === undefined || asked === requestHash,
     requestHash === undefined ? 'without a receipt' : 'whose receipt is of another request',
   );
 }
@@ -98,7 +106,12 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
   const beside = { receipt, signatures } as Signed['beside'];
   try {
     const request = { endpointId, timestamp: Number(timestamp), ...signedDataOf(members) };
-    requireSigned({ node, signature, beside }, request, requestHash);
+    const stated = requestHash === undefined ? undefined : receiptBeside(request, requestHash);
+    const { dataHash, signature: second } = Object(receipt);
+    if (stated !== undefined && dataHash !== stated.shown.dataHash)
+      throw new TypeError('the receipt is not of this request and this answer');
+    const statements = stated && { statements: [second] };
+    requireSigned({ node, signature, beside, ...statements }, { ...request, ...(stated && { statements: [stated] }) });
     const found = { ...request, requestHash, node, beside, isMadeHere: false };
     known.set(answer, found);
     return found;

@@ -1,7 +1,7 @@
-import { isRecord } from '../../kernel/plain-json.ts';
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { misspelt } from '../../lib/text/suggest.ts';
-import { WrongShape } from '../kernel.ts';
+import { plainObject, WrongShape } from '../kernel.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -38,4 +38,15 @@ export function hexIn(value: unknown, name: string): Hex {
 export function textIn(value: unknown, name: string): string {
   if (!isString(value)) throw wrong(`${name} must be a text`);
   return value;
+}
+
+/** Members of every answer. */
+export const RESERVED: readonly string[] = ['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__'];
+
+/** A frozen copy. @throws WrongShape */
+export function jsonObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  try {
+    if (isRecord(value)) return plainObject(value);
+  } catch {}
+  throw wrong(`${what} must be an object of JSON`);
 }

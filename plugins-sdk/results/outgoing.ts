@@ -1,4 +1,4 @@
-import { isRecord } from '../../kernel/plain-json.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { checkHeaderName, isHeaderValue } from '../checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';

@@ -1,5 +1,6 @@
 import { STEP, type Steps } from '../../lib/json/turns.ts';
-import { isPlain, WrongShape } from '../kernel.ts';
+import { isPlain } from '../../lib/json/value.ts';
+import { WrongShape } from '../kernel.ts';
 
 // Taken before any plugin is loaded, since a plugin may replace them.
 const { stringify } = JSON;

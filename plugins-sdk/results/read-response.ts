@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { STEP, type Steps } from '../../lib/json/turns.ts';
+import { STEP } from '../../lib/json/turns.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
-import { copyInSteps } from '../hooks/results.ts';
+import { copyOf } from '../hooks/results.ts';
 import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
 import { LongResponse } from './long-response.ts';
 import { ensure, isString, membersOf } from './members.ts';
@@ -23,7 +23,7 @@ export function keep(response: ApiResponse): ApiResponse {
  * @param given the request that the function got.
  * @throws WrongShape
  */
-export function readResponse(value: unknown, given: unknown): ApiResponse | Steps<ApiResponse> {
+export function readResponse(value: unknown, given: unknown): ApiResponse {
   if (known.get(value)) return value as unknown as ApiResponse;
   // Reading all of its members would parse it.
   if (LongResponse.is(value)) {
@@ -36,8 +36,8 @@ export function readResponse(value: unknown, given: unknown): ApiResponse | Step
   ensure(text === undefined || isString(text), 'text must be a text');
   const request = requestOf(sent, given);
   // A plugin that spread what it got and changed the data has changed what is encoded, too.
-  if (text === undefined || !isTextOf(text, data)) return copied(Number(status), data, request);
-  if (text.length > STEP) return copied(Number(status), new SentJson(text), request);
+  if (text === undefined || !isTextOf(text, data)) return keep(copyOf(Number(status), data, request));
+  if (text.length > STEP) return keep(copyOf(Number(status), new SentJson(text), request));
   return keep({ status: Number(status), data: data as Json, text, ...(request && { request }) });
 }
 
@@ -48,10 +48,6 @@ function isTextOf(text: string, data: unknown): boolean {
   } catch {
     return false;
   }
-}
-
-function* copied(status: number, data: unknown, request: OutgoingRequest | undefined): Steps<ApiResponse> {
-  return keep(yield* copyInSteps(status, data, request));
 }
 
 function requestOf(request: unknown, given: unknown): OutgoingRequest | undefined {

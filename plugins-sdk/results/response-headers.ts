@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { isRecord } from '../../kernel/plain-json.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
 import type { Headers } from '../kernel.ts';
 import { ensure, isString, type Members, wrong } from './members.ts';

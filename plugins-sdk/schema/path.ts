@@ -1,4 +1,4 @@
-import { isRecord } from '../../kernel/plain-json.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
 
 export { isRecord };

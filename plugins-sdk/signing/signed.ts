@@ -1,7 +1,6 @@
-import { isRecord } from '../../kernel/plain-json.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import { type Statement, statementsOf } from '../../lib/eth/statements.ts';
+import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
 
@@ -19,28 +18,28 @@ export function isChecked(value: unknown): value is Signed {
   return known.get(value) !== undefined;
 }
 
-/**
- * Checks every signature that a result of `sign` shows, those of further signers and of the receipt included.
- * @param requestHash of what an endpoint with receipts was asked.
- * @throws Refusal 502
- */
-export function requireSigned({ node, signature, beside }: Signed, request: SignRequest, requestHash?: Hex): void {
-  const { answer, receipt } = statementsOf(request, requestHash);
-  const { receipt: shown, signatures } = beside ?? {};
+/** What a list of signers' signatures calls that of a statement beside the answer's. */
+export const listedAs = (statement: string) => `${statement}Signature`;
+
+/** Checks every signature that a result of `sign` shows, those of statements and of further signers included. @throws Refusal 502 */
+export function requireSigned({ node, signature, statements = [], beside }: Signed, request: SignRequest): void {
+  const answer = answerStatement(request);
+  const asked = request.statements ?? [];
   requireBy(node, signature, answer);
-  if (receipt !== undefined && isRecord(shown)) {
-    if (shown.requestHash !== receipt.requestHash || shown.dataHash !== receipt.dataHash)
-      throw refusal('the receipt is not of this request and this answer');
-    requireBy(node, shown.signature, receipt.statement);
-  }
+  for (const [index, { typed }] of asked.entries()) requireBy(node, statements[index], typed as Statement);
+  const { signatures } = beside ?? {};
   for (const entry of Array.isArray(signatures) ? signatures : []) {
     requireBy(entry.node, entry.signature, answer);
-    if (entry.receiptSignature !== undefined) requireBy(entry.node, entry.receiptSignature, receipt?.statement);
+    for (const [name, other] of Object.entries(entry)) {
+      if (name === 'node' || name === 'signature') continue;
+      const found = asked.find((one) => listedAs(one.name) === name);
+      if (found === undefined) throw refusal(`"${name}" is of no statement of this answer`);
+      requireBy(entry.node, other, found.typed as Statement);
+    }
   }
 }
 
-function requireBy(node: unknown, signature: unknown, statement: Statement | undefined): void {
-  if (statement === undefined) throw refusal('the endpoint has no receipts');
+function requireBy(node: unknown, signature: unknown, statement: Statement): void {
   let by: Hex;
   try {
     by = recoverFromHash(statement.hash, signature as Hex);

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { ArgsOf, AroundStage, InnerStage, StageName, VariantStage } from '../../kernel/stages.ts';
+import type { ArgsOf, AroundStage, StageName, VariantStage } from '../../kernel/stages.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import type {
   ApiResponse,
@@ -11,6 +11,7 @@ import type {
   Question,
   SignedResponse,
 } from '../kernel.ts';
+import type { InnerStage } from '../stage-functions.ts';
 
 /** What becomes of a request at one stage. */
 export type HookOutcome<Value> =

@@ -4,7 +4,6 @@ import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import { Background } from '../host/background.ts';
 import { checkBehaviour, checkMember } from '../host/check-definition.ts';
 import { MeterRegistry } from '../host/meter-registry.ts';
-import { repeatingModesOf } from '../host/modes.ts';
 import { createPluginSet } from '../host/plugin-set.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import type { Services } from '../services.ts';
@@ -59,11 +58,12 @@ export async function createHarness(
   const { services, complain } = instruments;
   const behaviour = checkBehaviour(definition.setup(services, config), (message) => complain('start', message));
   const { name, credentials } = definition;
-  const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET_MS;
+  const own = definition.budget ?? DEFAULT_BUDGET_MS;
+  const budget = options.budget ?? (typeof own === 'function' ? own(services.config, services.endpoints) : own);
   checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
-    [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
+    [others, { name, budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complain(stage, errorText(error), requestId),
     { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
   );

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { control, type Exchange } from '../../kernel/exchange.ts';
-import type { Hooks } from '../../kernel/hooks.ts';
-import type { Observer } from '../../kernel/observer.ts';
+import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
 import {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parameters } from '../../builtins/parameters/index.ts';
 import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
-import type { Parameters, Question } from '../../plugins-sdk/index.ts';
+import { AskedQuestion, type Parameters, type Question } from '../../plugins-sdk/index.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { requestHashOf } from '../../verify/index.ts';
 
@@ -34,8 +34,8 @@ async function prepareFor(block: Readonly<Record<string, unknown>>, id: `0x${str
   };
 }
 
-function asked(question: Question | string): Question {
-  assert.ok(typeof question !== 'string', String(question));
+function asked(question: Question | string): AskedQuestion {
+  assert.ok(AskedQuestion.is(question), String(question));
   return question;
 }
 
@@ -76,7 +76,7 @@ describe('the question of a request', () => {
     assert.equal(other.request.url, 'http://upstream.test/v1/price/b?token=t&page=2');
     assert.equal(other.request.headers.key, 'hidden');
     assert.deepEqual(other.parameters, { pair: 'b', page: 2, token: 'changed', key: 'changed' });
-    assert.deepEqual([other.key, other.requestHash], [question.key, question.requestHash]);
+    assert.deepEqual([other.key, asked(other).requestHash], [question.key, question.requestHash]);
     assert.throws(() => question.with({}), { message: 'Missing required parameter(s): pair' });
     assert.equal(question.with(question.parameters).request, question.request);
   });

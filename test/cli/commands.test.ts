@@ -245,10 +245,10 @@ describe('plugins', () => {
       routes.split('\n').map((row) => row.split(/ {2,}/)),
       [
         ['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'],
-        ['OPTIONS *', 'cors', 'no budget', 'no gate'],
-        ['GET /health', 'health', 'no budget', 'no gate'],
-        ['GET /ready', 'health', 'no budget', 'no gate'],
-        ['GET /requests/:requestId', 'mode-async', 'no budget', 'admit'],
+        ['OPTIONS *', 'cors', '1000 ms', 'no gate'],
+        ['GET /health', 'health', '1000 ms', 'no gate'],
+        ['GET /ready', 'health', '1000 ms', 'no gate'],
+        ['GET /requests/:requestId', 'mode-async', '1000 ms', 'admit'],
         ['GET /full/:id', 'full', '250 ms', 'admit'],
         ['POST /full', 'full', '250 ms', 'no gate'],
       ],
@@ -271,7 +271,7 @@ describe('plugins', () => {
     const cells = stageCells(stdout);
     const order =
       'admit resolve parseBody onHttpRequest price authenticate validate vary prepare present answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
-    const rest = 'onBeforeSign sign attest approve concluded respond onResponseSent onError';
+    const rest = 'onBeforeSign statements sign attest approve concluded respond onResponseSent onError';
     assert.deepEqual(
       cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name])),
       `${order} ${rest}`.split(' '),
@@ -292,7 +292,7 @@ describe('plugins', () => {
     ]);
     assert.deepEqual(under('sign'), [
       ['sign', '', '', 'fails closed'],
-      ['  1. sign-eip191', '', 'no budget', ''],
+      ['  1. sign-eip191', '', '1000 ms', ''],
     ]);
     const variants = (stage: string) => under(stage).flatMap(([, variant], i) => (i === 0 ? [] : [variant]));
     // x402 has work only where an endpoint asks to be paid.

@@ -212,7 +212,7 @@ describe('plugins --json', () => {
     });
     assert.deepEqual(under('authenticate').plugins[0], {
       ...{ plugin: 'auth-free', variant: 'free' },
-      ...{ budget: null, isolated: false },
+      ...{ budget: 1000, isolated: false },
     });
     assert.deepEqual(result.routes.at(-1), { method: 'POST', path: '/full', plugin: 'full', budget: 250, admit: true });
     assert.deepEqual(result.observers, ['request-log', 'full']);

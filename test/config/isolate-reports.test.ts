@@ -4,7 +4,6 @@ import { PassThrough } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { PluginClock } from '../../config/plugins/isolate/clock.ts';
 import { FrameSplitter } from '../../config/plugins/isolate/frames.ts';
 import { PluginHost } from '../../config/plugins/isolate/host.ts';
 import type { Report } from '../../config/plugins/isolate/protocol.ts';
@@ -175,28 +174,3 @@ async function eventually<T>(work: () => Promise<T>): Promise<T> {
     if (end.status === 'fulfilled') return end.value;
   }
 }
-
-test('time without a processor is not charged, but for a quarter of all time', () => {
-  let now = 1000;
-  const process = { total: 0, now: 0, waited: () => process.total, waits: () => process.now };
-  const clock = new PluginClock(() => now);
-  clock.watch(process);
-  let last = clock.now();
-  const after = (elapsed: number) => {
-    now += elapsed;
-    const passed = clock.now() - last;
-    last += passed;
-    return passed;
-  };
-  assert.equal(after(100), 100);
-  process.total += 40;
-  assert.equal(after(100), 60);
-  // One that waits now is counted once, and not again when the system tells of it.
-  process.now = 50;
-  assert.equal(after(100), 50);
-  [process.now, process.total] = [0, 90];
-  assert.equal(after(100), 100);
-  process.total += 1000;
-  assert.equal(after(100), 25);
-  assert.equal(after(2), 2);
-});

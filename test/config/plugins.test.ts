@@ -231,14 +231,10 @@ const WRONG_SHAPES: readonly (readonly [string, string])[] = [
     'its "keys" must be a list of config keys',
   ],
   ['{ name: "a", setup() {}, auth: { x: 1 } }', 'its "auth" must be an object of schemas by auth type'],
-  ...['"sync"', '[""]', '{ live: true }', '{ live: { repeats: 1 } }'].map((modes): [string, string] => [
+  ...['"sync"', '[""]', '{ live: {} }'].map((modes): [string, string] => [
     `{ name: "a", setup() {}, modes: ${modes} }`,
-    'its "modes" must be a list of names, or an object of {repeats} by name',
+    'its "modes" must be a list of names',
   ]),
-  [
-    '{ name: "a", setup() {}, modes: { live: { repeat: true } } }',
-    'its mode "live" has an unknown member "repeat", did you mean "repeats"?',
-  ],
   [
     '{ name: "a", setup() {}, requiresSharedState: { mode: ["live"] } }',
     'its "requiresSharedState" has an unknown member "mode", did you mean "modes"?',

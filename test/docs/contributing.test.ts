@@ -22,6 +22,6 @@ describe(PAGE, () => {
   it('a new stage touches two files', () => {
     const [, section = ''] = page.split('\n## Add a stage\n');
     const touched = blocksOf(section.split('\n## ')[0] ?? '').map(({ notes }) => notes.get('file'));
-    assert.deepEqual(touched, ['kernel/stages.ts', 'kernel/request-lifecycle.ts']);
+    assert.deepEqual(touched, ['kernel/stages.ts', 'kernel/pipeline.ts']);
   });
 });

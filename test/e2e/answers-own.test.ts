@@ -1,9 +1,9 @@
 /** An answer that a plugin gives or works around is checked against what was asked. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { statementsOf } from '../../lib/eth/statements.ts';
+import { answerStatement, receiptBeside } from '../../lib/eth/statements.ts';
 import type { Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
-import { isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
+import { AskedQuestion, isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
 import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import type { Signer } from '../../plugins-sdk/signing/signers.ts';
@@ -129,21 +129,25 @@ it('what a plugin makes of the parameters is asked, kept and vouched for: nobody
 
 describe('an answer that a plugin brings along', () => {
   const signer = createSigner(TEST_KEY);
+  const hashIn = (question: Question) => (AskedQuestion.is(question) ? question.requestHash : undefined);
   const sign = (name: string, { by = signer, ahead = 0, requestHash }: Forged = {}) => {
     const endpointId = service.ids[name] as `0x${string}`;
     const timestamp = Math.floor(Date.now() / 1000) + ahead;
     const data = '0x07';
-    const { answer, receipt } = statementsOf({ endpointId, timestamp, data }, requestHash);
-    const { statement, ...hashes } = receipt ?? {};
-    const beside = statement && { receipt: { ...hashes, signature: by.sign(statement) } };
+    const shown = { endpointId, timestamp, data } as const;
+    const stated = requestHash && receiptBeside(shown, requestHash);
+    const beside = stated && { receipt: { ...stated.shown, signature: by.sign(stated.typed) } };
     const parts = { node: by.address, endpointId, timestamp, field: 'data', value: data, proof: undefined };
-    const signed = { signature: by.sign(answer), ...(beside && { beside: JSON.parse(JSON.stringify(beside)) }) };
+    const signed = {
+      signature: by.sign(answerStatement(shown)),
+      ...(beside && { beside: JSON.parse(JSON.stringify(beside)) }),
+    };
     return SignedResponse.of({ ...parts, ...signed });
   };
   interface Forged {
     readonly by?: Signer;
     readonly ahead?: number;
-    readonly requestHash?: `0x${string}`;
+    readonly requestHash?: `0x${string}` | undefined;
   }
   const HASH = `0x${'44'.repeat(32)}` as const;
 
@@ -153,7 +157,7 @@ describe('an answer that a plugin brings along', () => {
       const response = await service.post('api/plain', { q: 'brought' });
       assert.equal(await response.text(), brought.json);
     }
-    act<AnswerCall>('answer', ({ question: { requestHash } }) => sign('api/tenant', requestHash && { requestHash }));
+    act<AnswerCall>('answer', ({ question }) => sign('api/tenant', { requestHash: hashIn(question) }));
     assert.equal((await service.post('api/tenant')).status, 200);
     assert.equal(upstream.requests.length, 0);
   });

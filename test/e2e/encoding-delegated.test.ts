@@ -258,8 +258,10 @@ describe('delegated encodings (specification: Encoding object, rules 4 to 7; dec
     costly.on('/wide', faults.text(`[${Array(500_000).fill(0).join(',')}]`));
     costly.on('/text', faults.text(JSON.stringify('x'.repeat(1_000_000))));
     const encoding = { type: '*', path: '*' };
+    // Its own bounds are counted in steps: a busy machine must not come before them.
+    const settings = { plugins: [{ source: 'builtin:encode-abi', timeout: 60_000 }] };
     const bounded = await startTestService(
-      oneApi(costly.url, { deep: { encoding }, wide: { encoding }, text: { encoding } }),
+      oneApi(costly.url, { deep: { encoding }, wide: { encoding }, text: { encoding } }, { settings }),
     );
     try {
       const paths = [

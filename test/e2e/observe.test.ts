@@ -20,8 +20,8 @@ export default {
     observe: {
       stage: ({ exchange: { requestId }, stage, milliseconds, outcome }) =>
         tell('stage', { requestId, stage, outcome, timed: typeof milliseconds }),
-      call: ({ exchange: { requestId }, plugin, stage, budget, outcome }) =>
-        tell('call', { requestId, plugin, stage, outcome, spent: budget?.spent.map(({ stage }) => stage), remaining: budget?.remaining }),
+      call: ({ exchange: { requestId }, plugin, stage, milliseconds, budget, outcome }) =>
+        tell('call', { requestId, plugin, stage, outcome, used: milliseconds > 0, remaining: budget?.remaining }),
       response: ({ requestId, resolved, route }, status) =>
         tell('response', { requestId, route, endpoint: resolved?.name, status }),
     },
@@ -81,10 +81,10 @@ describe('what observers are told', () => {
       'respond answered number',
       'onResponseSent silent number',
     ]);
-    assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome', 'spent'), [
-      'puppet onHttpRequest done onHttpRequest',
-      'puppet onBeforeSign done onHttpRequest,onBeforeSign',
-      'puppet onResponseSent done onResponseSent',
+    assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome', 'used'), [
+      'puppet onHttpRequest done true',
+      'puppet onBeforeSign done true',
+      'puppet onResponseSent done true',
     ]);
     assert.deepEqual(texts('response', 'route', 'endpoint', 'status'), ['/endpoints/:endpointId price 200']);
   });
@@ -220,14 +220,14 @@ describe('routes of plugins', () => {
     for (const path of [...paths, 'short/hanging']) statuses.push((await fetch(`${other.url}/${path}`)).status);
     assert.deepEqual(statuses, [200, 200, 418, 418, 500, 500, 500, 500, 403]);
     await notes.until('watch response', statuses.length);
-    assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome', 'spent'), [
-      'short route done route',
-      'short route done route',
-      'short route failed route',
-      'free route failed ',
-      'short route failed route',
-      'free route failed ',
-      'short route exhausted route',
+    assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome', 'used'), [
+      'short route done true',
+      'short route done true',
+      'short route failed true',
+      'free route failed false',
+      'short route failed true',
+      'free route failed false',
+      'short route exhausted true',
     ]);
   });
 });

@@ -287,7 +287,8 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
   it('one whose setup returns what cannot be right: with the place in the file, and the nearest name', async () => {
     const hooks =
       'admit, resolve, parseBody, onHttpRequest, price, authenticate, validate, prepare, present, answer, onBeforeApiCall';
-    const more = 'callApi, onAfterApiCall, encode, encrypt, onBeforeSign, sign, attest, approve, concluded, respond';
+    const more =
+      'callApi, onAfterApiCall, encode, encrypt, onBeforeSign, statements, sign, attest, approve, concluded, respond';
     const cases: readonly [string, string][] = [
       ['hooks: { onbeforesign() {} }', 'unknown hook "onbeforesign", did you mean "onBeforeSign"?'],
       ['hooks: { toString() {} }', `unknown hook "toString", known hooks: ${hooks}, ${more}, onResponseSent, onError`],

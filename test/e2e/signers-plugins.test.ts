@@ -71,18 +71,21 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
     assert.match(String(reason), /^plugin "own": Error: returned something of the wrong shape: the field data has/);
   });
 
-  const RECEIPT = `by.signTypedData({ name: 'Signed Data Receipt', version: '1' }, { Receipt: [
+  const TYPED = `{ name: 'Signed Data Receipt', version: '1' }, { Receipt: [
       ...['endpointId', 'requestHash', 'dataHash'].map((name) => ({ name, type: 'bytes32' })),
-      { name: 'timestamp', type: 'uint256' }] }, { endpointId, requestHash: asked, dataHash, timestamp })`;
-  const answered = (beside: string) =>
-    `(async () => { const asked = ${JSON.stringify(requestHash({}))}; const dataHash = isHash ? data : keccak256(data);
-      const signature = await by.signMessage(digest);
-      const receipt = { requestHash: asked, dataHash, signature: await ${RECEIPT} };
-      return { node: by.address, signature, beside: ${beside} }; })()`;
+      { name: 'timestamp', type: 'uint256' }] }`;
+  /** @param changed what the receipt that is signed says in place of what it should. */
+  const answered = (result: string, changed = '') =>
+    `(async () => { const dataHash = isHash ? data : keccak256(data);
+      const stated = { endpointId, requestHash: ${JSON.stringify(requestHash({}))}, dataHash, timestamp, ${changed} };
+      const [signature, receipt] = [await by.signMessage(digest), await by.signTypedData(${TYPED}, stated)];
+      return { node: by.address, signature, ${result} }; })()`;
+  const OTHER = `'0x' + '12'.repeat(32)`;
 
   it('may make receipts and signatures of its own, which are those of the answer', async (t) => {
-    const entry = '{ node: by.address, signature, receiptSignature: receipt.signature }';
-    const { status, body } = await ask(t, answered(`{ receipt, signatures: [${entry}] }`), { receipt: true });
+    const entry = '{ node: by.address, signature, receiptSignature: receipt }';
+    const result = `statements: [receipt], beside: { signatures: [${entry}] }`;
+    const { status, body } = await ask(t, answered(result), { receipt: true });
     assert.equal(status, 200);
     const verified = verifyResponse(body, { node: SECOND.address, parameters: {} });
     assert.ok(verified.ok);
@@ -91,35 +94,35 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
     ]);
   });
 
-  for (const [what, beside] of [
-    ['a receipt by nobody', '{ receipt: { ...receipt, signature } }'],
-    ['a receipt of another request', "{ receipt: { ...receipt, requestHash: '0x' + '12'.repeat(32) } }"],
-    ['a receipt of other data', "{ receipt: { ...receipt, dataHash: '0x' + '12'.repeat(32) } }"],
-    ['a signature of another node', `{ receipt, signatures: [{ node: '${TEST_ADDRESS}', signature }] }`],
-    ['a list that holds no signature', "{ receipt, signatures: [{ node: by.address, signature: '0x12' }] }"],
-    [
-      'the receipt of nobody in the list',
-      '{ receipt, signatures: [{ node: by.address, signature, receiptSignature: signature }] }',
-    ],
+  const listed = (entry: string) => `statements: [receipt], beside: { signatures: [${entry}] }`;
+  for (const [what, result, changed] of [
+    ['a receipt by nobody', 'statements: [signature]', ''],
+    ['a receipt of another request', 'statements: [receipt]', `requestHash: ${OTHER}`],
+    ['a receipt of other data', 'statements: [receipt]', `dataHash: ${OTHER}`],
+    ['a signature of another node', listed(`{ node: '${TEST_ADDRESS}', signature }`), ''],
+    ['a list that holds no signature', listed("{ node: by.address, signature: '0x12' }"), ''],
+    ['the receipt of nobody in the list', listed('{ node: by.address, signature, receiptSignature: signature }'), ''],
   ] as const) {
     it(`is not believed: ${what}`, async (t) => {
-      const { status, body } = await ask(t, answered(beside), { receipt: true });
+      const { status, body } = await ask(t, answered(result, changed), { receipt: true });
       assert.deepEqual([status, body], [502, { error: 'Signing failed' }]);
     });
   }
 
-  for (const [what, beside] of [
-    ['no receipt', 'undefined'],
-    ['signatures that are no list', '{ receipt, signatures: {} }'],
-    ['a list of texts', "{ receipt, signatures: ['0x12'] }"],
+  for (const [what, result] of [
+    ['no receipt', 'statements: undefined'],
+    ['a receipt as a member of its own', 'beside: { receipt }'],
+    ['two signatures of one receipt', 'statements: [receipt, receipt]'],
+    ['signatures that are no list', 'statements: [receipt], beside: { signatures: {} }'],
+    ['a list of texts', "statements: [receipt], beside: { signatures: ['0x12'] }"],
   ] as const) {
     it(`fails with ${what}`, async (t) => {
-      assert.equal((await ask(t, answered(beside), { receipt: true })).status, 500);
+      assert.equal((await ask(t, answered(result), { receipt: true })).status, 500);
     });
   }
 
   it('fails with a receipt that nobody asked for', async (t) => {
-    assert.equal((await ask(t, answered('{ receipt }'))).status, 500);
+    assert.equal((await ask(t, answered('statements: [receipt]'))).status, 500);
   });
 
   for (const [what, result, reason] of [

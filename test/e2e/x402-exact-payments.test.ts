@@ -3,26 +3,11 @@ import { describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { pluginFiles } from '../support/plugin-files.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
 import { PRICE, payingFetch, settledAs } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
-
-/** Gives two answers that are made at once, and then a third. */
-const PAIR = `export default { name: 'pair', modes: { pair: { repeats: true } }, setup: () => ({ hooks: { present: {
-  pair: async (run) => {
-    const answers = [...(await Promise.all([run(), run()])), await run()];
-    return { status: 200, body: '[' + answers.map(({ json }) => json) + ']' };
-  } } } }) };`;
-
-/** Goes on after an answer that it could not get. */
-const STUBBORN = `export default { name: 'stubborn', modes: { stubborn: { repeats: true } }, setup: () => ({ hooks: { present: {
-  stubborn: async (run) => {
-    await run().catch(() => undefined);
-    return { status: 200, body: (await run()).json };
-  } } } }) };`;
 
 describe('x402-exact: what the public client library buys', async () => {
   const shop = await shopFor(suite);
@@ -31,12 +16,9 @@ describe('x402-exact: what the public client library buys', async () => {
     sync: {},
     stream: { mode: 'stream' },
     async: { mode: 'async' },
-    pair: { mode: 'pair' },
-    stubborn: { path: '/fails', mode: 'stubborn' },
     cached: { cache: { maxAge: 600_000 } },
   };
-  const { files, plugins } = pluginFiles({ pair: PAIR, stubborn: STUBBORN });
-  const service = await serviceFor(suite, shop.config(endpoints, { settings: { plugins } }), { files });
+  const service = await serviceFor(suite, shop.config(endpoints));
 
   const balances = async () =>
     [await shop.market.balance(alice.address), await shop.market.balance(RECIPIENT)] as const;
@@ -98,30 +80,6 @@ describe('x402-exact: what the public client library buys', async () => {
       assert.equal(await one.text(), await other.text());
     });
     assert.equal(shop.upstream.requests.length, before + 1);
-  });
-
-  it('a request, however many answers it is given, and how many at once', async () => {
-    const before = shop.facilitator.asked('/settle');
-    await costs(PRICE, async () => {
-      const response = await buy('pair');
-      const answers = JSON.parse(await response.text());
-      assert.equal(response.status, 200, JSON.stringify(answers));
-      for (const answer of answers) await verifyEncoded(answer, TEST_ADDRESS);
-      assert.equal(answers.length, 3);
-    });
-    assert.equal(shop.facilitator.asked('/settle'), before + 1);
-  });
-
-  it('nothing more once a payment was given back: the upstream is not asked for an answer that nobody pays', async () => {
-    let asked = 0;
-    shop.upstream.on('/fails', (_, response) => {
-      asked += 1;
-      response.writeHead(500).end();
-    });
-    await costs(0n, async () => {
-      assert.equal((await buy('stubborn')).status, 402);
-      assert.equal(asked, 1);
-    });
   });
 
   it('one of several that ask at once pays for itself alone', async () => {

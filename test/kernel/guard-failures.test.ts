@@ -42,6 +42,7 @@ describe('the table of stages', () => {
       'callApi',
       'encode',
       'encrypt',
+      'statements',
       'sign',
       'approve',
     ]);

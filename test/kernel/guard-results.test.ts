@@ -9,7 +9,6 @@ import {
   dropped,
   dropping,
   hostile,
-  internal,
   newExchange,
   question,
   run,
@@ -102,6 +101,7 @@ const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   callApi: [null, {}, { status: 200 }, { status: 200.5, data: 1 }, { status: 200, data: undefined }],
   encode: [null, {}, { bytes: '0x0', field: 'data' }, { bytes: '0x01' }],
   encrypt: [null, '', '0x', '0x1', 1],
+  statements: [null, {}, [1], [{ name: 'data', shown: {}, typed: {} }], [{ name: 'a', shown: {}, typed: {} }]],
   sign: [null, {}, { node: '0x01' }, { node: '0x01', signature: 'no' }],
   attest: [null, true, 'a'],
   approve: [null, false, 1, {}],
@@ -158,22 +158,6 @@ describe('a result of the wrong shape', () => {
       complaints.map(({ error }) => String(error)),
       [message],
     );
-  });
-
-  it('is a generator, of whatever kind: its steps are not those of reading a result', async () => {
-    const reason = 'plugin "p": Error: returned a generator: no hook is a generator function';
-    const steps: string[] = [];
-    const generators = [
-      function* () {
-        yield steps.push('sync');
-      },
-      async function* () {
-        yield steps.push('async');
-      },
-    ];
-    for (const fn of generators)
-      for (const stage of closedInner) assert.deepEqual((await run(stage, fn)).outcome, internal(reason), stage);
-    assert.deepEqual(steps, []);
   });
 
   it('cannot be: what observers return is nobody’s business', async () => {

@@ -20,7 +20,7 @@ type Table = Readonly<Record<string, unknown>>;
 export const PLENTY = 10_000;
 
 /** Plugins `p`, `q`, … with the tables of hooks and one budget, and what the guard says against them. */
-export function seal(tables: readonly Table[], budget: number | 'none' = PLENTY, clock?: () => number) {
+export function seal(tables: readonly Table[], budget: number | 'none' = PLENTY) {
   const complaints: Array<{ plugin: string; stage: string; requestId: string; error: unknown }> = [];
   const registry = new Registry({
     contracts,
@@ -28,7 +28,7 @@ export function seal(tables: readonly Table[], budget: number | 'none' = PLENTY,
   });
   for (const [index, { vary, ...hooks }] of tables.entries()) {
     const plugin: Plugin = typeof vary === 'function' ? { hooks, vary: (...args) => vary(...args) } : { hooks };
-    registry.register({ name: String.fromCharCode(112 + index), budget, clock, plugin } satisfies Registration);
+    registry.register({ name: String.fromCharCode(112 + index), budget, plugin } satisfies Registration);
   }
   return { hooks: asked(registry.seal().hooks), complaints };
 }
@@ -111,6 +111,7 @@ export const given: { readonly [N in StageName]: readonly unknown[] } = {
   encode: [response, question],
   encrypt: ['0x01'],
   onBeforeSign: ['0x01'],
+  statements: [[], { endpointId: '0x11', timestamp: 1, data: '0x01' }],
   sign: [{ endpointId: '0x11', timestamp: 1, data: '0x01' }],
   attest: [outgoing],
   approve: [answer],
@@ -130,6 +131,7 @@ export const untouched: { readonly [N in StageName]?: unknown } = {
   onAfterApiCall: response,
   encrypt: '0x01',
   onBeforeSign: '0x01',
+  statements: [],
   respond: { vary: 'origin' },
 };
 

@@ -94,7 +94,7 @@ describe('registering', () => {
 
   it('lets any number of plugins tap the other stages', () => {
     const shared = stageNames.filter((stage) => !/^(route|vary|price|authenticate|present)$/.test(stage));
-    assert.equal(shared.length, 20);
+    assert.equal(shared.length, 21);
     const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
     assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
   });
@@ -133,7 +133,7 @@ describe('a sealed registry', () => {
   it('describes every stage in order, with its failure policy', () => {
     const stages = stagesOf(newRegistry().seal());
     const before = 'admit resolve parseBody onHttpRequest price authenticate validate vary prepare present answer';
-    const call = 'onBeforeApiCall callApi onAfterApiCall encode encrypt onBeforeSign sign attest';
+    const call = 'onBeforeApiCall callApi onAfterApiCall encode encrypt onBeforeSign statements sign attest';
     assert.equal(
       stages.map(({ stage }) => stage).join(' '),
       `${before} ${call} approve concluded respond onResponseSent onError`,

@@ -31,7 +31,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
     [
       STAGES,
-      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText('kernel/values.ts'), fileText('kernel/stages.ts'))}`,
+      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText('kernel/values.ts'), fileText('plugins-sdk/stage-functions.ts'))}`,
     ],
     [SDK, sdkReference(fileText(SDK))],
     [

@@ -22,6 +22,7 @@ const ABOUT: { readonly [N in StageName]: string } = {
   encode: 'what is signed and what is shown of it',
   encrypt: 'what is signed instead of the encoded bytes',
   onBeforeSign: 'the bytes that are signed',
+  statements: 'typed data that is signed beside the answer; each becomes a member of it',
   sign: 'the signature; it is checked before anybody sees it',
   attest: 'somebody else’s word for the upstream',
   approve: 'may the signed answer go out; all are asked, and after a refusal its client does not see it',

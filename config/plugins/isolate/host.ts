@@ -1,6 +1,5 @@
 import { withTimeout } from '../../../lib/time/with-timeout.ts';
 import { notReadyAfter } from '../../../plugins-sdk/host/plugin-problem.ts';
-import { PluginClock } from './clock.ts';
 import { type Caller, PluginProcess } from './process.ts';
 import { LONGEST_FRAME } from './protocol.ts';
 import { RemoteCall } from './remote-call.ts';
@@ -29,7 +28,6 @@ const GRACE_MS = 10;
 export class PluginHost implements Caller {
   readonly #options: HostOptions;
   readonly #restarts = new Restarts();
-  readonly #clock = new PluginClock();
   #active: PluginProcess | undefined;
   #spare: PluginProcess | undefined;
   /** All that run, but for those that were replaced. */
@@ -51,11 +49,6 @@ export class PluginHost implements Caller {
 
   get budget(): number {
     return this.#options.budget;
-  }
-
-  /** Milliseconds by the clock of what it is charged for. */
-  now(): number {
-    return this.#clock.now();
   }
 
   /** Whether a process takes calls; while none does, calls wait until their budgets end. */
@@ -90,7 +83,7 @@ export class PluginHost implements Caller {
   /** Calls a hook. @throws what it throws, and Error when it cannot be called */
   call(hook: string, context: Readonly<Record<string, unknown>>): Promise<unknown> {
     this.#options.count('calls');
-    const call = new RemoteCall(hook, context, this.now() + this.budget, () => this.#calls.delete(call));
+    const call = new RemoteCall(hook, context, performance.now() + this.budget, () => this.#calls.delete(call));
     if (this.#calls.size >= MOST_CALLS) call.fail(new Error(`${MOST_CALLS} calls are in flight`));
     else if (call.length > LONGEST_FRAME) call.fail(new Error('the call is longer than 4 MiB'));
     else if ((this.#active?.unsent ?? 0) > MOST_UNSENT) call.fail(new Error('too much waits for the process'));
@@ -173,7 +166,6 @@ export class PluginHost implements Caller {
   #useSpare(): void {
     this.#active = this.#spare;
     this.#spare = undefined;
-    this.#clock.watch(this.#active?.stats);
   }
 
   #dispatch(): void {
@@ -217,7 +209,7 @@ export class PluginHost implements Caller {
     const timer = setTimeout(
       () => {
         this.#deadline = undefined;
-        const now = this.now();
+        const now = performance.now();
         for (const call of this.#calls) {
           if (call.deadline + GRACE_MS > now) break;
           call.fail(new Error(`no answer within ${this.budget} ms`));
@@ -225,7 +217,7 @@ export class PluginHost implements Caller {
         }
         this.#watchDeadlines();
       },
-      Math.max(1, first.deadline + GRACE_MS - this.now()),
+      Math.max(1, first.deadline + GRACE_MS - performance.now()),
     );
     timer.unref();
     this.#deadline = timer;

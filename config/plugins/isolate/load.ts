@@ -32,8 +32,6 @@ export interface IsolatedPlugin {
   exports(): Promise<PluginModule>;
   /** What sets the plugin up: its processes start and stop with the service. */
   behaviour(plugin: SimplePlugin, keys: readonly ConfigKey[], config: unknown): (services: Services) => Behaviour;
-  /** Milliseconds by the clock of what it is charged for, once it is set up. */
-  clock(): number;
   /** Ends the process in which it was looked at. */
   close(): Promise<unknown>;
 }
@@ -44,14 +42,11 @@ export async function isolatePlugin(url: string, isolation: Isolation): Promise<
   const made: Made = { bundle: await bundlePlugin(url), memory };
   // What it writes while it is looked at, it will write again once it runs.
   const process = new PluginProcess({ ...made, line: () => undefined });
-  let host: PluginHost | undefined;
   return {
     exports: () => exportsOf(process),
     behaviour: (plugin, keys, config) => (services) => {
-      host = hostOf(made, plugin, config, services);
-      return behaviourOf(host, plugin, keys, services);
+      return behaviourOf(hostOf(made, plugin, config, services), plugin, keys, services);
     },
-    clock: () => host?.now() ?? performance.now(),
     close: () => {
       process.kill('it was looked at');
       return process.ended;

@@ -1,8 +1,9 @@
 import { collected } from '../../../lib/json/members.ts';
 import { atOnce, STEP } from '../../../lib/json/turns.ts';
+import { isPlain } from '../../../lib/json/value.ts';
 import { MAX_MEMO, type Memo } from '../../../plugins-sdk/hooks/memo.ts';
 import { MAX_PARAMETERS } from '../../../plugins-sdk/hooks/results.ts';
-import { isPlain, WrongShape } from '../../../plugins-sdk/kernel.ts';
+import { WrongShape } from '../../../plugins-sdk/kernel.ts';
 import { plainText, SentJson } from '../../../plugins-sdk/results/plain.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 

@@ -13,7 +13,6 @@ export class RemoteCall {
   /** The rest of the frame, behind the id. */
   readonly json: string;
   readonly text: string | undefined;
-  /** By the clock of its plugin. */
   readonly deadline: number;
   readonly promise: Promise<unknown>;
   #resolve: (value: unknown) => void = () => undefined;

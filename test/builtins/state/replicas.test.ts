@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { ReplicaAnswers } from '../../../builtins/cache/replicas.ts';
-import { statementsOf } from '../../../lib/eth/statements.ts';
+import { answerStatement } from '../../../lib/eth/statements.ts';
 import { MemoryArea, SignedResponse, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
+import { testQuestion } from '../../../plugins-sdk/testing/around.ts';
 import { testEndpoint } from '../../../plugins-sdk/testing/index.ts';
 import { eventually } from '../../state/redis-server.ts';
 import { TEST_KEY } from '../../support/service.ts';
@@ -13,12 +14,13 @@ const MAX_AGE = 60_000;
 const TIMEOUT = 2500;
 const NOW = 1_700_000_000_000;
 const signer = createSigner(TEST_KEY.slice(2));
+const QUESTION = testQuestion();
 const endpoint = testEndpoint({ apiBlock: { timeout: TIMEOUT } });
 
 /** A signed answer of the endpoint; what is given differs. */
 function answer(data: string, { timestamp = NOW / 1000, endpointId = endpoint.id, by = signer } = {}): SignedResponse {
   const shown = `0x${Buffer.from(data).toString('hex')}` as const;
-  const signature = by.sign(statementsOf({ endpointId, timestamp, data: shown }).answer);
+  const signature = by.sign(answerStatement({ endpointId, timestamp, data: shown }));
   const { address: node } = by;
   return SignedResponse.of({ node, endpointId, timestamp, field: 'data', value: shown, signature, proof: undefined });
 }
@@ -30,7 +32,7 @@ function setUp(change: (area: StateArea) => StateArea = (area) => area) {
   const client = new AbortController();
   const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key') => {
     const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, client: client.signal };
-    return replicas.search(key, MAX_AGE, { requestHash: undefined }, asking);
+    return replicas.search(key, MAX_AGE, QUESTION, asking);
   };
   return { clock, area, replica, search, client };
 }

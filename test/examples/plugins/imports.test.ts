@@ -9,11 +9,10 @@ const files = readdirSync(folder);
 const also: Readonly<Record<string, readonly string[]>> = {
   'audit-log.ts': ['node:fs/promises'],
   'jwt-auth.ts': ['jose'],
-  'live.ts': ['node:timers/promises'],
 };
 
 /** What docs/plugins.md says is short. */
-const SHORT = ['upstream-hmac', 'median', 'webhook', 'live', 'jwt-auth', 'audit-log', 'cost-limits'];
+const SHORT = ['upstream-hmac', 'median', 'webhook', 'jwt-auth', 'audit-log', 'cost-limits'];
 
 /** What a module imports, re-exports, or loads at run time. */
 function importsOf(source: string): string[] {
@@ -33,7 +32,6 @@ describe('the example plugins', () => {
       'hmac-auth.ts',
       'ip-allow-list.ts',
       'jwt-auth.ts',
-      'live.ts',
       'median.ts',
       'mode-jsonp.ts',
       'prices.ts',

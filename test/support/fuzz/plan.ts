@@ -59,10 +59,9 @@ function drawActs(index: number, isCalm: boolean, draw: Draw): Map<string, strin
 
 /** Of a misbehaving plugin where one is to present. */
 function drawMode(acts: ReadonlyMap<string, string>, draw: Draw): string {
-  const kind = draw.one(['once', 'live']);
   const presenting = [...Array(PLUGINS).keys()].filter((plugin) => acts.has(`${plugin} present`));
-  if (presenting.length > 0) return `${kind}${draw.one(presenting)}`;
-  return draw.chance(0.7) ? 'sync' : `${kind}${draw.below(PLUGINS)}`;
+  if (presenting.length > 0) return `once${draw.one(presenting)}`;
+  return draw.chance(0.7) ? 'sync' : `once${draw.below(PLUGINS)}`;
 }
 
 function drawLeaving(draw: Draw): Leaving {

@@ -17,7 +17,7 @@ import { madeHere } from '../../../plugins-sdk/results/answers.ts';
 import { Trace } from './ledger.ts';
 import { actsOf, PLUGINS, type Plan } from './plan.ts';
 import { type Act, ignore, pause, type RunFn, requestIdOf, type Situation, turns } from './situation.ts';
-import { Kept, node, questionOf, sign, soundResult } from './sound.ts';
+import { Kept, node, questionOf, sign, soundResult, statementsOf } from './sound.ts';
 
 type PluginFunction = (...args: unknown[]) => unknown;
 
@@ -43,7 +43,7 @@ export class FuzzedService {
     this.#blame = blame;
     const plugins = this.#sealed();
     const runtime = { now: () => 7000, serialize: madeHere, failed: ignore };
-    this.#pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
+    this.#pipeline = new Pipeline(plugins.hooks, runtime);
   }
 
   /** Makes the requests, and waits for all that they leave behind. A calm service takes one after the other. */
@@ -58,9 +58,12 @@ export class FuzzedService {
       await this.#pipeline.drained();
       await turns(2);
     };
+    const { now } = performance;
+    if (this.#isCalm) performance.now = () => this.#time;
     const timer = new AbortController();
     const isOver = await Promise.race([work().then(() => true), pause(HANGS, timer.signal).then(() => false)]);
     timer.abort();
+    performance.now = now;
     for (const trace of traces) trace.check();
     if (!isOver)
       this.#blame(
@@ -128,13 +131,10 @@ export class FuzzedService {
       complain: ignore,
       observer: { call: (event) => this.#called(event) },
     });
-    const clock = this.#isCalm ? () => this.#time : undefined;
     for (let plugin = 0; plugin < PLUGINS; plugin++)
       registry.register({
         name: `p${plugin}`,
         budget: this.#budget,
-        clock,
-        repeats: [`live${plugin}`],
         plugin: this.#misbehaving(plugin),
       });
     registry.register({ name: 'base', budget: 'none', fallback: true, plugin: { hooks: this.#base() } });
@@ -156,7 +156,7 @@ export class FuzzedService {
       (...args) =>
         this.#act(plugin, stage, args);
     const tableOf = (stage: StageName): unknown => {
-      if (stage === 'present') return { [`once${plugin}`]: at(stage), [`live${plugin}`]: at(stage) };
+      if (stage === 'present') return { [`once${plugin}`]: at(stage) };
       return stage === 'authenticate' ? { [`odd${plugin}`]: at(stage) } : at(stage);
     };
     const names = stageNames.filter((stage) => !stageOf(stage).beside);
@@ -221,6 +221,7 @@ export class FuzzedService {
         return { status: 200, data: 7, text: '7', request };
       },
       encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
+      statements: statementsOf,
       sign: async (request: SignRequest, exchange: Exchange) => {
         await slowly('sign', exchange);
         return sign(request);

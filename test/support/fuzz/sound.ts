@@ -1,8 +1,15 @@
 import type { StageName } from '../../../kernel/stages.ts';
-import type { SignedResponse as Answer, Endpoint, Hex, Parameters, SignRequest } from '../../../kernel/values.ts';
+import type {
+  SignedResponse as Answer,
+  Endpoint,
+  Hex,
+  Parameters,
+  SignRequest,
+  StatementBeside,
+} from '../../../kernel/values.ts';
 import { toHex } from '../../../lib/eth/hex.ts';
 import { keccak256 } from '../../../lib/eth/keccak.ts';
-import { statementsOf } from '../../../lib/eth/statements.ts';
+import { answerStatement, receiptBeside, type Statement } from '../../../lib/eth/statements.ts';
 import { AskedQuestion } from '../../../plugins-sdk/question.ts';
 import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
@@ -22,12 +29,19 @@ const made = new Map<string, SignRequest>();
 
 /** Signs as the built-in does. */
 export function sign(request: SignRequest) {
-  const { answer, receipt } = statementsOf(request, request.requestHash);
-  const { requestHash = '0x', dataHash = '0x' } = receipt ?? {};
-  const shown = receipt && { receipt: { requestHash, dataHash, signature: signer.sign(receipt.statement) } };
-  const signature = signer.sign(answer);
+  const signature = signer.sign(answerStatement(request));
   made.set(signature, request);
-  return checked({ node, signature, beside: shown });
+  return checked({
+    node,
+    signature,
+    statements: request.statements?.map(({ typed }) => signer.sign(typed as Statement)),
+  });
+}
+
+/** The receipts of the second endpoint, as the built-in states them. */
+export function statementsOf(others: readonly StatementBeside[], request: SignRequest): readonly StatementBeside[] {
+  const { requestHash } = request.question as AskedQuestion;
+  return requestHash === undefined ? others : [...others, receiptBeside(request, requestHash)];
 }
 
 /** Whether an answer is one that was signed for that endpoint, and shows what was signed. */
@@ -39,7 +53,7 @@ export function isSigned(json: string, id: Hex): boolean {
     [request.endpointId, endpointId].every((one) => one === id) &&
     request.timestamp === timestamp &&
     (rawData === 7 ? request.data === raw.bytes : request.data === data) &&
-    request.requestHash === receipt?.requestHash
+    (request.question as AskedQuestion).requestHash === receipt?.requestHash
   );
 }
 
@@ -110,6 +124,7 @@ export function soundResult(
     encode: () => (draw.chance(0.5) ? { bytes: '0x02', field: 'data', value: '0x02' } : raw),
     encrypt: () => '0x03',
     onBeforeSign: () => ({ data: '0x04' }),
+    statements: () => statementsOf(value as readonly StatementBeside[], args[1] as SignRequest),
     sign: () => sign(value as SignRequest),
     attest: () => ({ proof: 1 }),
     approve: ignore,

@@ -14,7 +14,6 @@ import { definePlugin } from 'signed-data-proxy/plugins-sdk';
 
 export default definePlugin({
   name: 'my-plugin',
-  // With {'my-plugin': {repeats: true}} it may run more than once, such as for a stream of answers.
   modes: ['my-plugin'],
   setup({ now }) {
     return {

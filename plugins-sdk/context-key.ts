@@ -1,0 +1,58 @@
+import { control, type Exchange } from '../kernel/exchange.ts';
+
+/** The values of a request by their keys, and the request that it was forked from. */
+function leftOn(exchange: Exchange) {
+  if (!control.isExchange(exchange))
+    throw new Error("the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK");
+  return control.left(exchange);
+}
+
+export interface ContextKeyOptions {
+  /** Whether the first value stays: for values that decide where a request goes, under a key that other plugins know. */
+  readonly once?: boolean;
+  /**
+   * Whether the request's line in the log has the value, as a field of the key's name: no secret then. What is left on a fork of a
+   * request stands on that request, too.
+   */
+  readonly logged?: boolean;
+}
+
+/**
+ * A typed key for what one plugin leaves on a request for another, or for its own later stages. Whoever holds the key can
+ * read and write; nobody else can reach the value, and it is gone with the request.
+ */
+export class ContextKey<T> {
+  readonly name: string;
+  readonly #options: ContextKeyOptions;
+
+  constructor(name: string, options: ContextKeyOptions = {}) {
+    this.name = name;
+    this.#options = options;
+  }
+
+  /** Adds what the log shows of a request to its fields; those that are there stay. */
+  static addLogged(exchange: Exchange, fields: Record<string, unknown>): void {
+    for (const [key, value] of leftOn(exchange).values)
+      if (key instanceof ContextKey && key.#options.logged) fields[key.name] ??= value;
+  }
+
+  get(exchange: Exchange): T | undefined {
+    // Nobody else writes under this key.
+    return leftOn(exchange).values.get(this) as T | undefined;
+  }
+
+  /** @throws when something was left already that must stay. */
+  set(exchange: Exchange, value: T): void {
+    const { values, origin } = leftOn(exchange);
+    if (this.#options.once && values.has(this)) throw new Error(`context key "${this.name}" has a value already`);
+    values.set(this, value);
+    if (this.#options.logged && origin !== undefined) this.set(origin, value);
+  }
+
+  /** @throws when nothing was left: a fault in the order of the plugins, never the client's. */
+  require(exchange: Exchange): T {
+    const value = this.get(exchange);
+    if (value === undefined) throw new Error(`context key "${this.name}" has no value`);
+    return value;
+  }
+}

@@ -1,0 +1,34 @@
+import { keccak256 } from '../../lib/eth/keccak.ts';
+import type { StatementBeside } from '../kernel.ts';
+import { ADDED } from './answers.ts';
+import { ensure, isString, jsonObject, membersOf, RESERVED } from './members.ts';
+
+const STATEMENT = ['name', 'shown', 'typed'];
+
+/** Only what was there before may be made of typed data of another kind: a preimage of it can be no message and no transaction. */
+export function statementsIn(value: unknown, [before]: readonly unknown[]): readonly StatementBeside[] {
+  ensure(Array.isArray(value), 'it must be a list of statements');
+  const known: ReadonlySet<unknown> = new Set(before as readonly StatementBeside[]);
+  const statements = value.map((one) => (known.has(one) ? (one as StatementBeside) : statementOf(one)));
+  const names = new Set(statements.map(({ name }) => name));
+  ensure(names.size === statements.length, 'two statements have one name');
+  return Object.freeze(statements);
+}
+
+/** Names of members that no statement can have; a receipt's is its own. */
+const UNSTATED: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData', 'signatures']);
+
+function statementOf(value: unknown): StatementBeside {
+  const { name, shown, typed } = membersOf(value, STATEMENT);
+  ensure(isString(name) && name !== '' && !UNSTATED.has(name), 'a statement needs a name that no other member has');
+  const { preimage, data } = membersOf(typed, ['preimage', 'data']);
+  ensure(
+    typeof preimage === 'function' && typeof data === 'function',
+    'a statement has the functions preimage and data',
+  );
+  const bytes = Uint8Array.from(preimage.call(typed));
+  ensure(bytes.length === 66 && bytes[0] === 0x19 && bytes[1] === 1, 'a statement is EIP-712 typed data');
+  const json = jsonObject(data.call(typed), 'data');
+  const statement = { kind: 'typed', hash: keccak256(bytes), preimage: () => bytes, data: () => json } as const;
+  return Object.freeze({ name, shown: jsonObject(shown, 'shown'), typed: statement }) as StatementBeside;
+}
