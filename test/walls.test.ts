@@ -188,3 +188,25 @@ it('no function of a test is longer than lint allows, unless it is the body of a
   });
   assert.deepEqual([...new Set(long)].sort(), LONG);
 });
+
+/** Lines of code that a room may have, without blanks and comments; they may only shrink. */
+const MOST_LINES = {
+  kernel: 1750,
+  http: 550,
+  lib: 3250,
+  'plugins-sdk': 4800,
+  config: 3800,
+  service: 3600,
+  cli: 4800,
+  tools: 2000,
+};
+
+describe('lines of code', () => {
+  for (const [room, most] of Object.entries(MOST_LINES)) {
+    it(`${room} has at most ${most}`, () => {
+      const lines = sources(room).flatMap((file) => readFileSync(join(root, file), 'utf8').split('\n'));
+      const code = lines.filter((line) => !/^\s*(?:\/\/|\/\*|\*|$)/.test(line));
+      assert.ok(code.length <= most, `${code.length} lines`);
+    });
+  }
+});

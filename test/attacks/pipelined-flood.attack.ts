@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { transformSync } from 'esbuild';
-import { floodPipelined } from '../../tools/bench/pipelined-flood.ts';
 import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { configText, KEY } from '../cli/service-config.ts';
 import { urlOf } from '../cli/started.ts';
+import { floodPipelined } from '../support/pipelined-flood.ts';
 import { randomFrom, seed } from '../support/seed.ts';
 
 /** Milliseconds; on a quiet machine it is below 100. */
@@ -16,7 +16,7 @@ const LATEST_ANSWER_MS = 1000;
 const MOST_GROWTH = 512;
 
 it('64 connections of one address that pipeline and read nothing end nobody and hold nobody up', async (t) => {
-  const watch = transformSync(readFileSync(join(PACKAGE_ROOT, 'tools/bench/turn-watch.ts'), 'utf8'), {
+  const watch = transformSync(readFileSync(join(PACKAGE_ROOT, 'test/support/turn-watch.ts'), 'utf8'), {
     loader: 'ts',
   }).code;
   const config = configText(undefined, '').replace('{ port: 0 }', '{ port: 0, connections: { perAddress: 64 } }');

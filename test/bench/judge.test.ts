@@ -1,9 +1,7 @@
-/** The benchmark's verdict follows from its figures: medians, spreads and profiles. */
+/** The benchmark's verdict follows from its figures: medians and spreads. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type CpuProfile, cpuShares, differences, since } from '../../tools/bench/profile.ts';
-import { median, quantile, ratios, spreadOf, textOfSpread } from '../../tools/bench/statistics.ts';
-import { isSlower } from '../../tools/bench/verdict.ts';
+import { comparison, isSlower, median, quantile, ratios, spread, table } from '../../tools/bench/figures.ts';
 
 describe('medians and spreads', () => {
   it('a median of an even number of values lies between two', () => {
@@ -20,9 +18,7 @@ describe('medians and spreads', () => {
   });
 
   it('eight of ten values are within a spread', () => {
-    const spread = spreadOf([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    assert.deepEqual(spread, { low: 2, middle: 6, high: 10 });
-    assert.equal(textOfSpread(spread), '6.00 (2.00–10.00)');
+    assert.equal(spread([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]), '6.00 (2.00–10.00)');
   });
 
   it('each value is compared with the one of its round', () => {
@@ -52,44 +48,19 @@ describe('the verdict', () => {
   });
 });
 
-const frame = (functionName: string, url = '') => ({ functionName, url });
-
-/** A profile of functions, and the microseconds that each took. */
-function profile(build: string, times: Readonly<Record<string, number>>): CpuProfile {
-  const names = Object.keys(times);
-  const urlOf = (name: string) => (name.startsWith('(') ? '' : `file://${build}/dist/kernel/${name}.js`);
-  const nodes = names.map((name, i) => ({ id: i + 2, callFrame: frame(name, urlOf(name)) }));
-  const root = { id: 1, callFrame: frame('(root)'), children: nodes.map(({ id }) => id) };
-  return {
-    startTime: 100,
-    nodes: [root, ...nodes],
-    samples: nodes.map(({ id }) => id),
-    timeDeltas: Object.values(times),
-  };
-}
-
-describe('profiles', () => {
-  it('differ by function, whatever folder a build is in, the largest difference first', () => {
-    const before = profile('/a', { ask: 1000, sign: 300, left: 50, '(idle)': 9000 });
-    const now = profile('/somewhere/else', { ask: 1100, sign: 100, '(garbage collector)': 120, '(idle)': 1 });
-    assert.deepEqual(differences(before, now, 10), [
-      { name: 'sign kernel/sign.js', before: 30, now: 10 },
-      { name: '(garbage collector)', before: 0, now: 12 },
-      { name: 'ask kernel/ask.js', before: 100, now: 110 },
-      { name: 'left kernel/left.js', before: 5, now: 0 },
-    ]);
+describe('tables', () => {
+  it('are Markdown', () => {
+    assert.equal(table(['a', 'b'], [[1, 'x']]), '| a | b |\n|---|---|\n| 1 | x |');
   });
 
-  it('have shares by part of the program, without the time in which nothing ran', () => {
-    const shares = cpuShares(profile('/a', { ask: 60, sign: 15, '(garbage collector)': 25, '(idle)': 500 }));
-    assert.deepEqual(shares, [
-      ['kernel', 0.75],
-      ['garbage collector', 0.25],
+  it('compare with the first of a group, round by round', () => {
+    const turn = (cpu: number, perSecond: number) => ({ cpu, perSecond, p50: 3, p99: 9, requests: 10 });
+    const floor = { name: 'floor', turns: [turn(100, 10), turn(200, 5), turn(100, 10)] };
+    const own = { name: 'own', turns: [turn(200, 5), turn(400, 5), turn(50, 20)] };
+    const [, , ...rows] = comparison([[floor, own]]).split('\n');
+    assert.deepEqual(rows, [
+      '| floor | 10 |  | 100 |  | 3 | 9 |',
+      '| own | 5 | 1.00 (0.60–1.80) | 200 | 0.50 (0.50–1.70) | 3 | 9 |',
     ]);
-  });
-
-  it('leave out what was before a moment', () => {
-    const { samples, timeDeltas } = since(profile('/a', { start: 50, warm: 30, work: 20, more: 10 }), 200);
-    assert.deepEqual({ samples, timeDeltas }, { samples: [4, 5], timeDeltas: [20, 10] });
   });
 });

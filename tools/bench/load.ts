@@ -1,54 +1,201 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
+import { stringify } from 'yaml';
+import { verifyResponse } from '../../verify/index.ts';
+import type { Turn, Turns } from './figures.ts';
 
+export const dist = fileURLToPath(new URL('../..', import.meta.url));
+export const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** Where servers that are measured run, and where all else does. */
+const [SERVER, OTHERS] = ['0', '1'];
 const CONNECTIONS = 32;
-/** How often autocannon looks whether all requests are answered. */
-const SAMPLE_MS = 10;
-
+/** Requests to each server before its first turn: V8 makes fast code of what it has seen often. */
+const WARM_UP = 5000;
+const START_TIMEOUT_MS = 120_000;
+const env = { SERVICE_PRIVATE_KEY: `0x${'11'.repeat(32)}`, LOG_FORMAT: 'json' };
 const request = {
   method: 'POST',
   headers: { 'content-type': 'application/json', 'x-api-key': 'benchmark-key-of-16' },
   body: '{"parameters":{"symbol":"ETHUSD"}}',
 } as const;
 
-/** One turn at one URL; latencies in milliseconds. */
-export interface Turn {
-  readonly perSecond: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly requests: number;
+export interface Server {
+  readonly url: string;
+  /** Milliseconds from spawn until it listened. */
+  readonly started: number;
+  /** URL of an endpoint that it has under this name. */
+  urlOf(work: string): string;
+  /** Microseconds of CPU that its threads have used so far. */
+  cpu(): Promise<number>;
+  stop(): Promise<void>;
 }
 
-export type Headers = Readonly<Record<string, string>>;
+export interface Measured {
+  readonly name: string;
+  readonly server: Server;
+  readonly work: string;
+}
 
-export interface Load {
-  readonly url: string;
+export interface RoundOptions {
+  /** Of each turn. */
   readonly requests: number;
-  readonly connections?: number;
-  /** Headers of the next request, where each has its own. */
-  readonly headers?: (() => Headers) | undefined;
+  /** How often each server has its turn. */
+  readonly rounds: number;
+}
+
+/** A config with an encoded, a raw and a cached endpoint. @param more endpoints, for the time to start. */
+export function configOf(upstream: string, more = 0): string {
+  const parameters = [{ name: 'symbol', required: true }];
+  const encoding = { type: 'int256', path: '$.price', times: '1e18' };
+  const endpoints = [
+    { name: 'encoded', path: '/small', parameters, encoding },
+    { name: 'raw', path: '/large', parameters },
+    { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
+    ...Array.from({ length: more }, (_, i) => ({ name: `e${i}`, path: `/e/${i}`, parameters, encoding })),
+  ];
+  return stringify({
+    version: '1.0',
+    server: { port: 0, rateLimit: { max: 1_000_000_000, headers: false } },
+    apis: [{ name: 'bench', url: upstream, auth: { type: 'apiKey', keys: ['benchmark-key-of-16'] }, endpoints }],
+  });
+}
+
+/** Servers of one run, and how they take turns. */
+export class Bench {
+  readonly #folder: string;
+  readonly #servers: Server[] = [];
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** @param work gets the URL of an upstream. All servers end when it is done. */
+  static async run<T>(work: (bench: Bench, upstream: string) => Promise<T>): Promise<T> {
+    execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)]);
+    const bench = new Bench(await mkdtemp(join(tmpdir(), 'signed-data-proxy-bench-')));
+    try {
+      const upstream = await bench.#start('upstream', OTHERS, [join(dist, 'tools/bench/upstream.js')]);
+      return await work(bench, upstream.url);
+    } finally {
+      await Promise.all(bench.#servers.map((server) => server.stop()));
+      await rm(bench.#folder, { recursive: true });
+    }
+  }
+
+  floor(upstream: string): Promise<Server> {
+    return this.#start('floor', SERVER, [join(dist, 'tools/bench/floor.js')], { UPSTREAM: upstream });
+  }
+
+  /** The service of a build, as operators start it. */
+  async service(name: string, config: string, build = dist): Promise<Server> {
+    const file = join(this.#folder, `${name}.yaml`);
+    await writeFile(file, config);
+    return this.#start(name, SERVER, [join(build, 'cli/bin.js'), 'start', '-c', file]);
+  }
+
+  /** Has each take its turn in each round, forwards and backwards in turn, so that a change of the machine's mood hits all. */
+  async measure(group: readonly Measured[], { requests, rounds }: RoundOptions): Promise<Turns[]> {
+    for (const { server, work } of group) {
+      await verified(server.urlOf(work));
+      await load(server.urlOf(work), WARM_UP);
+    }
+    const found = new Map(group.map((one) => [one, [] as Turn[]]));
+    for (let round = 0; round < rounds; round++) {
+      for (const one of round % 2 === 0 ? group : group.toReversed()) {
+        const before = await one.server.cpu();
+        const turn = await load(one.server.urlOf(one.work), requests);
+        found.get(one)?.push({ ...turn, cpu: ((await one.server.cpu()) - before) / requests });
+      }
+    }
+    return [...found].map(([{ name }, turns]) => ({ name, turns }));
+  }
+
+  /** Output goes to a file: a pipe that nobody reads blocks. */
+  async #start(name: string, cores: string, args: readonly string[], more: object = {}): Promise<Server> {
+    const log = join(this.#folder, `${name}.log`);
+    const output = await open(log, 'w');
+    const began = performance.now();
+    const words = ['-c', cores, process.execPath, ...args];
+    const stdio = ['ignore', output.fd, output.fd] as const;
+    const child = spawn('taskset', words, { env: { ...process.env, ...env, ...more }, stdio: [...stdio] });
+    await output.close();
+    const url = await listening(child, log, name);
+    const started = performance.now() - began;
+    const found = (await readFile(log, 'utf8')).matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g);
+    const ids = new Map([...found].map(([, endpoint = '', id = '']) => [endpoint, id]));
+    const server = {
+      url,
+      started,
+      urlOf: (work: string) => (ids.has(work) ? `${url}/endpoints/${ids.get(work)}` : `${url}/${work}`),
+      cpu: () => cpuOf(child.pid),
+      stop: async () => {
+        if (child.exitCode !== null || child.signalCode !== null) return;
+        const gone = once(child, 'exit');
+        child.kill('SIGTERM');
+        await gone;
+      },
+    };
+    this.#servers.push(server);
+    return server;
+  }
 }
 
 /**
  * A fixed number of requests: none is under way when it ends, as those would count for nobody.
  * @throws Error when an answer was not 2xx: a fast refusal is no result.
  */
-export async function load({ url, requests, connections = CONNECTIONS, headers }: Load): Promise<Turn> {
-  const setupRequest = (given: autocannon.Request) => ({ ...given, headers: { ...given.headers, ...headers?.() } });
-  const each = headers === undefined ? {} : { requests: [{ setupRequest }] };
-  const amount = Math.max(requests, connections);
+async function load(url: string, amount: number) {
   const began = performance.now();
-  const result = await autocannon({ ...request, url, connections, ...each, amount, sampleInt: SAMPLE_MS, timeout: 60 });
+  const result = await autocannon({ ...request, url, connections: CONNECTIONS, amount, sampleInt: 10, timeout: 60 });
   const seconds = (performance.now() - began) / 1000;
   if (result.non2xx > 0 || result.errors > 0) {
     const answered = JSON.stringify(result.statusCodeStats);
     throw new Error(`${result.errors} errors, and answers by status: ${answered} at ${url}`);
   }
-  return { perSecond: amount / seconds, p50: result.latency.p50, p99: result.latency.p99, requests: amount };
+  return { perSecond: amount / seconds, p50: result.latency.p50, p99: result.latency.p99 };
 }
 
-/** One answer, parsed. */
-export async function once(url: string, headers?: () => Headers): Promise<unknown> {
-  const response = await fetch(url, { ...request, headers: { ...request.headers, ...headers?.() } });
+/** What is fast must be right first. */
+async function verified(url: string): Promise<void> {
+  const response = await fetch(url, request);
   if (!response.ok) throw new Error(`status ${response.status} at ${url}`);
-  return response.json();
+  const result = verifyResponse(await response.json(), { node: null });
+  if (!result.ok) throw new Error(`${url}: ${result.message}`);
+}
+
+/** Waits for the line `listening on <url>`. */
+async function listening(child: ChildProcess, log: string, name: string): Promise<string> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (child.exitCode === null && performance.now() < deadline) {
+    const text = await readFile(log, 'utf8');
+    const url = /listening on (http:[^\s"]+)/.exec(text)?.[1];
+    if (url !== undefined) return url;
+    await sleep(2);
+  }
+  child.kill('SIGKILL');
+  throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
+}
+
+/** Linux counts nanoseconds in `schedstat`, and steps of 10 ms in `stat`. */
+async function cpuOf(pid: number | undefined): Promise<number> {
+  const tasks = `/proc/${pid}/task`;
+  const threads = await Promise.all(
+    (await readdir(tasks)).map(async (thread) => {
+      // A thread may have ended meanwhile.
+      const spent = await readFile(`${tasks}/${thread}/schedstat`, 'latin1').catch(() => '0');
+      return Number(spent.split(' ', 1)[0]) / 1000;
+    }),
+  );
+  return threads.reduce((sum, one) => sum + one, 0);
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
 }

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { print, root } from './rounds.ts';
+import { print, root } from './load.ts';
 
 /** The release that changes are compared with, as kept in `release.json`. */
 export interface Release {
