@@ -38,7 +38,7 @@ interface Program {
 }
 
 /** A trial, in whose data and values marked texts stand for numbers; see {@link writtenJson}. */
-interface Tried extends Pick<WrittenJson, 'written'> {
+export interface Tried extends Pick<WrittenJson, 'written'> {
   readonly trial: Trial;
   readonly hide: LoadedConfig['hide'];
 }
