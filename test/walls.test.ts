@@ -194,11 +194,11 @@ const MOST_LINES = {
   kernel: 1750,
   http: 550,
   lib: 3250,
-  'plugins-sdk': 4800,
+  'plugins-sdk': 5000,
   config: 3800,
   service: 3600,
   cli: 4800,
-  tools: 2000,
+  tools: 1950,
 };
 
 describe('lines of code', () => {
