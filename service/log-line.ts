@@ -24,12 +24,7 @@ export function lineWriter({ format, colour, worker }: LineForm): (event: LogEve
   const place = worker === undefined ? {} : { worker };
   const reserved = new Set([...RESERVED, ...Object.keys(place)]);
   if (format === 'text') return (event, fields) => lineText(event, plain(fields, { ...place }, reserved), colour);
-  const names = new FieldNames(reserved);
-  const placeText = worker === undefined ? '' : `,"worker":${worker}`;
   return ({ level, time, message }, fields) => {
-    const members = simpleMembersOf(fields, names);
-    if (members !== undefined && typeof message === 'string' && !NEEDS_ESCAPE.test(message))
-      return `{"level":"${level}","time":"${time}"${placeText}${members},"msg":"${message}"}\n`;
     const all = plain(fields, { level, time, ...place }, reserved);
     all.msg = message;
     return `${escapeUnprintable(jsonOf(all))}\n`;
@@ -64,68 +59,6 @@ function json(value: unknown): string | undefined {
     }
   }
   return '"[no JSON]"';
-}
-
-/** JSON would have to write these characters in another way, or {@link escapeUnprintable} might. */
-const NEEDS_ESCAPE = /[^ !#-[\]-~]/;
-
-/** Names that JSON would write in another way, or objects put before all others, as they do with numbers. */
-const ODD_NAME = /^\d|[^ !#-[\]-~]/;
-
-/** Names that are kept: those of the service and its plugins are few. */
-const MOST_NAMES = 256;
-
-/** Names of fields as they stand in a line, looked at once each. */
-class FieldNames {
-  readonly #known = new Map<string, string>();
-  readonly #reserved: ReadonlySet<string>;
-
-  constructor(reserved: ReadonlySet<string>) {
-    this.#reserved = reserved;
-  }
-
-  /** @returns nothing for a name that has to stand there in another form. */
-  jsonPrefix(name: string): string {
-    const known = this.#known.get(name);
-    if (known !== undefined) return known;
-    const text = this.#reserved.has(name) || ODD_NAME.test(name) ? '' : `,"${name}":`;
-    if (this.#known.size < MOST_NAMES) this.#known.set(name, text);
-    return text;
-  }
-}
-
-/**
- * Fields as the members of a JSON object, each behind a comma. All of them must be texts and numbers that JSON writes
- * as they are, or objects of such. Nearly every line is such a one.
- */
-function simpleMembersOf(
-  fields: Readonly<Record<string, unknown>>,
-  names: FieldNames,
-  isInner = false,
-): string | undefined {
-  let text = '';
-  for (const key in fields) {
-    const value = fields[key];
-    if (value === undefined) continue;
-    const name = names.jsonPrefix(key);
-    if (name === '') return undefined;
-    if (typeof value === 'string') {
-      if (NEEDS_ESCAPE.test(value)) return undefined;
-      text += `${name}"${value}"`;
-    } else if (typeof value === 'number') {
-      if (!Number.isFinite(value)) return undefined;
-      text += name + value;
-    } else {
-      const members = !isInner && isPlain(value) ? simpleMembersOf(value, names, true) : undefined;
-      if (members === undefined) return undefined;
-      text += `${name}{${members.slice(1)}}`;
-    }
-  }
-  return text;
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** Member by member only where one of them has no JSON form: that takes longer. */
