@@ -10,7 +10,7 @@ export interface Workers {
    */
   gather(topic: string): Promise<unknown[]>;
   /**
-   * Takes from a bucket that all of them share, while no engine does: as `StateArea.takeTokens`.
+   * Takes from a bucket of this process, whose `max` is divided by the number of processes, rounded up: as `StateArea.takeTokens`.
    * @param key of all features: begin it with the name of yours.
    */
   readonly takeTokens: StateArea['takeTokens'];

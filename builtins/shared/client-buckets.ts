@@ -142,7 +142,7 @@ function ownBuckets({ max, window, until }: BucketLimit): TokenBuckets {
 }
 
 /**
- * Buckets for the clients of this process, or of all that share an engine, or of all workers.
+ * Buckets for the clients of this process, or of all that share an engine; a worker has its part.
  * @param name of the limit.
  */
 export function clientBuckets(

@@ -2,8 +2,8 @@
  * Gives each client a budget: an answer costs what its endpoint says, and the budget flows in again over a window. Clients are
  * those that an auth method names (API keys with names, [`jwt-auth`](./jwt-auth.ts)), others are known by their addresses.
  *
- * An answer from the cache costs the same, and so does each value of a stream. With `settings.state` or several workers, all
- * processes share the budgets; while these cannot be looked at, nobody is answered.
+ * An answer from the cache costs the same, and so does each value of a stream. With `settings.state` all
+ * processes share the budgets; while these cannot be looked at, nobody is answered. Without it each worker has its part.
  *
  * ```yaml
  * settings:

@@ -14,7 +14,7 @@ export interface Refused {
   readonly lines: readonly string[];
 }
 
-/** Reloads of all workers, or of none: all prepare the new config before the first puts it in force. */
+/** Reloads of all workers, or of none: one tries the new config, then the others do, before the first puts it in force. */
 export class JointReload {
   readonly #waiting = new Map<WorkerProcess, (answer: Answer | Refusal) => void>();
   #last = 0;
@@ -23,11 +23,14 @@ export class JointReload {
   async run(workers: readonly WorkerProcess[]): Promise<string | Refused> {
     this.#last += 1;
     const id = this.#last;
-    const answers = await Promise.all(workers.map((worker, index) => this.#prepare(worker, id, index === 0)));
+    const [first, ...others] = workers;
+    const answers = first === undefined ? [] : [await this.#prepare(first, id, true)];
     const config = answers[0]?.config ?? '';
+    if (answers[0]?.lines === undefined)
+      answers.push(...(await Promise.all(others.map((worker) => this.#prepare(worker, id, false)))));
     const refused =
       answers.find((answer) => answer.lines !== undefined) ?? answers.find((answer) => answer.config !== config);
-    for (const worker of workers) worker.send({ kind: refused === undefined ? 'commit' : 'abort', id });
+    for (const { worker } of answers) worker.send({ kind: refused === undefined ? 'commit' : 'abort', id });
     if (refused === undefined) return config;
     return { worker: refused.worker, lines: refused.lines ?? ['the config changed while the workers read it'] };
   }

@@ -12,7 +12,6 @@ const text = (value: unknown): value is string => typeof value === 'string';
 const whole = (value: unknown): value is number => Number.isSafeInteger(value);
 /** Of a stop, within reason. */
 const milliseconds = (value: unknown): value is number => whole(value) && value >= 0 && value <= 3_600_000;
-const finite = (value: unknown): value is number => Number.isFinite(value);
 const flag = (value: unknown): value is boolean => typeof value === 'boolean';
 const lines = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(text);
 const anything = (_value: unknown): _value is unknown => true;
@@ -34,8 +33,6 @@ const fromWorker = {
   leaving: { signal: text },
   gather: { id: whole, topic: text },
   answer: { id: whole, value: anything },
-  /** It wants tokens of a bucket that all share. @member until 0 where it is no count. */
-  take: { id: whole, key: text, max: finite, window: finite, until: finite, n: finite, debt: finite },
 };
 
 const fromPrimary = {
@@ -50,7 +47,6 @@ const fromPrimary = {
   stop: { signal: text, others: flag },
   ask: { id: whole, topic: text },
   gathered: { id: whole, values: list },
-  taken: { id: whole, granted: finite, retryAfter: finite, left: finite },
 };
 
 export type FromWorker = MessageOf<typeof fromWorker>;

@@ -1,14 +1,12 @@
-import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { areaNames } from '../../plugins-sdk/former-names.ts';
-import { type BucketLimit, StateUnavailable, type Taken } from '../../plugins-sdk/state/area.ts';
+import type { BucketLimit, Taken } from '../../plugins-sdk/state/area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import type { FromWorker } from './messages.ts';
 
 /** Milliseconds that the others have; the primary waits for them a little less long. */
 const GATHER_TIMEOUT_MS = 3000;
-
-/** Milliseconds that the primary has for a bucket: it does nothing slow, but on a busy machine it waits for a processor. */
-const TAKE_TIMEOUT_MS = 2000;
 
 type Offer = () => Promise<unknown>;
 
@@ -17,11 +15,14 @@ export class PeerWorkers implements Workers {
   readonly #send: (message: FromWorker) => unknown;
   readonly #offers = new Map<string, Offer>();
   readonly #asked = new Map<number, (values: readonly unknown[]) => void>();
-  readonly #taking = new Map<number, (taken: Taken) => void>();
+  readonly #buckets = new MemoryArea({ now: () => performance.now() });
+  readonly #count: number;
   #last = 0;
 
-  constructor(send: (message: FromWorker) => unknown) {
+  /** @param count of all workers. */
+  constructor(send: (message: FromWorker) => unknown, count: number) {
     this.#send = send;
+    this.#count = count;
   }
 
   offer(topic: string, own: Offer): void {
@@ -41,19 +42,12 @@ export class PeerWorkers implements Workers {
     return [own, ...others].filter((value) => value !== undefined && value !== null);
   }
 
-  async takeTokens(key: string, { max, window, until = 0 }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
-    this.#last += 1;
-    const id = this.#last;
-    const answer = new Promise<Taken>((resolve) => this.#taking.set(id, resolve));
-    this.#send({ kind: 'take', id, key, max, window, until, n, debt });
-    const taken = await withTimeout(TAKE_TIMEOUT_MS, answer);
-    this.#taking.delete(id);
-    if (taken === LATE) throw new StateUnavailable('the primary process does not answer');
-    return taken;
-  }
-
-  taken(id: number, taken: Taken): void {
-    this.#taking.get(id)?.(taken);
+  /** Each worker lets in its part of the whole. */
+  async takeTokens(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+    const max = Math.ceil(limit.max / this.#count);
+    // Where there is no place for one more client, it is let in.
+    const unknown = { granted: n, retryAfter: 0, left: max };
+    return this.#buckets.takeTokens(key, { ...limit, max }, n, debt).catch(() => unknown);
   }
 
   /** What the others said. */

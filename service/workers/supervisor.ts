@@ -1,5 +1,4 @@
 import cluster from 'node:cluster';
-import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { ProcessLog } from '../log.ts';
 import { ReloadQueue } from '../reload-queue.ts';
 import { complain } from '../terminal.ts';
@@ -30,8 +29,6 @@ export class Supervisor {
   readonly #slots = new Map<number, WorkerSlot>();
   readonly #alive = new Set<WorkerProcess>();
   readonly #queries: WorkerQueries;
-  /** What workers without an engine share of limits. */
-  readonly #buckets = new MemoryArea({ now: () => performance.now() });
   readonly #joint = new JointReload();
   readonly #failed: Promise<readonly string[]>;
   #fail: (lines: readonly string[]) => void = () => undefined;
@@ -86,11 +83,11 @@ export class Supervisor {
   }
 
   #start(number: number): void {
-    const { colour, variables } = this.#options;
+    const { count, colour, variables } = this.#options;
     const slot = this.#slots.get(number) ?? new WorkerSlot();
     this.#slots.set(number, slot);
     slot.cancelRetry();
-    const identity = { number, announces: number === 1 && !this.#serves, colour };
+    const identity = { number, announces: number === 1 && !this.#serves, colour, count };
     const worker = new WorkerProcess(identity, this.#reloads, variables, this.#log, (...heard) => this.#hear(...heard));
     slot.worker = worker;
     this.#alive.add(worker);
@@ -105,7 +102,6 @@ export class Supervisor {
     else if (message.kind === 'committed') worker.stopTime = message.stopTime;
     else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL_MS);
     else if (message.kind === 'gather') void this.#gather(worker, message.id, message.topic);
-    else if (message.kind === 'take') void this.#take(worker, message);
     else if (message.kind === 'answer') this.#queries.answered(worker, message.id, message.value);
     else this.#joint.answered(worker, message);
   }
@@ -168,14 +164,6 @@ export class Supervisor {
     this.#log.info('a worker leaves: it is replaced', { worker: worker.number, pid: worker.pid, signal });
     this.#restarted();
     this.#start(worker.number);
-  }
-
-  async #take(worker: WorkerProcess, { id, key, n, debt, until, ...bucket }: Extract<FromWorker, { kind: 'take' }>) {
-    const limit = until === 0 ? bucket : { ...bucket, until };
-    // Where so many clients are about that there is no place for one more, each worker limits it by itself.
-    const unknown = { granted: n, retryAfter: 0, left: limit.max };
-    const { granted, retryAfter, left } = await this.#buckets.takeTokens(key, limit, n, debt).catch(() => unknown);
-    worker.send({ kind: 'taken', id, granted, retryAfter, left });
   }
 
   async #gather(worker: WorkerProcess, id: number, topic: string): Promise<void> {

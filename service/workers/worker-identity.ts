@@ -6,14 +6,16 @@ export interface WorkerIdentity {
   readonly announces: boolean;
   /** Whether the log goes to a terminal that shows colours. */
   readonly colour: boolean;
+  /** Of all workers. */
+  readonly count: number;
 }
 
 /** The variable that holds a worker's identity. */
 const VARIABLE = 'SERVICE_WORKER';
 
 /** The variables by which a new process finds its identity. */
-export function identityVariables({ number, announces, colour }: WorkerIdentity): Record<string, string> {
-  return { [VARIABLE]: `${number} ${announces} ${colour}` };
+export function identityVariables({ number, announces, colour, count }: WorkerIdentity): Record<string, string> {
+  return { [VARIABLE]: `${number} ${announces} ${colour} ${count}` };
 }
 
 /** The identity of this process, if it is a worker of this service. Nobody else, such as a plugin's own process, gets to see it. */
@@ -21,6 +23,6 @@ export function readWorkerIdentity(): WorkerIdentity | undefined {
   const given = process.env[VARIABLE];
   delete process.env[VARIABLE];
   if (given === undefined || process.send === undefined) return undefined;
-  const [number, announces, colour] = given.split(' ');
-  return { number: Number(number), announces: announces === 'true', colour: colour === 'true' };
+  const [number, announces, colour, count] = given.split(' ');
+  return { number: Number(number), announces: announces === 'true', colour: colour === 'true', count: Number(count) };
 }

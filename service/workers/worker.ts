@@ -54,7 +54,7 @@ function send(message: FromWorker, handle?: unknown): Promise<void> {
 class Worker {
   readonly stopped: Promise<Stop>;
   readonly #options: WorkerOptions;
-  readonly #peers = new PeerWorkers(send);
+  readonly #peers: PeerWorkers;
   readonly #listener: Promise<unknown>;
   #gotListener: (handle: unknown) => void = () => undefined;
   #stop: (stop: Stop) => void = () => undefined;
@@ -67,6 +67,7 @@ class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    this.#peers = new PeerWorkers(send, options.identity.count);
     this.stopped = new Promise((resolve) => {
       this.#stop = resolve;
     });
@@ -144,7 +145,6 @@ class Worker {
     else if (message.kind === 'abort') void this.dropPrepared();
     else if (message.kind === 'stop') this.#stop(message);
     else if (message.kind === 'ask') void this.#peers.answer(message.id, message.topic);
-    else if (message.kind === 'taken') this.#peers.taken(message.id, message);
     else this.#peers.gathered(message.id, message.values);
   }
 
