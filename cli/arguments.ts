@@ -129,6 +129,13 @@ export function checkedOption(
   throw new UsageError(`option --${name} ${rule}`);
 }
 
+/** @param names options that mean nothing without the switch. @throws UsageError */
+export function requireWith(given: Given, needed: string, names: readonly string[]): void {
+  if (given.flag(needed)) return;
+  const odd = names.find((name) => given.flag(name));
+  if (odd !== undefined) throw new UsageError(`option --${odd} needs --${needed}`);
+}
+
 /** What an option must be that takes an address. */
 export const ADDRESS_RULE = '<address> must be 0x and 40 hex digits, mixed-case only with the right checksum';
 

@@ -2,7 +2,7 @@ import { asTyped, packageVersion } from '../service/surroundings.ts';
 import { print } from '../service/terminal.ts';
 import { align } from '../service/text.ts';
 import { checkOptions, type OptionSpec, option, readWords, suggestion, UsageError, type Words } from './arguments.ts';
-import { type CommandSpec, commands, json } from './commands/table.ts';
+import { type CommandSpec, commands, GROUPS, json } from './commands/table.ts';
 import { withJsonOutput } from './json-output.ts';
 
 const NAME = 'signed-data-proxy';
@@ -35,7 +35,7 @@ function runCommand(found: Found, { options }: Words): Promise<number> {
     const meant = command.options.find(({ long }) => long === kindOf(surplus) && given.all(long).length === 0);
     throw new UsageError(`unexpected argument "${surplus}"${placed(found, meant, surplus)}`);
   }
-  if (command.argument !== undefined && argument === undefined) {
+  if (command.argument !== undefined && argument === undefined && !command.isOptional) {
     throw new UsageError(`missing argument <${command.argument}>`);
   }
   return command.run(given, argument ?? '');
@@ -124,6 +124,15 @@ const environment = align([
   ['  SERVICE_WATCHDOG', 'Seconds after which a service that hangs ends itself; 0: never (default: 30)'],
 ]);
 
+/** The commands, under those whom they help. */
+function groups(): { title: string; body: string }[] {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return GROUPS.map((title) => {
+    const rows = commands.filter(({ group }) => group === title);
+    return { title, body: rows.map(({ name, description }) => `  ${name.padEnd(width)}  ${description}`).join('\n') };
+  });
+}
+
 /** cac holds the table of commands and writes the help; `readWords` says why it does not read the command line. */
 async function showHelp(group: string, chosen: CommandSpec | undefined): Promise<number> {
   const { cac } = await import('cac');
@@ -136,22 +145,28 @@ async function showHelp(group: string, chosen: CommandSpec | undefined): Promise
     if (spec === chosen) cli.matchedCommand = command;
   }
   cli.version(packageVersion());
+  const isWhole = chosen === undefined && group === '';
   cli.help(([, ...sections]) => [
     { body: `${NAME}/${packageVersion()}` },
-    ...sections.map((section) => ({ ...section, body: section.body.replace(/ +$/gm, '') })),
-    ...(chosen === undefined && group === '' ? [{ title: 'Environment', body: environment.join('\n') }] : []),
+    ...sections
+      .filter(({ title = '' }) => !title.startsWith('For more info'))
+      .flatMap((section) => (isWhole && section.title === 'Commands' ? groups() : [section]))
+      .map((section) => ({ ...section, body: section.body.replace(/ +$/gm, '') })),
+    ...(isWhole ? [{ title: 'Environment', body: environment.join('\n') }] : []),
   ]);
   cli.outputHelp();
   await print('');
   return 0;
 }
 
-function usage(name: string, { argument, options }: CommandSpec): string {
+function usage(name: string, { argument, isOptional, options }: CommandSpec): string {
   const words = options.map((option) => {
     const text = `${option.short === undefined ? `--${option.long}` : `-${option.short}`}${option.value ? ` <${option.value}>` : ''}`;
     return `${option.required ? text : `[${text}]`}${option.many ? '…' : ''}`;
   });
-  return [name, ...(argument === undefined ? [] : [`<${argument}>`]), ...words].join(' ');
+  return [name, ...(argument === undefined ? [] : [isOptional ? `[<${argument}>]` : `<${argument}>`]), ...words].join(
+    ' ',
+  );
 }
 
 async function showVersion(): Promise<number> {

@@ -70,7 +70,7 @@ export type Operation = (words: Readonly<Record<string, string>>) => Promise<rea
 export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
   readonly hooks?: Taps;
   readonly routes?: readonly Route[];
-  /** By the words of the command that asks for it, such as `payments show`. It may run without `start`, in another process. */
+  /** By name: the command `payments` asks for `payments list`, `payments show`, `payments release` and `payments reconcile`. It may run without `start`, in another process. */
   readonly operations?: Readonly<Record<string, Operation>>;
   /** What outside the process its endpoints depend on, for `GET /ready`. */
   readonly dependencies?: readonly Dependency[];

@@ -127,7 +127,7 @@ export async function askControl(path: string, asked: AskedOperation): Promise<r
 }
 
 function silentText(path: string): string {
-  return `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments show" before you try again: it may yet do what it was asked`;
+  return `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked`;
 }
 
 /** What is asked may hold keys of nodes, and what is answered is believed: nobody else may listen. @throws Error */

@@ -17,8 +17,8 @@ interface OperationsOptions {
 
 /** What operators are told to do. */
 const CURES = {
-  settling: 'it is being settled, or its process has died: payments reconcile',
-  unknown: 'the chain knows: payments reconcile',
+  settling: 'it is being settled, or its process has died: payments --reconcile',
+  unknown: 'the chain knows: payments --reconcile',
   settled: 'its money was taken and its answer signed: where that did not arrive, send the money back',
   'not settled': 'its money was not taken: the client can try again, or pay anew',
   released: 'the client can use it again, while it is valid',
@@ -47,7 +47,7 @@ function refusalOf({ fate, transaction }: PaymentRecord): string | undefined {
   if (fate === 'settled')
     return `its money was taken (transaction ${transaction}), and the chain takes an authorisation once: send the money back instead`;
   if (fate === 'settling' || fate === 'unknown')
-    return 'its money may have been taken: ask the chain with "payments reconcile" first';
+    return 'its money may have been taken: ask the chain with "payments --reconcile" first';
   return undefined;
 }
 

@@ -99,7 +99,7 @@ export class Purchases {
     const fields = saidOf(purchase, exchange, 'the service has ended');
     const isKnown = this.#options.debts.owe({ message: UNKNOWN, fields });
     try {
-      // Before the facilitator hears of it: a process that dies from here on leaves this for `payments reconcile`.
+      // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
       const record = recordOf(purchase, exchange, this.#options.now());
       await this.#options.records.open(record);
       await this.#settle(purchase, exchange, record, isTooLate);

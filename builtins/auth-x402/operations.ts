@@ -6,11 +6,11 @@ import { Payments } from '../shared/payments.ts';
 /** What operators are told to do. */
 const CURES = {
   redeemed:
-    'its request is under way, or its process has died: find the requestId in the log; where it died, payments release --force',
-  answered: 'an answer was signed for it: where that did not arrive, payments release',
+    'its request is under way, or its process has died: find the requestId in the log; where it died, free it with --release --force',
+  answered: 'an answer was signed for it: where that did not arrive, free it with --release',
   'given back': 'the client can use it again, while it is not too old',
   released: 'the client can use it again, while it is not too old',
-  'used up': 'its requests failed: find out why, then payments release',
+  'used up': 'its requests failed: find out why, then free it with --release',
 } as const;
 
 /** What operators can ask of payments on chain. */

@@ -19,6 +19,11 @@ export interface PaymentOperationsOptions {
 export function paymentOperations(options: PaymentOperationsOptions): Readonly<Record<string, Operation>> {
   const { payments, records, type } = options;
   return {
+    'payments list': async () =>
+      (await records.unfinished()).map((record) => ({
+        ...shown(type, record),
+        cure: options.cures[record.fate] ?? '',
+      })),
     'payments show': async ({ id = '' }) => {
       const found = await records.find(id);
       return Promise.all(

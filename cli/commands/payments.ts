@@ -2,20 +2,25 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import { operate } from '../../service/index.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { type Given, requireWith, UsageError } from '../arguments.ts';
 import { givenService } from './given-config.ts';
 
 const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const RPC = /^eip155:([1-9]\d{0,14})=(https?:\/\/.+)$/;
 
-/** Prints what is known of the payment with this transaction or nonce. */
-export function showPayment(given: Given, id: string): Promise<number> {
-  return ask(given, 'payments show', { id: idOf(id) });
+/** Prints open payments, or the one with this transaction or nonce; lets one be used again, or asks a chain about all. */
+export function payments(given: Given, id: string): Promise<number> {
+  requireWith(given, 'release', ['payer', 'force']);
+  requireWith(given, 'reconcile', ['rpc', 'dry-run']);
+  if (given.flag('reconcile')) return reconcile(given, id);
+  if (given.flag('release')) return release(given, id);
+  return id === '' ? ask(given, 'payments list', {}) : ask(given, 'payments show', { id: idOf(id) });
 }
 
 /** Lets a payment be used again. */
-export function releasePayment(given: Given, id: string): Promise<number> {
+function release(given: Given, id: string): Promise<number> {
+  if (id === '') throw new UsageError('option --release needs a payment: write payments <tx|nonce> --release');
   const payer = given.optional('payer');
   if (payer !== undefined && !ADDRESS.test(payer))
     throw new UsageError('--payer must be an address: 0x and 40 hex digits');
@@ -24,11 +29,13 @@ export function releasePayment(given: Given, id: string): Promise<number> {
 }
 
 /** Asks a chain what became of the payments of which nobody knows. */
-export function reconcilePayments(given: Given): Promise<number> {
-  const [, network, rpc] = RPC.exec(given.value('rpc')) ?? [];
+function reconcile(given: Given, id: string): Promise<number> {
+  if (given.flag('release')) throw new UsageError('only one of --release and --reconcile can be given');
+  if (id !== '') throw new UsageError('option --reconcile takes no payment: it asks about all that are not known');
+  const [, network, rpc] = RPC.exec(given.optional('rpc') ?? '') ?? [];
   if (network === undefined || rpc === undefined || !URL.canParse(rpc))
     throw new UsageError(
-      '--rpc must be the chain and the URL of a node of it, such as eip155:84532=https://node.example',
+      'option --reconcile needs --rpc <network=url>, the chain and a node of it, such as eip155:84532=https://node.example',
     );
   const words = { network: `eip155:${network}`, rpc, ...(given.flag('dry-run') && { dryRun: 'yes' }) };
   return ask(given, 'payments reconcile', words);
@@ -45,7 +52,7 @@ async function ask(given: Given, name: string, words: Readonly<Record<string, st
     throw new Error(
       `nothing is known of ${words.id}${words.payer ? ` by ${words.payer}` : ''}: look for it in the log`,
     );
-  if (results.length === 0) await print('nothing is unknown\n');
+  if (results.length === 0) await print(name === 'payments list' ? 'no payment is open\n' : 'nothing is unknown\n');
   const blocks = results.map((result) =>
     align(Object.entries(result).map(([key, text]) => [key, escapeUnprintable(text)])),
   );

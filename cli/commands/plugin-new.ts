@@ -3,17 +3,12 @@ import { relative } from 'node:path';
 import { userDirectory, userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { type Given, UsageError } from '../arguments.ts';
-import { commandLine, registration, shellWord } from '../plugin/invocation.ts';
+import { registration, shellWord } from '../plugin/invocation.ts';
 import { kinds, usageOf, writePlugin } from '../plugin/write.ts';
 
 const LONGEST_NAME = 64;
 /** A plugin of the six hooks, without `setup`. */
 const SIMPLEST = 'hooks';
-/** What those are tried with that do not go without a config. */
-const CONFIGS: Readonly<Record<string, string>> = {
-  hooks: '{ minimum: 2 }',
-  upstream: '{ secret: 0123456789abcdef }',
-};
 
 /** Writes a plugin and its test, and tells what to do next. */
 export async function newPlugin(given: Given, name: string): Promise<number> {
@@ -25,17 +20,12 @@ export async function newPlugin(given: Given, name: string): Promise<number> {
   const folder = userDirectory();
   const paths = files.map((file) => relative(folder, file));
   // Node 22 takes `./` off the file of a test, and then takes it for an option.
-  const [plugin = '', test = ''] = paths.map((path, i) => shellWord(path.startsWith('-') ? (files[i] ?? '') : path));
+  const [, test = ''] = paths.map((path, i) => shellWord(path.startsWith('-') ? (files[i] ?? '') : path));
   const usage = usageOf(await readFile(files[0] ?? '', 'utf8')).replace(/^(?=.)/gm, '  ');
-  const config = CONFIGS[kind];
-  const options = config === undefined ? '' : ` --config '${config}'`;
   await print(`${paths.join('\n')}
 
 Run its test:
   node --import ${registration(folder)} --test ${test}
-
-See what it does to a request:
-  ${commandLine(folder)} plugin test ${plugin}${options}
 
 Use it, in a config file beside it:
 ${usage}`);

@@ -1,12 +1,20 @@
 import { type Given, type OptionSpec, option } from '../arguments.ts';
 import { param } from './param-option.ts';
 
+/** Commands by whom they help, in the order of the help. */
+export const GROUPS = ['Service', 'Config', 'Plugins', 'Signer', 'Answers'] as const;
+type Group = (typeof GROUPS)[number];
+
 /** A command; what it does is imported when it runs, so that help is quick. */
 export interface CommandSpec {
   /** One or two words. */
   readonly name: string;
-  /** What to call its one argument in texts, for a command that takes one and needs it. */
+  /** Under which help shows it. */
+  readonly group: Group;
+  /** What to call its one argument in texts, for a command that takes one. */
   readonly argument?: string;
+  /** Whether the command does without its argument. */
+  readonly isOptional?: true;
   readonly description: string;
   readonly options: readonly OptionSpec[];
   /** Does the work and resolves with the exit code. */
@@ -19,9 +27,6 @@ const config = option('-c, --config <file>', 'YAML config file', { required: tru
 const signerConfig = configOf('YAML config file whose settings.signer it is (default: the key in the environment)');
 const answerConfig = configOf('YAML config file that has the types and the defaults');
 const metricsConfig = configOf('YAML config file of the running service');
-const recordConfig = configOf('YAML config file whose settings.audit.path it is');
-const namingConfig = configOf('YAML config file that has the endpoint of that name (default: the operators say which)');
-const ownConfig = option('-c, --config <json|file>', 'Its config block, or a YAML file that holds it');
 
 const env = option('--env <path>', 'Variables file (default: .env, where there is one)');
 /** Of commands that have it: see `withJsonOutput`. */
@@ -37,32 +42,12 @@ const type = option('--type <types>', 'Show the value as these types, such as in
 const metricsUrl = option('--url <url>', 'Where its metrics are, in place of -c');
 const dir = option('--dir <folder>', 'Where to write it (default: here)');
 const kind = option('--kind <kind>', 'What it does, such as auth or route (default: hooks)');
-const request = option('--request <file>', 'Recorded request, JSON or YAML (default: a sample)');
-const timeout = option('--timeout <ms>', 'Its budget (default: its own, or 1000)');
-const record = option('--path <file>', 'The record, without a config file');
-const digest = option('--digest <digest>', 'What was signed, as verify shows it');
-const endpoint = option('--endpoint <id|name>', 'Endpoint ID, or <api>/<endpoint>');
-const payment = option('--payment <tx|nonce>', 'Transaction, nonce or payer');
-const requestId = option('--request <id>', 'X-Request-Id of the response');
-const since = option('--since <time>', 'A time in ISO 8601, or how long ago, such as 2h');
-const until = option('--until <time>', 'As --since');
 const domain = option('-d, --domain <domain>', 'Domain of the API; the record stands at _node.<domain>', {
   required: true,
 });
 const address = option('--address <address>', 'Signer that the record must name');
 const url = option('--url <url>', 'Running service whose signer it must name');
 const resolver = option('--resolver <ip:port>', "Instead of the system's resolver");
-
-const operator = option(
-  '--from <url=address>',
-  'An operator: the base of its service, and the address that signs there',
-  {
-    required: true,
-    many: true,
-  },
-);
-const k = option('--k <n>', 'Good answers that there must be (default: one of every operator)');
-const maxDeviation = option('--max-deviation <fraction>', 'Refuse a value further from the median, such as 0.01');
 
 const importOptions = [
   option('--out <file>', 'Where to write it (default: stdout)'),
@@ -74,46 +59,53 @@ const importOptions = [
   option('--yes', 'Write without a question'),
 ];
 
+const release = option('--release', 'Let that payment be used again');
+const reconcile = option('--reconcile', 'Ask the chain about settlements whose end is not known');
+const check = option('--check', 'Look the record up: it must name the signer');
 const force = option('--force', 'Also where its request may still be under way');
 const payer = option('--payer <address>', 'Whose payment, where several have this nonce');
-const rpc = option('--rpc <chain=url>', 'A node of the chain, such as eip155:84532=https://node.example', {
-  required: true,
-});
+const rpc = option('--rpc <network=url>', 'A node of the chain, such as eip155:84532=https://node.example');
 const dryRun = option('--dry-run', 'Change nothing');
 
 export const commands: readonly CommandSpec[] = [
   {
     name: 'start',
+    group: 'Service',
     description: 'Start the service; SIGHUP reloads the config',
     options: [config, env, watch, workers],
     run: async (given) => (await import('./start.ts')).start(given),
   },
   {
     name: 'generate-mnemonic',
+    group: 'Signer',
     description: 'Print a new mnemonic, its private key and its address',
     options: [],
     run: async () => (await import('./generate-mnemonic.ts')).generateMnemonic(),
   },
   {
     name: 'address',
+    group: 'Signer',
     description: "Print the signer's address",
     options: [signerConfig, env],
     run: async (given) => (await import('./address.ts')).address(given),
   },
   {
     name: 'config validate',
+    group: 'Config',
     description: 'Check a config file and print the ID of every endpoint',
     options: [config, env, explain, json],
     run: async (given) => (await import('./config-validate.ts')).validateConfig(given),
   },
   {
     name: 'config schema',
+    group: 'Config',
     description: 'Print the JSON Schema of the config file',
     options: [],
     run: async () => (await import('./config-schema.ts')).printSchema(),
   },
   {
     name: 'import',
+    group: 'Config',
     argument: 'file|url',
     description: 'Make a config of an OpenAPI document',
     options: [...importOptions, env, json],
@@ -121,6 +113,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'try',
+    group: 'Config',
     argument: 'api/endpoint',
     description: 'Ask an upstream once, and print what could be signed of its answer',
     options: [config, param, env, json],
@@ -128,85 +121,55 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'openapi',
+    group: 'Config',
     description: 'Print the OpenAPI document of the endpoints',
     options: [config, env],
     run: async (given) => (await import('./openapi.ts')).printOpenApi(given),
   },
   {
     name: 'plugins',
+    group: 'Plugins',
     description: 'Print every stage with its failure policy and its plugins in order',
     options: [config, env, json],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
   },
   {
     name: 'status',
+    group: 'Service',
     description: 'Print what a running service is and does, by the port of its metrics',
     options: [metricsConfig, metricsUrl, env, json],
     run: async (given) => (await import('./status.ts')).printStatus(given),
   },
   {
     name: 'plugin new',
+    group: 'Plugins',
     argument: 'name',
     description: 'Write a new plugin and its test',
     options: [dir, kind],
     run: async (given, name) => (await import('./plugin-new.ts')).newPlugin(given, name),
   },
   {
-    name: 'plugin test',
-    argument: 'file',
-    description: 'Pass a recorded request through the hooks of a plugin',
-    options: [ownConfig, request, timeout, env],
-    run: async (given, file) => (await import('./plugin-test.ts')).testPluginFile(given, file),
-  },
-  {
     name: 'verify',
+    group: 'Answers',
     argument: 'file|-',
     description: 'Check the signature of a saved answer, or of one on stdin',
     options: [node, endpointId, parameters, maxAge, type, answerConfig, env, json],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
   },
   {
-    name: 'ask',
-    description: 'Ask several operators for an int256, and print the median of the good answers',
-    options: [operator, { ...endpoint, required: true }, param, k, maxAge, maxDeviation, namingConfig, env, json],
-    run: async (given) => (await import('./ask.ts')).askOperators(given),
-  },
-  {
-    name: 'audit find',
-    description: 'Print what settings.audit has recorded: what was signed, and for whom',
-    options: [recordConfig, record, env, digest, endpoint, payment, requestId, since, until],
-    run: async (given) => (await import('./audit-find.ts')).findAudited(given),
-  },
-  {
-    name: 'payments show',
+    name: 'payments',
+    group: 'Service',
     argument: 'tx|nonce',
-    description: 'Print what is known of a payment',
-    options: [config, env],
-    run: async (given, id) => (await import('./payments.ts')).showPayment(given, id),
+    isOptional: true,
+    description: 'Print open payments, or one; free one, or ask the chain about all',
+    options: [config, env, release, payer, force, reconcile, rpc, dryRun],
+    run: async (given, id) => (await import('./payments.ts')).payments(given, id),
   },
   {
-    name: 'payments release',
-    argument: 'tx|nonce',
-    description: 'Let a payment be used again',
-    options: [config, env, payer, force],
-    run: async (given, id) => (await import('./payments.ts')).releasePayment(given, id),
-  },
-  {
-    name: 'payments reconcile',
-    description: 'Ask the chain about settlements whose end is not known',
-    options: [config, env, rpc, dryRun],
-    run: async (given) => (await import('./payments.ts')).reconcilePayments(given),
-  },
-  {
-    name: 'identity show',
-    description: 'Print the DNS record that names the signer',
-    options: [domain, signerConfig, env],
-    run: async (given) => (await import('./identity-show.ts')).showIdentity(given),
-  },
-  {
-    name: 'identity verify',
-    description: 'Check that the DNS record of a domain names a signer',
-    options: [domain, address, url, env, resolver],
-    run: async (given) => (await import('./identity-verify.ts')).verifyIdentity(given),
+    name: 'identity',
+    group: 'Signer',
+    description: 'Print the DNS record that names the signer, or look it up',
+    options: [domain, signerConfig, env, check, address, url, resolver],
+    run: async (given) => (await import('./identity.ts')).identity(given),
   },
 ];

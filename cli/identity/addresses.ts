@@ -1,6 +1,7 @@
 import type { Address } from '../../lib/eth/hex.ts';
 import { silentLog } from '../../plugins-sdk/log.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import type { Given } from '../arguments.ts';
 
@@ -12,10 +13,11 @@ export interface Addresses {
 
 /**
  * Those of a config file, whose signers are opened for this, or of the key in the environment.
+ * @param variables default those that `--env` names; they can be read once.
  * @throws Error as at the start of the service.
  */
-export async function readAddresses(given: Given): Promise<Addresses> {
-  const env = await readEnvironment(given.optional('env'));
+export async function readAddresses(given: Given, variables?: Environment): Promise<Addresses> {
+  const env = variables ?? (await readEnvironment(given.optional('env')));
   const config = given.optional('config');
   if (config === undefined) return { current: signerFromEnvironment(env).address };
   const [{ loadConfig }, { definitions }, { Signers }, { signerAddressOf }] = await Promise.all([

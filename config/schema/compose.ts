@@ -71,15 +71,6 @@ function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], sha
   });
 }
 
-/** The schemas of single blocks, an endpoint's own and its API's, in which nothing of what plugins own is required. */
-export function blockSchemas(definitions: readonly Definition[]): Readonly<Record<'own' | 'shared', TSchema>> {
-  const { api, endpoint } = keyTrees(definitions, new Claims());
-  const names = ['name', 'description', 'mode', 'auth', 'endpoints'];
-  const frame = Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]));
-  const block = (tree: KeyTree) => closedObject({ ...frame, ...tree.members('optional') });
-  return { own: block(endpoint), shared: block(api) };
-}
-
 function modeNames(definitions: readonly Definition[], claims: Claims): string[] {
   return definitions.flatMap((definition) => {
     return (definition.modes ?? []).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));

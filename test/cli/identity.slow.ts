@@ -20,9 +20,9 @@ function ended(code: number, stdout: readonly string[], error?: string): Ended {
 
 const NO_DOMAIN = 'option -d, --domain <domain> must be a domain name such as api.example.com';
 
-describe('identity show', { concurrency: 4 }, () => {
+describe('identity', { concurrency: 4 }, () => {
   const show = (t: TestContext, domain: string, options: RunOptions = { env }) =>
-    runCli(t, ['identity', 'show', '-d', domain], options);
+    runCli(t, ['identity', '-d', domain], options);
   const record = (name: string) => ended(0, [`${name} 300 IN TXT "${TEST_ADDRESS}"`]);
 
   it('prints the record in the form of a zone file', async (t) => {
@@ -36,7 +36,7 @@ describe('identity show', { concurrency: 4 }, () => {
 
   it('takes the signer from the file that --env names', async (t) => {
     const cwd = await folderWith(t, { 'a.env': `SERVICE_PRIVATE_KEY=${TEST_KEY}\n` });
-    const args = ['identity', 'show', '--domain=example.com', '--env', 'a.env'];
+    const args = ['identity', '--domain=example.com', '--env', 'a.env'];
     assert.deepEqual(await runCli(t, args, { cwd }), record('_node.example.com.'));
   });
 
@@ -49,7 +49,7 @@ describe('identity show', { concurrency: 4 }, () => {
     };
     const line = (address: string) => `_node.example.com. 300 IN TXT "${address}"`;
     assert.deepEqual(
-      await runCli(t, ['identity', 'show', '-d', 'example.com', '-c', 'c.yaml'], { cwd, env: both }),
+      await runCli(t, ['identity', '-d', 'example.com', '-c', 'c.yaml'], { cwd, env: both }),
       ended(0, [line(TEST_ADDRESS), line('0x58A57ed9d8d624cBD12e2C467D34787555bB1b25')]),
     );
     assert.deepEqual(await runCli(t, ['address', '-c', 'c.yaml'], { cwd, env: both }), ended(0, [TEST_ADDRESS]));
@@ -57,6 +57,18 @@ describe('identity show', { concurrency: 4 }, () => {
       await runCli(t, ['address', '-c', 'c.yaml'], { cwd, env }),
       ended(1, [], 'SERVICE_NEXT_PRIVATE_KEY or SERVICE_NEXT_MNEMONIC must be set'),
     );
+  });
+
+  it('looks nothing up without --check', async (t) => {
+    for (const [name, value] of [
+      ['address', OTHER],
+      ['url', 'https://api.example.com'],
+      ['resolver', '127.0.0.1'],
+    ] as const)
+      assert.deepEqual(
+        await runCli(t, ['identity', '-d', 'example.com', `--${name}`, value], { env }),
+        ended(1, [], `option --${name} needs --check`),
+      );
   });
 
   it('needs a signer', async (t) => {
@@ -106,7 +118,7 @@ describe('identity show', { concurrency: 4 }, () => {
   });
 });
 
-describe('identity verify', { concurrency: 4 }, () => {
+describe('identity --check', { concurrency: 4 }, () => {
   let dns: DnsServer;
   before(async () => {
     const filler = Array.from({ length: 20 }, (_, index) => [`0x${String(index).padStart(40, '0')}`]);
@@ -132,7 +144,7 @@ describe('identity verify', { concurrency: 4 }, () => {
   after(() => dns.close());
 
   const verify = (t: TestContext, domain: string, words: readonly string[], options: RunOptions = {}) =>
-    runCli(t, ['identity', 'verify', '-d', domain, '--resolver', dns.address, ...words], options);
+    runCli(t, ['identity', '--check', '-d', domain, '--resolver', dns.address, ...words], options);
   const asked = (name: string, expected = `${TEST_ADDRESS} (given)`) => [
     `Expected: ${expected}`,
     `Looked up: TXT ${name} (resolver ${dns.address})`,
@@ -200,10 +212,22 @@ describe('identity verify', { concurrency: 4 }, () => {
     assert.deepEqual(await verify(t, 'one.test', []), ended(1, [], message));
   });
 
+  it('the signer of a config', async (t) => {
+    const cwd = await folderWith(t, { 'c.yaml': configText() });
+    assert.deepEqual(
+      await verify(t, 'one.test', ['-c', 'c.yaml'], { cwd, env }),
+      ended(0, [
+        ...asked('_node.one.test', `${TEST_ADDRESS} (the signer of c.yaml)`),
+        `Found: ${TEST_ADDRESS}`,
+        'Match: yes',
+      ]),
+    );
+  });
+
   it('asks the resolver of the system without --resolver', async (t) => {
     const script = `import { setServers } from 'node:dns'; setServers(['${dns.address}'])`;
     const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(script)}`;
-    const args = ['identity', 'verify', '-d', 'two.test', '--address', OTHER];
+    const args = ['identity', '--check', '-d', 'two.test', '--address', OTHER];
     const lines = [`Expected: ${OTHER} (given)`, 'Looked up: TXT _node.two.test (system resolver)'];
     const expected = ended(0, [...lines, `Found: ${OTHER}, ${TEST_ADDRESS}`, 'Match: yes']);
     assert.deepEqual(await launchCli(t, args, { env: { NODE_OPTIONS } }).ended, expected);
@@ -233,7 +257,7 @@ describe('identity verify', { concurrency: 4 }, () => {
   it('says so of a resolver that is not there', async (t) => {
     const gone = await startDns({});
     await gone.close();
-    const args = ['identity', 'verify', '-d', 'one.test', '--address', OTHER, '--resolver', gone.address];
+    const args = ['identity', '--check', '-d', 'one.test', '--address', OTHER, '--resolver', gone.address];
     const lines = [`Expected: ${OTHER} (given)`, `Looked up: TXT _node.one.test (resolver ${gone.address})`];
     const message = '_node.one.test: the resolver cannot be reached (ECONNREFUSED)';
     assert.deepEqual(await runCli(t, args), ended(1, lines, message));
@@ -242,18 +266,19 @@ describe('identity verify', { concurrency: 4 }, () => {
   const RESOLVER = 'option --resolver <ip:port> must be an IP address, with a port unless it is 53';
   const ADDRESS = 'option --address <address> must be 0x and 40 hex digits, mixed-case only with the right checksum';
   const URL_RULE = 'option --url <url> must be the URL of a service such as https://api.example.com';
-  const ONE = 'only one of --address, --url and --env can be given: each names a signer';
+  const ONE = 'only one of --address, --url and -c or --env can be given: each names a signer';
   const options: [string, string[], string][] = [
     ['no domain', [], 'missing required option -d, --domain <domain>'],
     ['a mistyped address', ['-d', 'a.test', '--address', OTHER.replace('C8', 'c8')], ADDRESS],
     ['an address and a URL', ['-d', 'a.test', '--address', OTHER, '--url', 'http://127.0.0.1:1'], ONE],
     ['an address and a file', ['-d', 'a.test', '--address', OTHER, '--env', 'a.env'], ONE],
+    ['an address and a config', ['-d', 'a.test', '--address', OTHER, '-c', 'c.yaml'], ONE],
     ['a URL without a scheme', ['-d', 'a.test', '--url', 'api.example.com'], URL_RULE],
     ['a resolver by its name', ['-d', 'a.test', '--resolver', 'dns.example.com'], RESOLVER],
   ];
   for (const [what, words, message] of options) {
     it(`refuses ${what}`, async (t) => {
-      assert.deepEqual(await runCli(t, ['identity', 'verify', ...words], { env }), ended(1, [], message));
+      assert.deepEqual(await runCli(t, ['identity', '--check', ...words], { env }), ended(1, [], message));
     });
   }
 
@@ -313,7 +338,7 @@ describe('identity verify --url', { concurrency: 4 }, () => {
   });
 
   const verify = (t: TestContext, url: string) =>
-    runCli(t, ['identity', 'verify', '-d', 'api.test', '--url', url, '--resolver', dns.address]);
+    runCli(t, ['identity', '--check', '-d', 'api.test', '--url', url, '--resolver', dns.address]);
   const lines = (expected: string, url: string, match: string) => [
     `Expected: ${expected} (${url}/health)`,
     `Looked up: TXT _node.api.test (resolver ${dns.address})`,

@@ -29,14 +29,14 @@ it('a service that is stopped is named, with what to do; one that goes on is ask
   const service = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
   await urlOf(service);
   const show = async () => {
-    const { code, stdout, stderr } = await launchCli(t, ['payments', 'show', ID, '-c', 'c.yaml'], { cwd }).ended;
+    const { code, stdout, stderr } = await launchCli(t, ['payments', ID, '-c', 'c.yaml'], { cwd }).ended;
     return { code, stdout, stderr };
   };
   service.child.kill('SIGSTOP');
   assert.deepEqual(await show(), {
     code: 1,
     stdout: '',
-    stderr: `error: the service that listens at ${join(cwd, 'state.control')} was silent for 5000 ms: it is stopped or blocked. Have it go on, or end it, and look with "payments show" before you try again: it may yet do what it was asked\n`,
+    stderr: `error: the service that listens at ${join(cwd, 'state.control')} was silent for 5000 ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked\n`,
   });
   service.child.kill('SIGCONT');
   const unknown = `error: nothing is known of ${ID}: look for it in the log\n`;

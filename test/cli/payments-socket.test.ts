@@ -116,7 +116,7 @@ describe('the socket that commands ask', () => {
     await chown(path, 65534, 65534);
     await assert.rejects(askControl(path, ASKED), { message: notSocket(path) });
     await chown(dirname(path), 65534, 65534);
-    const { code, stdout, stderr } = await runCli(t, ['payments', 'release', ASKED.words.id, '-c', file], {
+    const { code, stdout, stderr } = await runCli(t, ['payments', ASKED.words.id, '--release', '-c', file], {
       env: { TMPDIR: temporary },
     });
     assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error: ${notFolder(path)}\n` });
@@ -151,7 +151,15 @@ describe('the socket that commands ask', () => {
     await mkdir(process.env.RUNTIME_DIRECTORY, { mode: 0o700 });
     const [path] = controlPaths(file, undefined);
     assert.deepEqual(await serve(t, path, 'one'), []);
-    const program = [process.execPath, `${PACKAGE_ROOT}/cli/bin.js`, 'payments', 'release', ASKED.words.id, '-c', file];
+    const program = [
+      process.execPath,
+      `${PACKAGE_ROOT}/cli/bin.js`,
+      'payments',
+      ASKED.words.id,
+      '--release',
+      '-c',
+      file,
+    ];
     const words = ['-rm', 'sh', '-c', 'mount --bind "$1" /run && shift && exec "$@"', 'sh', run, ...program];
     const { code, stdout, stderr } = await launch(t, 'unshare', words, { env: { RUNTIME_DIRECTORY: '' } }).ended;
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: 'result  one\n', stderr: '' });
@@ -176,7 +184,7 @@ describe('the socket that commands ask', () => {
       ],
     ] as const) {
       const env = { TMPDIR: temporary };
-      const { code, stdout, stderr } = await runCli(t, ['payments', 'show', ASKED.words.id, '-c', file], { env });
+      const { code, stdout, stderr } = await runCli(t, ['payments', ASKED.words.id, '-c', file], { env });
       assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error: ${error}\n` }, path);
     }
   });
@@ -220,7 +228,7 @@ describe('the socket that commands ask', () => {
     await control.open();
     t.after(() => control.close());
     const release = async (...more: string[]) => {
-      const words = ['payments', 'release', ASKED.words.id, '-c', file, ...more];
+      const words = ['payments', ASKED.words.id, '--release', '-c', file, ...more];
       const { code, stdout, stderr } = await runCli(t, words, { env: { TMPDIR: temporary } });
       return { code, stdout, stderr };
     };

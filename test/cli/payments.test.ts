@@ -70,10 +70,10 @@ describe('payments of processes', async () => {
     await lost;
     await access(join(cwd, 'state.control'));
 
-    const shown = await payments(t, cwd, 'show', transaction);
+    const shown = await payments(t, cwd, transaction);
     const [{ requestId = '', ...record } = {}] = tableOf(shown.stdout);
     assert.deepEqual([record.fate, record.mark, record.payer], ['redeemed', 'used', bob().address]);
-    const { code, stderr } = await payments(t, cwd, 'release', transaction);
+    const { code, stderr } = await payments(t, cwd, '--release', transaction);
     assert.deepEqual(
       { code, stderr },
       {
@@ -81,7 +81,7 @@ describe('payments of processes', async () => {
         stderr: `error: its request ${requestId} may be under way: wait for its end in the log, or use --force where its process has died\n`,
       },
     );
-    const released = await payments(t, cwd, 'release', transaction, '--force');
+    const released = await payments(t, cwd, '--release', transaction, '--force');
     assert.deepEqual([released.code, fates(released)], [0, ['released']]);
     assert.match(released.stderr, /^info: a payment was released by an operator type=x402 requestId=0x[^\n]*\n$/);
 
@@ -89,8 +89,8 @@ describe('payments of processes', async () => {
     const second = await start(t, cwd);
     assert.equal((await second.redeem(transaction)).status, 200);
     // The socket that the first one left is the second one's.
-    await eventually(async () => assert.deepEqual(fates(await payments(t, cwd, 'show', transaction)), ['answered']));
-    await payments(t, cwd, 'release', transaction);
+    await eventually(async () => assert.deepEqual(fates(await payments(t, cwd, transaction)), ['answered']));
+    await payments(t, cwd, '--release', transaction);
     await second.running.output(/a payment was released by an operator .*fate=answered/);
   });
 
@@ -114,8 +114,8 @@ describe('payments of processes', async () => {
     await kill(running);
     await lost;
 
-    assert.deepEqual(fates(await payments(t, cwd, 'show', nonce)), ['settling']);
-    const reconcile = ['reconcile', '--rpc', `${shop.market.network}=${shop.chain.url}`];
+    assert.deepEqual(fates(await payments(t, cwd, nonce)), ['settling']);
+    const reconcile = ['--reconcile', '--rpc', `${shop.market.network}=${shop.chain.url}`];
     const dry = await payments(t, cwd, ...reconcile, '--dry-run');
     assert.deepEqual([dry.stderr, fates(dry)], ['', ['settled']]);
     const next = await start(t, cwd);
@@ -124,20 +124,20 @@ describe('payments of processes', async () => {
     assert.deepEqual([real.stderr, found?.transaction, found?.result], ['', transaction, 'the money was taken']);
     await next.running.output(/the chain says that a payment was settled .*transaction=0x/);
     assert.equal((await next.buy(paidBy(payload))).status, 402);
-    assert.deepEqual(fates(await payments(t, cwd, 'show', transaction)), ['settled']);
+    assert.deepEqual(fates(await payments(t, cwd, transaction)), ['settled']);
   });
 
   it('need the variables of settings.state, where no service listens', async (t) => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable
     const cwd = await folderOf(t, { type: 'file', path: '${FOLDER}/state' });
-    const { code, stdout, stderr } = await payments(t, cwd, 'show', `0x${'1'.repeat(64)}`);
+    const { code, stdout, stderr } = await payments(t, cwd, `0x${'1'.repeat(64)}`);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^error: settings\.state\.path: the variable FOLDER is not set/m);
     assert.doesNotMatch(stderr, /UPSTREAM_KEY/);
   });
 
   it('in memory: only the running service knows', async (t) => {
-    const { code, stderr } = await payments(t, await folderOf(t), 'show', `0x${'1'.repeat(64)}`);
+    const { code, stderr } = await payments(t, await folderOf(t), `0x${'1'.repeat(64)}`);
     assert.equal(code, 1);
     assert.match(
       stderr,
@@ -157,13 +157,11 @@ describe('payments of processes', async () => {
       assert.equal((await one.redeem(transaction)).status, 200);
       assert.equal((await two.redeem(transaction)).status, 401);
       for (const folder of [cwd, other, beside])
-        await eventually(async () =>
-          assert.deepEqual(fates(await payments(t, folder, 'show', transaction)), ['answered']),
-        );
-      assert.equal((await payments(t, cwd, 'release', transaction)).stderr, '');
+        await eventually(async () => assert.deepEqual(fates(await payments(t, folder, transaction)), ['answered']));
+      assert.equal((await payments(t, cwd, '--release', transaction)).stderr, '');
       await one.running.output(/a payment was released by an operator .*worker=\d/);
       assert.equal((await two.redeem(transaction)).status, 200);
-      const { stderr } = await payments(t, beside, 'release', transaction);
+      const { stderr } = await payments(t, beside, '--release', transaction);
       assert.match(stderr, /^info: a payment was released by an operator /);
       assert.equal((await one.redeem(transaction)).status, 200);
     });

@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { testEndpoint, testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
 import { parse } from 'yaml';
+import type { EndpointKeys, SimplePlugin } from '../../plugins-sdk/define.ts';
 import { Described } from '../openapi/document.ts';
 import { commandsOf, filesOf, readPage, textsOf } from '../support/docs.ts';
 import { stopAll } from '../support/lifetime.ts';
@@ -11,6 +14,7 @@ import { type RunningService, serviceFor, startTestService } from '../support/se
 import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
+import { configText } from './service-config.ts';
 
 const page = await readPage('docs/plugins.md');
 const files = filesOf(page);
@@ -25,6 +29,16 @@ async function projectWith(t: TestContext, ...names: string[]): Promise<string> 
   await mkdir(join(cwd, 'node_modules'));
   await symlink(PACKAGE_ROOT, join(cwd, 'node_modules/signed-data-proxy'));
   return cwd;
+}
+
+/** A plugin of the page in the harness. */
+async function harnessFor(t: TestContext, name: string) {
+  const cwd = await projectWith(t, name);
+  await writeFile(join(cwd, 'package.json'), '{ "type": "module" }');
+  const { default: plugin, keys }: { default: SimplePlugin; keys?: EndpointKeys } = await import(
+    pathToFileURL(join(cwd, name)).href
+  );
+  return { harness: await testPlugin(plugin, { t, keys }) };
 }
 
 /** The command of a `sh` block that contains the text. */
@@ -51,64 +65,40 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
       'package.json',
     ];
     const state = ['coupons.ts', 'coupons.yaml', 'state-none.ts'];
-    const others = ['in-cents.ts', 'price-band.ts', 'request.yaml', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
+    const others = ['in-cents.ts', 'price-band.ts', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
     const uses = ['again', 'bearer', 'elsewhere', 'last-good', 'mean', 'remembered', 'signed-calls'];
     const all = [...known, ...others, ...state, ...uses.map((name) => `${name}.ts`)];
     assert.deepEqual([...files.keys()].toSorted(), all.toSorted());
   });
 
   it('the first plugin', async (t) => {
-    const cwd = await projectWith(t, 'config.yaml', 'request.yaml');
+    const cwd = await projectWith(t, 'config.yaml');
     const made = await runCli(t, cliArguments('plugin new'), { cwd });
     assert.deepEqual([made.code, made.stderr], [0, '']);
-    const tested = await runCli(t, cliArguments('plugin test'), { cwd });
-    const [shown = ''] = textsOf(page, 'text');
-    const untimed = (text: string) => text.replace(/\d+\.\d ms/g, 'N ms').replace(/ {2,}/g, ' ');
-    assert.equal(untimed(tested.stdout), untimed(shown));
     const validated = await runCli(t, ['config', 'validate', '-c', 'config.yaml'], { cwd });
     assert.equal(validated.code, 0, validated.stderr);
   });
 
-  it('a recorded request', async (t) => {
-    const cwd = await projectWith(t, 'no-weekends.ts', 'daily-limit.ts', 'request.yaml');
-    const args = ['plugin', 'test', 'daily-limit.ts', '-c', '{ max: 1 }', '--request', 'request.yaml'];
-    const { code, stdout, stderr } = await runCli(t, args, { cwd });
-    assert.deepEqual([code, stderr], [0, '']);
-    assert.match(stdout, /^request request\.yaml: prices\/eth-usd\n\nHOOK .*\nonHttpRequest +\d+\.\d ms +passed\n$/m);
-    const other = await runCli(t, ['plugin', 'test', 'no-weekends.ts'], { cwd });
-    assert.deepEqual([other.code, other.stderr], [0, '']);
+  it('a rule without a config', async (t) => {
+    const { harness } = await harnessFor(t, 'no-weekends.ts');
+    const isClosed = [0, 6].includes(new Date().getUTCDay());
+    assert.equal('refused' in (await harness.onHttpRequest()), isClosed);
   });
 
   it('the memo of a request', async (t) => {
-    const cwd = await projectWith(t, 'in-cents.ts');
-    const record = { headers: { 'x-unit': 'cents' }, response: { data: { price: 10 } } };
-    await writeFile(join(cwd, 'r.json'), JSON.stringify(record));
-    const { code, stdout } = await runCli(t, ['plugin', 'test', 'in-cents.ts', '--request', 'r.json'], { cwd });
-    assert.deepEqual(
-      [code, /^onAfterApiCall +\d+\.\d ms +(.*)$/m.exec(stdout)?.[1]],
-      [0, 'changed data.price: 10 → 1000'],
-    );
+    const { harness } = await harnessFor(t, 'in-cents.ts');
+    const request = harness.request({ headers: { 'x-unit': 'cents' } });
+    await request.onHttpRequest();
+    const data = { price: 10 };
+    assert.deepEqual(await request.onAfterApiCall({ data }), { value: { data: { price: 1000 }, status: 200 } });
   });
 
   it('keys of endpoints', async (t) => {
-    const cwd = await projectWith(t, 'price-band.ts');
-    const outcome = async (endpoint: object) => {
-      const record = { endpoint, response: { data: { price: 10 } } };
-      await writeFile(join(cwd, 'r.json'), JSON.stringify(record));
-      const ended = await runCli(t, ['plugin', 'test', 'price-band.ts', '--request', 'r.json'], { cwd });
-      const [, told] = /^onAfterApiCall +\d+\.\d ms +(.*)$/m.exec(ended.stdout) ?? [];
-      return [ended.code, told ?? ended.stderr];
-    };
-    assert.deepEqual(await outcome({ own: { maxPrice: 10 } }), [0, 'passed']);
-    assert.deepEqual(await outcome({ own: { maxPrice: 9.5 } }), [0, 'changed status: 200 → 500']);
-    assert.deepEqual(await outcome({ own: { maxPrize: 4 } }), [
-      1,
-      'error: r.json: endpoint.own.maxPrize: unknown key, did you mean "maxPrice"?\n',
-    ]);
-    assert.deepEqual(await outcome({ shared: { maxPrice: 0 } }), [
-      1,
-      'error: r.json: endpoint.shared.maxPrice: must be more than 0\n',
-    ]);
+    const { harness } = await harnessFor(t, 'price-band.ts');
+    const outcome = (maxPrice: number) =>
+      harness.onAfterApiCall({ endpoint: testEndpoint({ block: { maxPrice } }), data: { price: 10 } });
+    assert.deepEqual(await outcome(10), { passed: true });
+    assert.deepEqual(await outcome(9.5), { value: { data: { price: 10 }, status: 500 } });
   });
 
   it('the test of a plugin', async (t) => {
@@ -150,9 +140,10 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     await mkdir(dirname(join(folder, main)), { recursive: true });
     await writeFile(join(folder, 'package.json'), fileOf('package.json'));
     await writeFile(join(folder, main), 'export default { name: "packed", hooks: { onHttpRequest() {} } };');
-    const { code, stdout, stderr } = await runCli(t, ['plugin', 'test', name], { cwd });
-    assert.deepEqual([code, stderr], [0, '']);
-    assert.match(stdout, /^plugin packed: /);
+    await writeFile(join(cwd, 'c.yaml'), configText(undefined, `settings: { plugins: [{ source: "${name}" }] }`));
+    const { code, stdout, stderr } = await runCli(t, ['plugins', '-c', 'c.yaml'], { cwd });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /packed/);
   });
 });
 

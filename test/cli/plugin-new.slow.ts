@@ -7,13 +7,13 @@ import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 
 /** The commands that were printed. */
 function commandsIn(stdout: string): string[] {
-  return [...stdout.matchAll(/^ {2}(.* --test .*|.* plugin test .*)$/gm)].map(([, command = '']) => command);
+  return [...stdout.matchAll(/^ {2}(.* --test .*)$/gm)].map(([, command = '']) => command);
 }
 
 /** Runs the commands where the user stands, as they would: in a shell. */
 async function pasteAll(t: TestContext, stdout: string, cwd: string): Promise<void> {
   const commands = commandsIn(stdout);
-  assert.equal(commands.length, 2, stdout);
+  assert.equal(commands.length, 1, stdout);
   for (const command of commands) {
     const ended = await launch(t, 'sh', ['-c', command], { cwd }).ended;
     assert.equal(ended.code, 0, `${command}\n${ended.stdout}${ended.stderr}`);
@@ -33,17 +33,16 @@ describe('what plugin new prints', { concurrency: 2 }, () => {
     }
   });
 
-  it('names the script where npm knows it, also below the folder of the service', async (t) => {
+  it('is a command that works below the folder of the service', async (t) => {
     const target = await folderWith(t);
     const cwd = join(PACKAGE_ROOT, 'docs');
     const made = await launch(t, 'npm', ['run', '-s', 'cli', '--', 'plugin', 'new', 'price-floor', '--dir', target], {
       cwd,
     }).ended;
-    assert.match(made.stdout, /^ {2}npm run -s cli -- plugin test \.\.\/.*price-floor\.ts --config/m);
     await pasteAll(t, made.stdout, cwd);
   });
 
-  it('names npx where the package is installed', async (t) => {
+  it('is a command that works where the package is installed', async (t) => {
     const project = await folderWith(t, { 'package.json': '{ "private": true }' });
     await mkdir(join(project, 'node_modules/.bin'), { recursive: true });
     await mkdir(join(project, 'sub'));
@@ -52,7 +51,6 @@ describe('what plugin new prints', { concurrency: 2 }, () => {
     const cwd = join(project, 'sub');
     const args = ['signed-data-proxy', 'plugin', 'new', 'price-floor', '--dir', '..'];
     const made = await launch(t, 'npx', args, { cwd }).ended;
-    assert.match(made.stdout, /^ {2}npx signed-data-proxy plugin test \.\.\/price-floor\.ts --config/m);
     await pasteAll(t, made.stdout, cwd);
   });
 });

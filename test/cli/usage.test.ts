@@ -14,7 +14,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, import, try, openapi, plugins, status, plugin new, plugin test, verify, ask, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, import, try, openapi, plugins, status, plugin new, verify, payments, identity',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -30,23 +30,44 @@ describe('what is wrong on the command line is one line on stderr and exit code 
       ['config', 'validat'],
       'unknown command "config validat"; did you mean "config validate"?',
     ],
-    [
-      'half a command of another',
-      ['identity'],
-      'missing command after "identity": one of identity show, identity verify',
-    ],
+    ['half a command of another', ['plugin'], 'missing command after "plugin": one of plugin new'],
     ['a second word alone', ['validate', '-c', 'x'], 'unknown command "validate"; did you mean "config validate"?'],
     ['words turned round', ['validate', 'config'], 'unknown command "validate"; did you mean "config validate"?'],
     ['a second word alone, nearly known', ['scema'], 'unknown command "scema"; did you mean "config schema"?'],
-    [
-      'a second word of another',
-      ['show', '-d', 'x'],
-      'unknown command "show"; did you mean "payments show" or "identity show"?',
-    ],
+    ['a second word of another', ['new', 'x'], 'unknown command "new"; did you mean "plugin new"?'],
     [
       'a second word behind another first one',
-      ['config', 'find'],
-      'unknown command "config find"; did you mean "audit find"?',
+      ['config', 'new'],
+      'unknown command "config new"; did you mean "plugin new"?',
+    ],
+    ['a command that is gone', ['ask', '--k', '2'], 'unknown command "ask"'],
+    [
+      'a payment that is not one',
+      ['payments', 'show', '-c', 'a'],
+      '"show" is no transaction hash and no nonce: 0x and 64 hex digits',
+    ],
+    [
+      'a payment to release that is not named',
+      ['payments', '--release', '-c', 'a'],
+      'option --release needs a payment: write payments <tx|nonce> --release',
+    ],
+    ['a payer without a release', ['payments', '-c', 'a', '--payer', 'x'], 'option --payer needs --release'],
+    ['force without a release', ['payments', '-c', 'a', '--force', '--reconcile'], 'option --force needs --release'],
+    ['a chain without a reconciliation', ['payments', '-c', 'a', '--rpc', 'x'], 'option --rpc needs --reconcile'],
+    [
+      'a reconciliation that changes nothing, without it',
+      ['payments', '-c', 'a', '--dry-run'],
+      'option --dry-run needs --reconcile',
+    ],
+    [
+      'a reconciliation of one payment',
+      ['payments', `0x${'1'.repeat(64)}`, '-c', 'a', '--reconcile'],
+      'option --reconcile takes no payment: it asks about all that are not known',
+    ],
+    [
+      'a release and a reconciliation',
+      ['payments', '-c', 'a', '--release', '--reconcile'],
+      'only one of --release and --reconcile can be given',
     ],
     ['two words in one', ['config validate'], missingConfig],
     ['start without its config', ['start'], missingConfig],
@@ -96,10 +117,10 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     ['a second config', ['start', '-c', 'c.yaml', 'd.yaml'], 'unexpected argument "d.yaml"'],
     [
       'a domain without its option',
-      ['identity', 'show', 'example.com'],
-      'missing required option -d, --domain <domain>: write identity show -d example.com',
+      ['identity', 'example.com'],
+      'missing required option -d, --domain <domain>: write identity -d example.com',
     ],
-    ['a missing domain', ['identity', 'show'], 'missing required option -d, --domain <domain>'],
+    ['a missing domain', ['identity'], 'missing required option -d, --domain <domain>'],
     ['a switch with a value', ['start', '-c', 'a', '--watch=yes'], 'option --watch takes no value'],
     ['an argument too many behind an argument', ['verify', 'a', 'b'], 'unexpected argument "b"'],
     ['an argument too many for a command without options', ['generate-mnemonic', '24'], 'unexpected argument "24"'],
@@ -162,49 +183,29 @@ describe('--help and --version work everywhere', () => {
 Usage:
   $ signed-data-proxy <command> [options]
 
-Commands:
-  start               Start the service; SIGHUP reloads the config
-  generate-mnemonic   Print a new mnemonic, its private key and its address
-  address             Print the signer's address
-  config validate     Check a config file and print the ID of every endpoint
-  config schema       Print the JSON Schema of the config file
-  import              Make a config of an OpenAPI document
-  try                 Ask an upstream once, and print what could be signed of its answer
-  openapi             Print the OpenAPI document of the endpoints
-  plugins             Print every stage with its failure policy and its plugins in order
-  status              Print what a running service is and does, by the port of its metrics
-  plugin new          Write a new plugin and its test
-  plugin test         Pass a recorded request through the hooks of a plugin
-  verify              Check the signature of a saved answer, or of one on stdin
-  ask                 Ask several operators for an int256, and print the median of the good answers
-  audit find          Print what settings.audit has recorded: what was signed, and for whom
-  payments show       Print what is known of a payment
-  payments release    Let a payment be used again
-  payments reconcile  Ask the chain about settlements whose end is not known
-  identity show       Print the DNS record that names the signer
-  identity verify     Check that the DNS record of a domain names a signer
+Service:
+  start              Start the service; SIGHUP reloads the config
+  status             Print what a running service is and does, by the port of its metrics
+  payments           Print open payments, or one; free one, or ask the chain about all
 
-For more info, run any command with the \`--help\` flag:
-  $ signed-data-proxy start --help
-  $ signed-data-proxy generate-mnemonic --help
-  $ signed-data-proxy address --help
-  $ signed-data-proxy config validate --help
-  $ signed-data-proxy config schema --help
-  $ signed-data-proxy import --help
-  $ signed-data-proxy try --help
-  $ signed-data-proxy openapi --help
-  $ signed-data-proxy plugins --help
-  $ signed-data-proxy status --help
-  $ signed-data-proxy plugin new --help
-  $ signed-data-proxy plugin test --help
-  $ signed-data-proxy verify --help
-  $ signed-data-proxy ask --help
-  $ signed-data-proxy audit find --help
-  $ signed-data-proxy payments show --help
-  $ signed-data-proxy payments release --help
-  $ signed-data-proxy payments reconcile --help
-  $ signed-data-proxy identity show --help
-  $ signed-data-proxy identity verify --help
+Config:
+  config validate    Check a config file and print the ID of every endpoint
+  config schema      Print the JSON Schema of the config file
+  import             Make a config of an OpenAPI document
+  try                Ask an upstream once, and print what could be signed of its answer
+  openapi            Print the OpenAPI document of the endpoints
+
+Plugins:
+  plugins            Print every stage with its failure policy and its plugins in order
+  plugin new         Write a new plugin and its test
+
+Signer:
+  generate-mnemonic  Print a new mnemonic, its private key and its address
+  address            Print the signer's address
+  identity           Print the DNS record that names the signer, or look it up
+
+Answers:
+  verify             Check the signature of a saved answer, or of one on stdin
 
 Options:
   -v, --version  Display version number
@@ -234,10 +235,6 @@ Usage:
 Commands:
   validate  Check a config file and print the ID of every endpoint
   schema    Print the JSON Schema of the config file
-
-For more info, run any command with the \`--help\` flag:
-  $ signed-data-proxy config validate --help
-  $ signed-data-proxy config schema --help
 
 Options:
   -v, --version  Display version number
@@ -283,52 +280,25 @@ ${envOption}${jsonOption}${helpOption}`,
       '  --dir <folder>  Where to write it (default: here)\n  --kind <kind>   What it does, such as auth or route (default: hooks)\n  -h, --help      Display this message\n',
     ],
     [
-      'plugin test',
-      'plugin test <file> [-c <json|file>] [--request <file>] [--timeout <ms>] [--env <path>]',
-      `  -c, --config <json|file>  Its config block, or a YAML file that holds it
-  --request <file>          Recorded request, JSON or YAML (default: a sample)
-  --timeout <ms>            Its budget (default: its own, or 1000)
-  --env <path>              Variables file (default: .env, where there is one)
-  -h, --help                Display this message
-`,
-    ],
-    ['payments show', 'payments show <tx|nonce> -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
-    [
-      'payments release',
-      'payments release <tx|nonce> -c <file> [--env <path>] [--payer <address>] [--force]',
-      `  -c, --config <file>  YAML config file
-  --env <path>         Variables file (default: .env, where there is one)
+      'payments',
+      'payments [<tx|nonce>] -c <file> [--env <path>] [--release] [--payer <address>] [--force] [--reconcile] [--rpc <network=url>] [--dry-run]',
+      `${configOption}${envOption}  --release            Let that payment be used again
   --payer <address>    Whose payment, where several have this nonce
   --force              Also where its request may still be under way
-  -h, --help           Display this message
-`,
-    ],
-    [
-      'payments reconcile',
-      'payments reconcile -c <file> [--env <path>] --rpc <chain=url> [--dry-run]',
-      `  -c, --config <file>  YAML config file
-  --env <path>         Variables file (default: .env, where there is one)
-  --rpc <chain=url>    A node of the chain, such as eip155:84532=https://node.example
+  --reconcile          Ask the chain about settlements whose end is not known
+  --rpc <network=url>  A node of the chain, such as eip155:84532=https://node.example
   --dry-run            Change nothing
-  -h, --help           Display this message
-`,
+${helpOption}`,
     ],
     [
-      'identity show',
-      'identity show -d <domain> [-c <file>] [--env <path>]',
+      'identity',
+      'identity -d <domain> [-c <file>] [--env <path>] [--check] [--address <address>] [--url <url>] [--resolver <ip:port>]',
       `  -d, --domain <domain>  Domain of the API; the record stands at _node.<domain>
   -c, --config <file>    YAML config file whose settings.signer it is (default: the key in the environment)
   --env <path>           Variables file (default: .env, where there is one)
-  -h, --help             Display this message
-`,
-    ],
-    [
-      'identity verify',
-      'identity verify -d <domain> [--address <address>] [--url <url>] [--env <path>] [--resolver <ip:port>]',
-      `  -d, --domain <domain>  Domain of the API; the record stands at _node.<domain>
+  --check                Look the record up: it must name the signer
   --address <address>    Signer that the record must name
   --url <url>            Running service whose signer it must name
-  --env <path>           Variables file (default: .env, where there is one)
   --resolver <ip:port>   Instead of the system's resolver
   -h, --help             Display this message
 `,
@@ -377,7 +347,7 @@ ${envOption}${jsonOption}${helpOption}`,
   }
 
   it('version, of any command and of none', async (t) => {
-    for (const args of [['-v'], ['start', '--version'], ['config', '-v'], ['plugin', 'test', 'x', '-v']]) {
+    for (const args of [['-v'], ['start', '--version'], ['config', '-v'], ['plugin', 'new', 'x', '-v']]) {
       const ended = await runCli(t, args);
       assert.deepEqual(ended, { code: 0, signal: null, stdout: `${title}\n`, stderr: '' }, args.join(' '));
     }

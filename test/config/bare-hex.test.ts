@@ -110,7 +110,7 @@ apis:
     const cwd = await folderWith(t, { 'c.yaml': text });
     await urlOf(launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }));
     const id = `0x${'0'.repeat(64)}`;
-    const { stderr } = await runCli(t, ['payments', 'show', id, '-c', 'c.yaml'], { cwd });
+    const { stderr } = await runCli(t, ['payments', id, '-c', 'c.yaml'], { cwd });
     assert.equal(stderr, `error: nothing is known of ${id}: look for it in the log\n`);
   });
 

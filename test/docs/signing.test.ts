@@ -12,7 +12,7 @@ const named = (name: string) => blockNamed(page, name).trim();
 
 it(PAGE, async (t) => {
   await walk(t, PAGE, {
-    skip: { 'npm run -s cli -- identity verify': 'asks the DNS; test/cli/identity.slow.ts does so on loopback' },
+    skip: { 'npm run -s cli -- identity --check': 'asks the DNS; test/cli/identity.slow.ts does so on loopback' },
   });
 });
 

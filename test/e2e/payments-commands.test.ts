@@ -17,10 +17,12 @@ import { type Block, shopFor } from '../support/x402-shop.ts';
 
 const LINES = /^(?:a payment was released|the chain says)/;
 
-describe('payments show, release and reconcile', async () => {
+describe('payments, --release and --reconcile', async () => {
   const shop = await shopFor(suite);
   const alice = await shop.market.wallet(1_000_000n);
 
+  const RPC =
+    'option --reconcile needs --rpc <network=url>, the chain and a node of it, such as eip155:84532=https://node.example';
   const bob = () => payer(shop.chain, 2);
   const config = (settings: Block = {}) =>
     shop.config({ exact: {}, native: { auth: termsOn(shop.chain, PRICE) } }, { settings });
@@ -54,21 +56,21 @@ describe('payments show, release and reconcile', async () => {
     assert.equal(answered.status, 200);
     assert.equal((await redeem(service, transaction)).status, 401);
     const about = native(transaction, answered.headers.get('x-request-id'));
-    const cure = 'an answer was signed for it: where that did not arrive, payments release';
+    const cure = 'an answer was signed for it: where that did not arrive, free it with --release';
     await eventually(async () =>
       assert.deepEqual(
-        await cli(service, 'show', transaction.toUpperCase().replace('0X', '0x')),
+        await cli(service, transaction.toUpperCase().replace('0X', '0x')),
         noError([{ ...about, fate: 'answered', mark: 'used', cure }]),
       ),
     );
 
     const released = { ...about, fate: 'released', result: 'it can be used again' };
-    assert.deepEqual(await cli(service, 'release', transaction), noError([released]));
+    assert.deepEqual(await cli(service, '--release', transaction), noError([released]));
     assert.deepEqual(lines(service), [
       ['info', 'a payment was released by an operator', { ...about, fate: 'answered' }],
     ]);
     const again = { ...about, fate: 'released', result: 'it is free already: nothing was changed' };
-    assert.deepEqual(await cli(service, 'release', transaction), noError([again]));
+    assert.deepEqual(await cli(service, '--release', transaction), noError([again]));
     assert.equal((await redeem(service, transaction)).status, 200);
   });
 
@@ -85,49 +87,42 @@ describe('payments show, release and reconcile', async () => {
     const first = await failed();
     const free = { mark: 'free: it can be used, unless it is too old', givenBack: '1 of 3 times' };
     const cure = 'the client can use it again, while it is not too old';
-    assert.deepEqual(
-      await cli(service, 'show', transaction),
-      noError([{ ...first, fate: 'given back', ...free, cure }]),
-    );
+    assert.deepEqual(await cli(service, transaction), noError([{ ...first, fate: 'given back', ...free, cure }]));
     await failed();
     await failed();
     const last = await failed();
     assert.deepEqual(
-      await cli(service, 'show', transaction),
+      await cli(service, transaction),
       noError([
         {
           ...{ ...last, fate: 'used up', mark: 'used', givenBack: '3 of 3 times' },
-          cure: 'its requests failed: find out why, then payments release',
+          cure: 'its requests failed: find out why, then free it with --release',
         },
       ]),
     );
-    await cli(service, 'release', transaction);
+    await cli(service, '--release', transaction);
     const next = await failed();
-    assert.deepEqual(
-      await cli(service, 'show', transaction),
-      noError([{ ...next, fate: 'given back', ...free, cure }]),
-    );
+    assert.deepEqual(await cli(service, transaction), noError([{ ...next, fate: 'given back', ...free, cure }]));
   });
 
   it('say what they do not know, and what is no payment', async (t) => {
     const service = await started(t);
     const nobody = hexlify(randomBytes(32));
-    for (const command of ['show', 'release'])
+    for (const more of [[], ['--release']])
       assert.deepEqual(
-        await cli(service, command, nobody),
+        await cli(service, nobody, ...more),
         error(`nothing is known of ${nobody}: look for it in the log`),
       );
+    const listed = await quietly(['payments', '-c', join(service.folder, 'config.yaml')]);
+    assert.deepEqual([listed.code, listed.stdout], [0, 'no payment is open\n']);
     assert.deepEqual(
-      await cli(service, 'show', '0x12'),
+      await cli(service, '0x12'),
       error('"0x12" is no transaction hash and no nonce: 0x and 64 hex digits'),
     );
-    assert.deepEqual(
-      await cli(service, 'reconcile', '--rpc', 'base=https://node.example'),
-      error('--rpc must be the chain and the URL of a node of it, such as eip155:84532=https://node.example'),
-    );
+    assert.deepEqual(await cli(service, '--reconcile', '--rpc', 'base=https://node.example'), error(RPC));
     const rpc = `${shop.market.network}=${shop.chain.url}`;
     assert.equal(
-      (await quietly(['payments', 'reconcile', '-c', join(service.folder, 'config.yaml'), '--rpc', rpc])).stdout,
+      (await quietly(['payments', '--reconcile', '-c', join(service.folder, 'config.yaml'), '--rpc', rpc])).stdout,
       'nothing is unknown\n',
     );
   });
@@ -165,26 +160,30 @@ describe('payments show, release and reconcile', async () => {
     const byNonce = (...results: Block[]) => results.toSorted((a, b) => (String(a.nonce) < String(b.nonce) ? -1 : 1));
     const reconcile = async (...more: string[]) => {
       const rpc = `${shop.market.network}=${shop.chain.url}`;
-      const { stdout, ...rest } = await cli(service, 'reconcile', '--rpc', rpc, ...more);
+      const { stdout, ...rest } = await cli(service, '--reconcile', '--rpc', rpc, ...more);
       return { ...rest, stdout: byNonce(...stdout) };
     };
     return { service, taken, lost, settled, reconcile, byNonce };
   }
 
   it('say of a settlement whose end is not known that its money may have been taken', async (t) => {
-    const { service, taken } = await withUnknown(t);
+    const { service, taken, lost, byNonce } = await withUnknown(t);
     assert.equal((await stat(join(service.folder, 'state.control'))).mode & 0o777, 0o600);
-    const cure = 'the chain knows: payments reconcile';
+    const cure = 'the chain knows: payments --reconcile';
     const mark = 'free: it can be used, unless it is too old';
+    const { stdout: listed, ...rest } = await cli(service);
+    assert.deepEqual(rest, { code: 0, stderr: '' });
+    const unknown = [taken, lost].map((each) => ({ ...each, fate: 'unknown', cure }));
+    assert.deepEqual(byNonce(...listed), byNonce(...unknown));
     assert.deepEqual(
-      await cli(service, 'show', taken.nonce),
+      await cli(service, taken.nonce),
       noError([{ ...taken, fate: 'unknown', mark, givenBack: '1 of 3 times', cure }]),
     );
     assert.deepEqual(
-      await cli(service, 'release', taken.nonce),
+      await cli(service, '--release', taken.nonce),
       refused(
         { ...taken, fate: 'unknown' },
-        'its money may have been taken: ask the chain with "payments reconcile" first',
+        'its money may have been taken: ask the chain with "payments --reconcile" first',
       ),
     );
   });
@@ -201,7 +200,7 @@ describe('payments show, release and reconcile', async () => {
       noError(byNonce({ ...settled, result: 'the money was taken; nothing was changed' }, open)),
     );
     assert.deepEqual(lines(service), []);
-    const other = await cli(service, 'reconcile', '--rpc', `eip155:1=${shop.chain.url}`);
+    const other = await cli(service, '--reconcile', '--rpc', `eip155:1=${shop.chain.url}`);
     assert.deepEqual(other, noError([]));
     assert.deepEqual(await reconcile(), noError(byNonce({ ...settled, result: 'the money was taken' }, open)));
     const { type: _, ...fields } = taken;
@@ -210,7 +209,7 @@ describe('payments show, release and reconcile', async () => {
       ['info', 'the chain says that a payment was settled', { ...fields, transaction }],
     ]);
     assert.deepEqual(
-      await cli(service, 'release', transaction ?? ''),
+      await cli(service, '--release', transaction ?? ''),
       refused(
         settled,
         `its money was taken (transaction ${transaction}), and the chain takes an authorisation once: send the money back instead`,

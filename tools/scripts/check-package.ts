@@ -159,7 +159,7 @@ try {
     ),
     service: await step('a project with the service', () => makeServiceProject(folder, service)),
   };
-  await step('plugin new, its test, plugin test, types', () => writePlugin(projects.service));
+  await step('plugin new, its test, types', () => writePlugin(projects.service));
   for (const way of WAYS) {
     await step(`${way.shown}: plugins, an answer verified, SIGTERM`, () =>
       serving(projects, way, (running) => askAndVerify(running, projects)),

@@ -89,23 +89,12 @@ export function makeServiceProject(folder: string, tarball: string): string {
   return path;
 }
 
-/** The plugin that `plugin new` writes passes the test that comes with it, and lets a request of enough pass. */
+/** The plugin that `plugin new` writes passes the test that comes with it. */
 export function writePlugin(path: string): void {
   run(path, 'npx', 'signed-data-proxy', '--help');
   const said = run(path, 'npx', 'signed-data-proxy', 'plugin', 'new', 'my-plugin');
   const [, command] = /^ {2}(node --import .*)$/m.exec(said) ?? fail(`plugin new says no command:\n${said}`);
   const [program = '', ...args] = command?.split(' ') ?? [];
   run(path, program, ...args);
-  const tried = run(
-    path,
-    'npx',
-    'signed-data-proxy',
-    'plugin',
-    'test',
-    'my-plugin.ts',
-    '--config',
-    '{ minimum: 2064 }',
-  );
-  if (!/^onAfterApiCall .* passed$/m.test(tried)) fail(`plugin test did not let 2064.012345 pass:\n${tried}`);
   checkTypes(path);
 }

@@ -1,0 +1,75 @@
+import { type Address, checksumAddress, isAddress } from '../../lib/eth/hex.ts';
+import { VARIABLES } from '../../plugins-sdk/signing/variables.ts';
+import { readEnvironment } from '../../service/surroundings.ts';
+import { print } from '../../service/terminal.ts';
+import { ADDRESS_RULE, checkedOption, type Given, requireWith, UsageError } from '../arguments.ts';
+import { readAddresses } from '../identity/addresses.ts';
+import { healthUrl, signerAt } from '../identity/health.ts';
+import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
+import { readRecords, recordName, zoneLine } from '../identity/record.ts';
+
+/** Whom the record must name. */
+interface Expected {
+  readonly address: Address;
+  readonly source: string;
+}
+
+/** Prints the DNS records that name the signer, or with `--check` looks them up. */
+export async function identity(given: Given): Promise<number> {
+  const name = recordName(given.value('domain'));
+  if (given.flag('check')) return check(given, name);
+  requireWith(given, 'check', ['address', 'url', 'resolver']);
+  const { current, next } = await readAddresses(given);
+  for (const signer of [current, ...(next ? [next] : [])]) await print(`${zoneLine(name, signer)}\n`);
+  return 0;
+}
+
+/**
+ * Checks that the DNS record of a domain names a signer. It is the address given, that of a running service, that of a config, or
+ * that of the key in the environment.
+ *
+ * @returns 0 when it does, 1 when it names others; anything else is an error.
+ */
+async function check(given: Given, name: string): Promise<number> {
+  const server = readNameServer(given.optional('resolver'));
+  const { address, source } = await readExpected(given)();
+  await print(`Expected: ${address} (${source})\nLooked up: TXT ${name} (${server.label})\n`);
+  const { addresses, others } = readRecords(await lookUpTxt(name, server));
+  if (addresses.length === 0) throw new Error(`${name}: the TXT record holds no address`);
+  const ignored =
+    others === 0
+      ? ''
+      : ` (and ${others} ${others === 1 ? 'entry that is no address' : 'entries that are no addresses'})`;
+  const matches = addresses.includes(address);
+  await print(`Found: ${addresses.join(', ')}${ignored}\nMatch: ${matches ? 'yes' : 'no'}\n`);
+  return matches ? 0 : 1;
+}
+
+/** @throws UsageError before anything is asked. */
+function readExpected(given: Given): () => Promise<Expected> {
+  const isNamed = (...names: string[]) => names.some((name) => given.optional(name) !== undefined);
+  if ([isNamed('address'), isNamed('url'), isNamed('env', 'config')].filter(Boolean).length > 1) {
+    throw new UsageError('only one of --address, --url and -c or --env can be given: each names a signer');
+  }
+  const address = checkedOption(given, 'address', isAddress, ADDRESS_RULE);
+  const url = given.optional('url');
+  if (isAddress(address)) return async () => ({ address: checksumAddress(address), source: 'given' });
+  if (url !== undefined) {
+    const health = healthUrl(url);
+    return async () => ({ address: await signerAt(health), source: health });
+  }
+  return () => readOwn(given);
+}
+
+/** @throws UsageError where there is no signer to look for. */
+async function readOwn(given: Given): Promise<Expected> {
+  const config = given.optional('config');
+  const env = await readEnvironment(given.optional('env'));
+  if (config === undefined && Object.values(VARIABLES.current).every((name) => !env[name])) {
+    throw new UsageError(
+      'no signer to look for: give --address <address> or --url <url>, or set SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC',
+    );
+  }
+  const { current } = await readAddresses(given, env);
+  return { address: current, source: config === undefined ? 'the key in the environment' : `the signer of ${config}` };
+}
