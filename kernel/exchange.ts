@@ -1,4 +1,4 @@
-import { type AbortSource, abort, type Charge, ClientSignal, onAbort } from './charge.ts';
+import { type AbortSource, abort, type Charge, ClientSignal, onAbort, signalOf } from './charge.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
@@ -16,53 +16,45 @@ export interface ExchangeInput {
 const none: Parameters = Object.freeze({});
 
 /** One request on its way through the stages, as plugins see it: they can change nothing of it. */
-export class Exchange {
+export class Exchange implements ExchangeInput {
+  readonly requestId: Hex;
+  readonly method: string;
+  readonly route: string;
+  readonly socketAddress: string;
+  /** No property of its own: a log that is given the request shows no credentials. */
+  readonly #headers: ExchangeInput['headers'];
   readonly #startedAt = performance.now();
-  readonly #input: ExchangeInput;
   readonly #origin: Exchange | undefined;
+  readonly #charges = new Map<string, Charge>();
   #parameters = none;
   #endpoint: Endpoint | undefined;
   /** Made when it is first asked for, or the client leaves. */
   #client: ClientSignal | undefined;
+  #controller: AbortController | undefined;
   #isDetached = false;
   #outcome: RequestOutcome | undefined;
-  #charges: Map<string, Charge> | undefined;
-  #controller: AbortController | undefined;
   /** Made when somebody first leaves one. */
   #left: Map<object, unknown> | undefined;
 
-  /** @param from the request that it is a fork of. */
-  constructor(input: ExchangeInput, from?: Exchange) {
-    this.#input = input;
-    this.#origin = from;
-    Object.freeze(input.headers);
-    if (from !== undefined) {
-      this.#parameters = from.#parameters;
-      this.#endpoint = from.#endpoint;
-      this.#left = from.#left && new Map(from.#left);
+  /** @param origin the request that it is a fork of. */
+  constructor(input: ExchangeInput, origin?: Exchange) {
+    this.requestId = input.requestId;
+    this.method = input.method;
+    this.route = input.route;
+    this.#headers = Object.freeze(input.headers);
+    this.socketAddress = input.socketAddress;
+    this.#origin = origin;
+    if (origin !== undefined) {
+      this.#parameters = origin.#parameters;
+      this.#endpoint = origin.#endpoint;
+      this.#left = origin.#left && new Map(origin.#left);
     }
     // An own property would hide what the kernel reads.
     Object.freeze(this);
   }
 
-  get requestId(): Hex {
-    return this.#input.requestId;
-  }
-
-  get method(): string {
-    return this.#input.method;
-  }
-
-  get route(): string {
-    return this.#input.route;
-  }
-
-  get headers(): Readonly<Record<string, string | undefined>> {
-    return this.#input.headers;
-  }
-
-  get socketAddress(): string {
-    return this.#input.socketAddress;
+  get headers(): ExchangeInput['headers'] {
+    return this.#headers;
   }
 
   /** The parameters exactly as the client sent them; frozen. */
@@ -82,11 +74,7 @@ export class Exchange {
 
   /** Aborts when the client disconnects, unless the work was detached from it. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController();
-      this.#controller = controller;
-      onAbort(this.client, () => controller.abort());
-    }
+    this.#controller ??= signalOf(this.client);
     return this.#controller.signal;
   }
 
@@ -117,7 +105,7 @@ export class Exchange {
   }
 
   static readonly control = {
-    isExchange: (value: unknown): value is Exchange => typeof value === 'object' && value !== null && #input in value,
+    isExchange: (value: unknown): value is Exchange => typeof value === 'object' && value !== null && #outcome in value,
 
     resolveTo(exchange: Exchange, endpoint: Endpoint): void {
       exchange.#endpoint = endpoint;
@@ -150,9 +138,6 @@ export class Exchange {
       return isFirst;
     },
 
-    /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
-    fork: (exchange: Exchange) => new Exchange(exchange.#input, exchange),
-
     /** What plugins have left on it, by their keys, and the request that it was forked from. */
     left(exchange: Exchange) {
       exchange.#left ??= new Map();
@@ -160,10 +145,7 @@ export class Exchange {
     },
 
     /** What plugins have left of their budgets in this request, by their names. */
-    charges(exchange: Exchange): Map<string, Charge> {
-      exchange.#charges ??= new Map();
-      return exchange.#charges;
-    },
+    charges: (exchange: Exchange): Map<string, Charge> => exchange.#charges,
   };
 }
 
@@ -215,7 +197,7 @@ export class Flights {
 
   /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
   async join(key: string, exchange: Exchange, work: (fork: Exchange) => unknown): Promise<unknown> {
-    const flight = this.#flights.get(key) ?? { fork: control.fork(exchange), waiting: 0 };
+    const flight = this.#flights.get(key) ?? { fork: new Exchange(exchange, exchange), waiting: 0 };
     const forget = () => this.#flights.get(key) === flight && this.#flights.delete(key);
     if (!this.#flights.has(key)) {
       this.#flights.set(key, flight);

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { Charge } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
 import type { CallEvent, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
-import { asRefusal, errorForLog, type Refusal, refusals } from './refusal.ts';
+import { asRefusal, errorForLog, refusals } from './refusal.ts';
 import {
   type Contract,
   type Contracts,
@@ -45,6 +45,8 @@ export interface Tap {
 /** The same, and all that is known of it before it is called. */
 interface Guarded extends Tap, Stage {
   readonly contract: Contract;
+  /** Whether its function gets a context, and whatever it throws is a drop. */
+  readonly isPublic: boolean;
 }
 
 /**
@@ -54,16 +56,17 @@ interface Guarded extends Tap, Stage {
  */
 export function guarded(tap: Tap): Tapped | Wrapping {
   const contract = tap.options.contracts.of(tap.stage);
-  const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
+  const own: Guarded = { ...stageOf(tap.stage), ...tap, contract, isPublic: contract.context !== undefined };
   const wrap: Wrapping = (rest) => (value, exchange, innermost) =>
     new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run();
   if (own.kind === 'around') return wrap;
-  const isPlain = own.isTrusted && own.kind !== 'watch' && !own.takes.includes('run') && contract.context === undefined;
+  const { length } = own.takes;
+  const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.isPublic;
   const ask: Tapped = (first, second, exchange, done) => {
+    const args = length === 0 ? [exchange] : length === 1 ? [first, exchange] : [first, second, exchange];
     let result: unknown;
     try {
-      if (isPlain) result = plainly(own, first, second, exchange);
-      else result = new Call(own, argsOf(own, first, second, exchange)).run();
+      result = isPlain ? plainly(own, args, exchange) : new Call(own, args).run();
     } catch (refusal) {
       return done(refusal);
     }
@@ -71,11 +74,6 @@ export function guarded(tap: Tap): Tapped | Wrapping {
     else done(null, result);
   };
   return ask;
-}
-
-function argsOf({ takes: { length } }: Guarded, first: unknown, second: unknown, exchange: Exchange): Args {
-  if (length === 0) return [exchange];
-  return length === 1 ? [first, exchange] : [first, second, exchange];
 }
 
 /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
@@ -92,36 +90,22 @@ function chargeOf({ plugin, budget, kind }: Guarded, exchange: Exchange): Charge
 }
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. @throws Refusal */
-function plainly(tap: Guarded, first: unknown, second: unknown, exchange: Exchange): unknown {
-  const { fn, takes, contract, plugin } = tap;
+function plainly(tap: Guarded, args: Args, exchange: Exchange): unknown {
   const charge = chargeOf(tap, exchange);
-  if (charge?.exhausted) return new Call(tap, argsOf(tap, first, second, exchange)).run();
+  if (charge?.exhausted) return new Call(tap, args).run();
   const begun = charge?.begin();
-  const call = charge ?? exchange;
   let result: unknown;
-  let failure: unknown;
   try {
-    if (takes.length === 0) result = fn(exchange, call);
-    else result = takes.length === 1 ? fn(first, exchange, call) : fn(first, second, exchange, call);
+    result = tap.fn(...args, charge ?? exchange);
     const pending = promiseOf(result);
-    if (pending !== undefined)
-      return new Call(tap, argsOf(tap, first, second, exchange), undefined, begun).waited(pending);
-    if (result !== undefined) result = contract.accept?.(result, argsOf(tap, first, second, exchange), plugin);
+    if (pending !== undefined) return new Call(tap, args, undefined, begun).waited(pending);
+    if (result !== undefined) result = tap.contract.accept?.(result, args, tap.plugin);
   } catch (error) {
-    failure = error ?? NOTHING;
+    return new Call(tap, args, undefined, begun).failed(error ?? NOTHING, IN_CALL);
   }
-  if (failure !== undefined || charge?.hasTime() === false)
-    return new Call(tap, argsOf(tap, first, second, exchange), undefined, begun).failed(failure, IN_CALL);
-  ended(tap, exchange, 'done', begun, charge);
+  if (charge?.hasTime() === false) return new Call(tap, args, undefined, begun).failed(undefined, IN_CALL);
+  charge?.end(begun ?? 0);
   return result;
-}
-
-/** Nothing is charged any more. The service's own plugins, and those without a budget, are reported only when they fail. */
-function ended(tap: Guarded, exchange: Exchange, outcome: CallEvent['outcome'], begun?: number, budget?: Charge): void {
-  const { plugin, stage, isTrusted, options } = tap;
-  const milliseconds = begun === undefined ? 0 : (budget?.end(begun) ?? 0);
-  if (outcome === 'done' && (isTrusted || budget === undefined)) return;
-  options.observer?.call?.({ exchange, plugin, stage, milliseconds, budget, outcome });
 }
 
 const NOTHING = new Error('threw nothing');
@@ -161,9 +145,9 @@ class Call {
   }
 
   get next() {
-    const { contract, returns, isTrusted, options } = this.#tap;
     return (given?: unknown) =>
       this.#uncharged(async () => {
+        const { contract, returns, isTrusted, options } = this.#tap;
         const asked = given === undefined ? this.#args[0] : contract.input?.(given, this.#args);
         const result = await this.#inner?.(asked, this.#exchange);
         if (returns === 'response' && !isTrusted) options.contracts.protect(result as ApiResponse);
@@ -208,11 +192,10 @@ class Call {
     }
     if (takes[0] === 'response' && !isTrusted) options.contracts.protect(args[0] as ApiResponse);
     if (this.#inner !== undefined) return fn(...args, this);
-    if (this.#charge === undefined) return fn(...args, this.#given);
     // A function among the arguments runs the rest of the pipeline.
     const rest = (arg: unknown) =>
       typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(async () => arg(...given)) : arg;
-    return fn(...args.map(rest), this.#charge);
+    return fn(...(this.#charge ? args.map(rest) : args), this.#given);
   }
 
   /** @throws Refusal */
@@ -229,15 +212,15 @@ class Call {
 
   /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
   #returned(value: unknown): unknown {
-    if (!this.#hasTime()) return this.failed(undefined, IN_CALL);
-    const { contract, plugin, isTrusted } = this.#tap;
+    if (this.#charge?.hasTime() === false) return this.failed(undefined, IN_CALL);
+    const { contract, plugin } = this.#tap;
     let result: unknown;
     try {
       contract.ended?.(this.#context, this.#args, plugin);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
       else if (this.#inner !== undefined && this.#hasAsked)
         throw new WrongShape('returned nothing, after it had asked for the rest');
-      if (value !== undefined && !isTrusted && !this.#hasTime()) throw NOTHING;
+      if (value !== undefined && this.#charge?.hasTime() === false) throw NOTHING;
     } catch (error) {
       return this.failed(error ?? NOTHING, 'in what it returned');
     }
@@ -248,47 +231,43 @@ class Call {
 
   /** @param where time may have run out meanwhile; absent where it had before. @throws Refusal, unless the stage goes on without what failed. */
   failed(error: unknown, where: string | undefined): undefined {
-    const { plugin, stage, budget, fails, contract, options } = this.#tap;
-    let outcome: CallEvent['outcome'] = 'exhausted';
-    let spent = where === undefined ? 'its budget was spent before the call' : `its ${budget} ms were spent ${where}`;
-    let refusal: Refusal | undefined;
-    if (this.#hasTime()) {
-      outcome = 'done';
-      // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
-      const isPublic = contract.context !== undefined;
-      refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
-        outcome = 'failed';
-        return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
-      });
-      // Reading what was thrown may run the plugin's code, too.
-      spent = `its ${budget} ms were spent in what it threw`;
-    }
-    if (refusal === undefined || !this.#hasTime()) {
+    const { plugin, stage, budget, fails, isPublic, options } = this.#tap;
+    const charge = this.#charge;
+    let outcome: CallEvent['outcome'] = 'done';
+    let spent = charge?.hasTime() === false ? where : 'in what it threw';
+    spent = spent === undefined ? 'its budget was spent before the call' : `its ${budget} ms were spent ${spent}`;
+    // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
+    let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
+      outcome = 'failed';
+      return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
+    });
+    // Reading what was thrown may run the plugin's code, too.
+    if (charge?.hasTime() === false) {
       outcome = 'exhausted';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
     this.#end(outcome);
     if (fails !== 'open') throw refusal;
     const { requestId } = this.#exchange;
-    options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
+    options.complain({ plugin, stage, requestId, error: charge?.exhausted ? refusal : error });
     return undefined;
   }
 
-  #hasTime(): boolean {
-    return this.#charge?.hasTime() ?? true;
-  }
-
+  /** The service's own plugins, and those without a budget, are reported only when they fail. */
   #end(outcome: CallEvent['outcome']): void {
+    const { plugin, stage, isTrusted, options } = this.#tap;
+    const budget = this.#charge;
     this.#isOver = true;
-    if (this.#pauses > 0) this.#charge?.resume(1);
-    ended(this.#tap, this.#exchange, outcome, this.#begun, this.#charge);
+    if (this.#pauses > 0) budget?.resume(1);
+    const milliseconds = this.#begun === undefined ? 0 : (budget?.end(this.#begun) ?? 0);
+    if (outcome === 'done' && (isTrusted || budget === undefined)) return;
+    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, budget, outcome });
   }
 
-  /** Does work that takes none of the budget's time. */
+  /** Does work that takes none of the budget's time. The plugin may not wait for it. */
   #uncharged<T>(work: () => Promise<T>): Promise<T> {
     this.#hasAsked = true;
     const working = this.#paused(work);
-    // The plugin may not wait for it.
     working.catch(() => undefined);
     return working;
   }

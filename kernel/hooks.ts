@@ -84,21 +84,18 @@ const hookFor: Readonly<Record<Kind, () => unknown>> = {
 
 /** What a hook comes to: at once where all of its functions answer at once, and by a promise otherwise. @throws Refusal */
 function answerOf(hook: StageHook, first: unknown, second: unknown, exchange: Exchange): unknown {
-  let isSettled = false;
-  let failure: unknown;
-  let result: unknown;
+  let settled: readonly [error: unknown, value: unknown] | undefined;
   let settle: Done | undefined;
   hook.callAsync(first, second, exchange, (error, value) => {
-    isSettled = true;
-    failure = error;
-    result = value;
-    settle?.(error, value);
+    if (settle) settle(error, value);
+    else settled = [error, value];
   });
-  if (failure) throw failure;
-  if (isSettled) return result;
-  return new Promise((resolve, reject) => {
-    settle = (error, value) => (error ? reject(error) : resolve(value));
-  });
+  if (settled === undefined)
+    return new Promise((resolve, reject) => {
+      settle = (error, value) => (error ? reject(error) : resolve(value));
+    });
+  if (settled[0]) throw settled[0];
+  return settled[1];
 }
 
 /** Where those come that are last: more than plugins have functions. */
@@ -123,29 +120,21 @@ export class Hooks {
   }
 
   /** @param isLast whether it comes after those that are not, wherever they were registered. */
-  tap(
-    stage: StageName,
-    { plugin, variant = '', budget }: TapDescription,
-    isLast: boolean,
-    fn: Tapped | Wrapping,
-  ): void {
+  tap(stage: StageName, { variant = '', ...tap }: TapDescription, isLast: boolean, fn: Tapped | Wrapping): void {
     const hook = this.#hooks[stage].for(variant);
     const place = isLast ? LAST : 0;
-    const described = this.#taps[stage].push({ plugin, variant, budget, isLast });
+    const count = this.#taps[stage].push({ ...tap, variant, isLast });
     // The one that wraps last is outside.
-    if (stageOf(stage).kind === 'around') hook.tap({ name: plugin, stage: -place - described }, fn);
-    else hook.tapAsync({ name: plugin, stage: place }, fn);
+    if (stageOf(stage).kind === 'around') hook.tap({ name: tap.plugin, stage: -place - count }, fn);
+    else hook.tapAsync({ name: tap.plugin, stage: place }, fn);
   }
 
   /** Composes the onions, now that all functions are there. */
   seal(): void {
+    const core: Layer = (value, exchange, innermost) => innermost(value, exchange);
     for (const stage of stageNames) {
       const hook = stageOf(stage).kind === 'around' ? this.#hooks[stage].get('') : undefined;
-      if (hook !== undefined)
-        this.#onions.set(
-          stage,
-          hook.call((value, exchange, innermost) => innermost(value, exchange)),
-        );
+      if (hook !== undefined) this.#onions.set(stage, hook.call(core));
     }
   }
 
@@ -177,16 +166,9 @@ export class Hooks {
   askFor<N extends StageName>(stage: N, variant: string, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return undefined;
-    const last = args.length - 1;
-    const exchange = args[last] as Exchange;
-    const first = last > 0 ? args[0] : undefined;
-    const second = last > 1 ? args[1] : undefined;
-    requireClient(stage, exchange);
-    const answer =
-      this.#observer.stage === undefined
-        ? answerOf(hook, first, second, exchange)
-        : this.#told(stage, exchange, () => answerOf(hook, first, second, exchange));
-    return answer as Awaitable<ResultOf<N> | undefined>;
+    const [first, second] = args as readonly unknown[];
+    const exchange = args[args.length - 1] as Exchange;
+    return this.#told(stage, exchange, () => answerOf(hook, first, second, exchange)) as Awaitable<ResultOf<N>>;
   }
 
   /** Asks an onion, in which something is inside the innermost plugin, too. @throws Refusal */
@@ -198,12 +180,12 @@ export class Hooks {
   ): Awaitable<ResultOf<N>> {
     const onion = this.#onions.get(stage);
     if (onion === undefined) return innermost(value, exchange);
-    requireClient(stage, exchange);
     return this.#told(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Awaitable<ResultOf<N>>;
   }
 
-  /** Asks a stage, and has it observed. */
+  /** Asks a stage, and has it observed. Most stages are for somebody who waits. @throws Refusal */
   #told(stage: StageName, exchange: Exchange, ask: () => unknown): unknown {
+    if (exchange.abandoned && !stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
     if (this.#observer.stage === undefined) return ask();
     const started = performance.now();
     const tell = (outcome: StageEvent['outcome'], refusal?: Refusal) =>
@@ -224,9 +206,4 @@ export class Hooks {
       return refused(error);
     }
   }
-}
-
-/** Most stages are for somebody who waits. @throws Refusal */
-function requireClient(stage: StageName, exchange: Exchange): void {
-  if (exchange.abandoned && stageOf(stage).always !== true) throw asRefusal(refusals.abandoned(), stage);
 }

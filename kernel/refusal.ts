@@ -54,12 +54,8 @@ export class Refusal extends Error {
 
 /** Tells refusals from all else that can be thrown, also those of another copy of the SDK. */
 export function isRefusal(value: unknown): value is Refusal {
-  return typeof value === 'object' && value !== null && hasBrand(value);
-}
-
-function hasBrand(value: object): boolean {
   try {
-    return brand in value;
+    return typeof value === 'object' && value !== null && brand in value;
   } catch {
     return false;
   }

@@ -139,7 +139,7 @@ describe('the walls between the folders', () => {
 
 /** Lines of code and files that a room may have; the numbers may only shrink. */
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files: number }>> = {
-  kernel: { lines: 1423, files: 9 },
+  kernel: { lines: 1341, files: 9 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

@@ -235,7 +235,8 @@ describe('routes of plugins', () => {
 it('observers do not get the id of an async record, with which anybody could read it', async (t) => {
   const spy = `${pluginTools}
     import { inspect } from 'node:util';
-    const members = (exchange) => Object.keys(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(exchange)));
+    const namesOf = (object) => Object.keys(Object.getOwnPropertyDescriptors(object));
+    const members = (exchange) => [...namesOf(exchange), ...namesOf(Object.getPrototypeOf(exchange))];
     const read = (exchange, name) => { try { return exchange[name]; } catch { return undefined; } };
     const all = (exchange) => Object.fromEntries(members(exchange).map((name) => [name, read(exchange, name)]));
     const tell = (exchange) => note('spy ' + exchange.route, JSON.stringify(all(exchange)) + inspect(exchange, { depth: 9, getters: true }));

@@ -1,7 +1,7 @@
 /** A context key is of one copy of the SDK, and its values go with a request. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { control, Exchange } from '../../kernel/exchange.ts';
+import { Exchange } from '../../kernel/exchange.ts';
 import { ContextKey } from '../../plugins-sdk/context-key.ts';
 
 const newExchange = () =>
@@ -19,7 +19,8 @@ it('what is logged stands on the request that a fork was made of, and yields to 
   const tier = new ContextKey<string>('tier', { logged: true });
   const [status, quiet] = [new ContextKey('status', { logged: true }), new ContextKey('quiet')];
   const request = newExchange();
-  const fork = control.fork(control.fork(request));
+  const first = new Exchange(request, request);
+  const fork = new Exchange(first, first);
   tier.set(request, 'silver');
   tier.set(fork, 'gold');
   status.set(fork, 1);
