@@ -1,0 +1,14 @@
+import { existsSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { Linter } from './linter.ts';
+import { complain, root } from './package/run.ts';
+
+/** Installs the relayer's SDK for the tests that encrypt, in a folder of its own: its manifest asks for a newer Node.js than the service. */
+
+try {
+  const apart = new Linter('test/fhe/sdk').path('node_modules/@zama-fhe');
+  const place = join(root, 'node_modules/@zama-fhe');
+  if (!existsSync(place)) symlinkSync(apart, place, 'junction');
+} catch (error) {
+  complain(error);
+}
