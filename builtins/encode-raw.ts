@@ -5,12 +5,10 @@ import {
   definePlugin,
   type Encoded,
   type Endpoint,
-  type JsonText,
   keccak256,
   Refusal,
   toHex,
 } from '../plugins-sdk/index.ts';
-import type { Awaitable } from '../plugins-sdk/kernel.ts';
 import { keys } from '../plugins-sdk/keys.ts';
 import { LongResponse } from '../plugins-sdk/results/long-response.ts';
 
@@ -19,26 +17,13 @@ function refusalOf(error: unknown): unknown {
   return new Refusal(502, 'API call failed', { reason: error.message, failureClass: 'encode' });
 }
 
-function encoded(value: JsonText, bytes: Uint8Array): Encoded {
-  return { bytes: toHex(keccak256(bytes)), field: 'rawData', value };
-}
-
-async function encodeLong(response: LongResponse): Promise<Encoded> {
-  const { text, bytes } = await response.canonical();
-  return encoded(text, bytes);
-}
-
 /** @throws Refusal 502 */
-function encode(response: ApiResponse): Awaitable<Encoded> {
-  const fail = (error: unknown): never => {
-    throw refusalOf(error);
-  };
-  if (LongResponse.is(response)) return encodeLong(response).catch(fail);
+function encode(response: ApiResponse): Encoded {
   try {
-    const text = canonicalText(response.data);
-    return encoded(text, Buffer.from(text.json));
+    const value = canonicalText(LongResponse.is(response) ? response.value : response.data);
+    return { bytes: toHex(keccak256(Buffer.from(value.json))), field: 'rawData', value };
   } catch (error) {
-    return fail(error);
+    throw refusalOf(error);
   }
 }
 

@@ -1,7 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
-import { STEP } from '../../lib/json/turns.ts';
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
-import type { Awaitable } from '../../plugins-sdk/kernel.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
 import { BudgetError, type CompiledPath, fullBudget, type Match, PathError } from './json-path/index.ts';
@@ -65,38 +62,22 @@ function encoded({ plan, onCutToZero }: Encoding, found: readonly Found[]): Enco
 }
 
 /** @throws Refusal */
-export function encode(encoding: Encoding, response: ApiResponse): Awaitable<Encoded> {
+export function encode(encoding: Encoding, response: ApiResponse): Encoded {
   const { plan } = encoding;
-  const fail = (cause: unknown): never => {
-    throw refusalOf(cause, encoding);
-  };
   try {
     if (LongResponse.is(response)) {
       const { bytes } = response;
       const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
-      if (places.length < plan.length) return encodeParsed(encoding, response).catch(fail);
+      if (places.length < plan.length) return encoded(encoding, withDigits(find(encoding, response.value), bytes));
       const values = valuesAt(bytes, places);
       const found = plan.map(({ path }, i) => required(values[i], path, encoding));
-      return inNextTurn(bytes, encoded(encoding, found));
+      return encoded(encoding, found);
     }
     if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
     return encoded(encoding, withDigits(find(encoding, response.data), response.text));
   } catch (cause) {
-    return fail(cause);
+    throw refusalOf(cause, encoding);
   }
-}
-
-/** Finds the values where a path may lead anywhere. */
-async function encodeParsed(encoding: Encoding, response: LongResponse): Promise<Encoded> {
-  const { bytes } = response;
-  const data = await inNextTurn(bytes, await response.parsed());
-  const matches = await inNextTurn(bytes, find(encoding, data));
-  return inNextTurn(bytes, encoded(encoding, withDigits(matches, bytes)));
-}
-
-/** Gives the steps of a long answer turns of the event loop of their own, and likewise the next stages, which hash and sign. */
-function inNextTurn<T>({ length }: Buffer, value: T): Awaitable<T> {
-  return length > STEP ? setImmediate(value) : value;
 }
 
 function refusalOf(cause: unknown, { delegated }: Encoding): unknown {
