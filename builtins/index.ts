@@ -29,7 +29,6 @@ import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191/index.ts';
 import { signerAwsKms } from './signer-aws-kms.ts';
 import { signerJsonRpc } from './signer-json-rpc.ts';
-import { signerPkcs11 } from './signer-pkcs11/index.ts';
 import { signerWeb3signer } from './signer-web3signer.ts';
 import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
@@ -78,7 +77,6 @@ export function builtins(signing?: Signing): Definition[] {
     signerJsonRpc,
     signerWeb3signer,
     signerAwsKms,
-    signerPkcs11,
     signEip191(signing),
     tlsProof,
     modeSync,

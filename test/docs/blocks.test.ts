@@ -60,7 +60,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'mkdir -p keys': 'web3signer is not there; test/builtins/signers/web3signer.test.ts speaks as it documents',
     'aws kms create-key': 'needs an account of AWS',
     '{\n  "Version": "2012-10-17"': 'a policy of AWS',
-    'softhsm2-util': 'test/support/softhsm.ts makes a token and a key so',
   },
   'docs/on-chain.md': {
     'import { AbiCoder': 'test/docs/on-chain.test.ts runs it',

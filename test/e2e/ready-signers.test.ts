@@ -4,11 +4,9 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { getBytes, keccak256, Wallet } from 'ethers';
-import pkcs11 from 'pkcs11js';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { createSoftHsm } from '../support/softhsm.ts';
 import { faults, type Handler, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
@@ -43,13 +41,13 @@ async function httpVault(t: TestContext, handlers: Record<string, Handler>, conf
   };
 }
 
-const jsonRpc = (t: TestContext) => {
+const jsonRpc = (t: TestContext, by = wallet) => {
   const rpc: Handler = async (req, res, recorded) => {
     const { id, params } = JSON.parse(recorded.body);
-    const result = await wallet.signMessage(getBytes(String(params[0])));
+    const result = await by.signMessage(getBytes(String(params[0])));
     return faults.json({ jsonrpc: '2.0', id, result })(req, res, recorded);
   };
-  return httpVault(t, { '/': rpc }, (url) => ({ type: 'json-rpc', url, address: wallet.address }));
+  return httpVault(t, { '/': rpc }, (url) => ({ type: 'json-rpc', url, address: by.address }));
 };
 
 const web3signer: MakeVault = (t) => {
@@ -81,28 +79,6 @@ const awsKms: MakeVault = (t) => {
   return httpVault(t, { '/': kms }, (endpoint) => ({ ...config, endpoint }));
 };
 
-const hsm: MakeVault = async (t) => {
-  const token = createSoftHsm();
-  t.after(() => token.remove());
-  token.initToken('vault', [{ label: 'answers' }]);
-  const relabel = (from: string, to: string) =>
-    token.meddle('vault', (library, slot) => {
-      library.C_CloseAllSessions(slot);
-      const session = library.C_OpenSession(slot, pkcs11.CKF_SERIAL_SESSION | pkcs11.CKF_RW_SESSION);
-      library.C_Login(session, pkcs11.CKU_USER, token.pin);
-      library.C_FindObjectsInit(session, [{ type: pkcs11.CKA_LABEL, value: from }]);
-      const keys = library.C_FindObjects(session, 2);
-      library.C_FindObjectsFinal(session);
-      for (const key of keys) library.C_SetAttributeValue(session, key, [{ type: pkcs11.CKA_LABEL, value: to }]);
-      library.C_CloseSession(session);
-    });
-  return {
-    config: { type: 'pkcs11', module: token.module, token: 'vault', label: 'answers', pin: token.pin },
-    breakDown: () => relabel('answers', 'gone'),
-    repair: () => relabel('gone', 'answers'),
-  };
-};
-
 async function ready(url: string): Promise<string> {
   const response = await fetch(`${url}/ready`);
   return `${response.status} ${await response.text()}`;
@@ -132,7 +108,7 @@ describe('GET /ready while a signer outside the process fails', () => {
     return { service, config };
   }
 
-  for (const [type, make] of Object.entries({ 'json-rpc': jsonRpc, web3signer, 'aws-kms': awsKms, pkcs11: hsm })) {
+  for (const [type, make] of Object.entries({ 'json-rpc': jsonRpc, web3signer, 'aws-kms': awsKms })) {
     it(`names it, and not any more once it signs again: ${type}`, async (t) => {
       const vault = await make(t);
       const { service } = await start(t, vault.config);
@@ -155,7 +131,7 @@ describe('GET /ready while a signer outside the process fails', () => {
   }
 
   it('is 200 while only the next one fails and an endpoint does without it; both are named, also on the port of metrics', async (t) => {
-    const [vault, next] = [await jsonRpc(t), await hsm(t)];
+    const [vault, next] = [await jsonRpc(t), await jsonRpc(t, new Wallet(`0x${'43'.repeat(32)}`))];
     const signer = { ...vault.config, next: next.config };
     const { service, config } = await start(t, signer, { both: { signatures: true }, one: {} });
     const statuses = async () => [(await service.post('a/both')).status, (await service.post('a/one')).status];
@@ -166,11 +142,11 @@ describe('GET /ready while a signer outside the process fails', () => {
     next.breakDown();
     assert.deepEqual(await statuses(), [502, 200]);
     for (const url of [service.url, metrics])
-      await untilReady(url, '200 {"status":"ready","away":["next signer pkcs11"]}');
+      await untilReady(url, '200 {"status":"ready","away":["next signer json-rpc"]}');
     vault.breakDown();
     assert.deepEqual(await statuses(), [502, 502]);
     for (const url of [service.url, metrics])
-      await untilReady(url, '503 {"status":"away","away":["signer json-rpc","next signer pkcs11"]}');
+      await untilReady(url, '503 {"status":"away","away":["signer json-rpc","next signer json-rpc"]}');
     vault.repair();
     next.repair();
     for (const url of [service.url, metrics]) await untilReady(url, READY);

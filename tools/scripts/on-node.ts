@@ -19,7 +19,6 @@ const NEWEST = Math.max(...Object.keys(NODES).map(Number));
 
 /** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
 const SELECTION: Readonly<Record<string, string>> = {
-  builtins: 'signers/pkcs11',
   cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status workers.slow',
   config: 'isolate isolate-calls plugin-packages',
   e2e: 'disconnect http-parser isolate.slow metrics-process stream upstream-faults',
