@@ -85,8 +85,8 @@ async function bundle(outdir, urlOf, { external = [], ...options }) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // Packages that an operator installs, if any, are found where they are.
-    external: ['esbuild', 'tsx', ...Object.keys(peerDependencies), ...external],
+    // Packages that an operator installs, if any, and one with a native part are found where they are.
+    external: ['esbuild', 'lmdb', 'tsx', ...Object.keys(peerDependencies), ...external],
     // Packages in CommonJS require what node has.
     banner: { js: `import { createRequire as from } from 'node:module'; const require = from(import.meta.url);` },
     logLevel: 'silent',

@@ -23,7 +23,7 @@ const PROBE_INTERVAL_MS = 1000;
 const DOUBT_INTERVAL_MS = 200;
 /** Milliseconds that an engine has to let go of everything. */
 const STOP_TIMEOUT_MS = 5000;
-/** Milliseconds that an engine has to start: a file may be long. */
+/** Milliseconds that an engine has to start: a file that it reads may be long. */
 const START_TIMEOUT_MS = 60_000;
 
 /** What is needed to use an engine with care. */
@@ -70,7 +70,7 @@ export class StateClient implements SharedState {
       throw new Error(this.#use.hide(messageOf(error)));
     }
     // One that answers may still refuse what the service will ask for, such as keys with this prefix, or any write.
-    // A file that is full of payments must start, or nobody could be answered until they end.
+    // One of a single process that is full must start, or nobody could be answered until there is room.
     await this.#write(this.processes === 'many' ? '' : undefined).catch((error: unknown) => {
       throw new Error(`settings.state: ${this.#use.hide(messageOf(error))}`);
     });

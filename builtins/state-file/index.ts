@@ -1,7 +1,7 @@
 import { definePlugin, stateEngine, Type } from '../../plugins-sdk/index.ts';
-import { FileState } from './file-state.ts';
+import { LmdbState } from './lmdb-state.ts';
 
-/** State that outlives its process, in a file that it alone uses. */
+/** State that outlives its processes, in a file that those of one machine share. */
 export const stateFile = definePlugin({
   name: 'state-file',
   engines: {
@@ -12,10 +12,10 @@ export const stateFile = definePlugin({
           description: 'a file, relative to the config file; made if there is none',
         }),
       }),
-      processes: 'one',
-      timeout: 'none',
+      processes: 'many',
+      timeout: 1000,
       file: ({ path }) => path,
-      open: ({ path }, services) => new FileState(services.path(path), services),
+      open: ({ path }, services) => new LmdbState(services.path(path), services),
     }),
   },
   setup: () => ({}),

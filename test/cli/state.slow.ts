@@ -1,5 +1,7 @@
 /** State lives on after its process, and is checked before it is trusted. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -38,7 +40,7 @@ describe('state beyond a process', () => {
     await chain?.stop();
   });
 
-  async function start(t: TestContext, state: Readonly<Record<string, unknown>>, workers = 1) {
+  function launch(t: TestContext, state: Readonly<Record<string, unknown>>, workers = 1): Promise<Running> {
     const config = {
       version: '1.0',
       server: { port: 0, workers },
@@ -55,7 +57,11 @@ describe('state beyond a process', () => {
         },
       ],
     };
-    const running = await startIn(t, { 'c.yaml': JSON.stringify(config) });
+    return startIn(t, { 'c.yaml': JSON.stringify(config) });
+  }
+
+  async function start(...config: Parameters<typeof launch>) {
+    const running = await launch(...config);
     const url = await urlOf(running);
     const [, paid = ''] = await running.output(/a\/paid (0x[0-9a-f]{64})/);
     const [, slow = ''] = await running.output(/a\/held (0x[0-9a-f]{64})/);
@@ -93,25 +99,63 @@ describe('state beyond a process', () => {
     for (const txHash of [used, unused]) await assertRefused(await third.redeem(txHash), 401, USED);
   });
 
+  const prlimit = (pid: number | undefined, bytes: number | 'unlimited') =>
+    spawnSync('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}:unlimited`]).status;
+  const skip = spawnSync('prlimit', ['--version']).status === 0 ? false : 'there is no prlimit';
+
+  it('in a file on a full disk sells nothing, and all again once there is room', { skip }, async (t) => {
+    const path = `${await folderWith(t, {})}/state`;
+    const { running, redeem } = await start(t, { type: 'file', path });
+    await nextSecond();
+    const transaction = await payNative(alice, PRICE);
+    assert.equal(prlimit(running.child.pid, 4096), 0);
+    await assertRefused(await redeem(transaction), 401, 'Payment verification unavailable');
+    await running.output(/the engine of settings\.state is away .*cannot be written: File too large/);
+    assert.equal(prlimit(running.child.pid, 'unlimited'), 0);
+    await running.output(/the engine of settings\.state is back/);
+    await answered(await redeem(transaction));
+  });
+
+  it('in a file that is damaged stops the start', async (t) => {
+    const path = `${await folderWith(t, {})}/state`;
+    const first = await start(t, { type: 'file', path });
+    await kill(first.running);
+    const content = await readFile(path);
+    await writeFile(path, content.subarray(0, content.length / 2));
+    const next = await launch(t, { type: 'file', path });
+    assert.equal((await next.ended).code, 1);
+    assert.match(
+      (await next.ended).stderr,
+      new RegExp(`^error: settings\\.state: ${path} is damaged, or no state file`),
+    );
+  });
+
+  async function assertOfAll(t: TestContext, state: Readonly<Record<string, unknown>>): Promise<void> {
+    const { redeem, submit, url, running } = await start(t, state, 2);
+    await running.output(/2 workers are ready/);
+    await nextSecond();
+    const txHash = await payNative(alice, PRICE);
+    // A connection each, so that both workers have some.
+    const responses = await Promise.all(Array.from({ length: 16 }, () => redeem(txHash)));
+    const statuses = responses.map(({ status }) => status).toSorted();
+    assert.deepEqual(statuses, [200, ...Array.from({ length: 15 }, () => 401)]);
+    const owed = held.length;
+    const { pollUrl } = await submitted(await submit());
+    await eventually(() => assert.equal(held.length, owed + 1));
+    held.at(-1)?.setHeader('content-type', 'application/json').end('{"price": 9}');
+    const poll = async () => (await fetch(url + pollUrl, { headers: { connection: 'close' } })).text();
+    await eventually(async () => assert.match(await poll(), /"status":"complete"/));
+    const records = await Promise.all(Array.from({ length: 16 }, poll));
+    assert.equal(new Set(records).size, 1);
+  }
+
+  it('of several workers is in a file that of all of them', async (t) => {
+    await assertOfAll(t, { type: 'file', path: `${await folderWith(t, {})}/state` });
+  });
+
   describeServers('of several workers', (program) => {
     it('is that of all of them', async (t) => {
-      const redis = await redisFor(t, program);
-      const { redeem, submit, url, running } = await start(t, { type: 'redis', url: redis.url }, 2);
-      await running.output(/2 workers are ready/);
-      await nextSecond();
-      const txHash = await payNative(alice, PRICE);
-      // A connection each, so that both workers have some.
-      const responses = await Promise.all(Array.from({ length: 16 }, () => redeem(txHash)));
-      const statuses = responses.map(({ status }) => status).toSorted();
-      assert.deepEqual(statuses, [200, ...Array.from({ length: 15 }, () => 401)]);
-      const owed = held.length;
-      const { pollUrl } = await submitted(await submit());
-      await eventually(() => assert.equal(held.length, owed + 1));
-      held.at(-1)?.setHeader('content-type', 'application/json').end('{"price": 9}');
-      const poll = async () => (await fetch(url + pollUrl, { headers: { connection: 'close' } })).text();
-      await eventually(async () => assert.match(await poll(), /"status":"complete"/));
-      const records = await Promise.all(Array.from({ length: 16 }, poll));
-      assert.equal(new Set(records).size, 1);
+      await assertOfAll(t, { type: 'redis', url: (await redisFor(t, program)).url });
     });
   });
 
@@ -128,8 +172,9 @@ describe('state beyond a process', () => {
       await nextSecond();
       const used = await payNative(alice, PRICE);
       await answered(await one.redeem(used));
+      const owed = held.length;
       const { pollUrl } = await submitted(await one.submit());
-      await eventually(() => assert.equal(held.length, 1));
+      await eventually(() => assert.equal(held.length, owed + 1));
       await kill(one.running);
       await assertRefused(await other.redeem(used), 401, USED);
       const poll = () => fetch(other.url + pollUrl);

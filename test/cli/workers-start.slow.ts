@@ -64,7 +64,7 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
 
   it('what needs state that is shared, and none is', async (t) => {
     const why =
-      'needs state that all workers share: set settings.state to an engine for several processes, such as redis or together';
+      'needs state that all workers share: set settings.state to an engine for several processes, such as file or redis or together';
     const lines = [`server.workers: mode "later" ${why}`, `server.workers: auth "club" ${why}`];
     assert.deepEqual(await startTwo(t, needing), failed(...lines));
     const cwd = await folderWith(t, { 'c.yaml': needing.replace('port: 0', 'workers: 2'), 'p.mjs': PLUGIN });

@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import { writeSync } from 'node:fs';
-import { FileState } from '../../builtins/state-file/file-state.ts';
-import { contentOf, KEYS_EACH } from './file-setup.ts';
+import { engineOn } from './file-setup.ts';
 
 /**
- * Changes a state file as fast as it can until it is killed, and says each change that was acknowledged: key and number.
- * Arguments: the file, what values begin with.
+ * Draws numbers from a state file as fast as it can until it is killed, and says each that is its own. Others may draw from the same file.
+ * Arguments: the file, and the writer's name, which is what stands under its numbers.
  */
-const [path = '', round = ''] = process.argv.slice(2);
-const WRITERS = 8;
+const [path = '', name = ''] = process.argv.slice(2);
+const LOOPS = 8;
 
 function say(line: string): void {
   for (;;) {
@@ -22,17 +21,22 @@ function say(line: string): void {
   }
 }
 
-const log = { debug() {}, info() {}, warn: say, error: say };
-const engine = new FileState(path, { log, now: Date.now, path: (relative) => relative });
+const engine = engineOn(path);
 
-async function write(writer: number): Promise<void> {
-  const area = engine.area('a');
-  for (let count = 0; ; ) {
-    const key = `${writer}.${count % KEYS_EACH}`;
+/** Takes the next number, and writes its name under it. */
+async function draw(): Promise<void> {
+  const area = engine.area('draws');
+  const last = await area.get('last');
+  const next = `${Number(last ?? 0) + 1}`;
+  if ((await area.compareAndSet('last', last, next, { durable: true })) !== undefined) return;
+  await area.compareAndSet(next, undefined, `${name} ${'x'.repeat(1000)}`, { durable: true });
+  say(`ack ${next}`);
+}
+
+async function drawOn(): Promise<void> {
+  for (;;) {
     try {
-      await area.compareAndSet(key, await area.get(key), contentOf(round, count), { durable: true });
-      say(`ack ${key} ${count}`);
-      count++;
+      await draw();
     } catch (error) {
       say(`refused ${error instanceof Error ? error.message : error}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -42,10 +46,10 @@ async function write(writer: number): Promise<void> {
 
 try {
   await engine.start();
-  // One that outlives this process, and must not keep the lock.
+  // One that outlives this process, and must hold up nobody.
   const { pid } = spawn('sleep', ['600'], { stdio: 'ignore', detached: true });
   say(`started, with child ${pid}`);
-  await Promise.all(Array.from({ length: WRITERS }, (_, index) => write(index)));
+  await Promise.all(Array.from({ length: LOOPS }, drawOn));
 } catch (error) {
   say(error instanceof Error ? error.message : `${error}`);
 }

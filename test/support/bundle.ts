@@ -28,6 +28,7 @@ export async function bundle(program: string): Promise<string> {
     banner: {
       js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
     },
+    external: ['lmdb'],
     logLevel: 'error',
   });
   return outfile;

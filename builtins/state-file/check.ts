@@ -1,0 +1,43 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+
+/** Of each kind of state a database in the file. */
+export const DATABASES = ['values', 'buckets'] as const;
+
+/** What makes a database of keys and texts, here and in the check. */
+export const ENCODINGS = { keyEncoding: 'binary', encoding: 'string' } as const;
+
+/** Reads all of a file: ends with 0 when it is whole. A damaged file can crash the library, so a process of its own runs this. */
+const READ_ALL = `
+const [path, library, databases, encodings] = process.argv.slice(1).map((text) => JSON.parse(text));
+const env = require(library).open({ path, noSubdir: true, readOnly: true, ...encodings });
+const { lastPageNumber, pageSize } = env.getStats();
+let isWhole = require('node:fs').statSync(path).size >= (lastPageNumber + 1) * pageSize;
+for (const name of isWhole ? databases : []) {
+  const db = env.openDB({ name, ...encodings });
+  let [count, before] = [0, Buffer.alloc(0)];
+  for (const { key, value } of db.getRange()) {
+    const sum = require('node:zlib').crc32(key + value.slice(8)).toString(16).padStart(8, '0');
+    isWhole &&= value.startsWith(sum) && Buffer.compare(before, key) < 0;
+    [count, before] = [count + 1, Buffer.from(key)];
+  }
+  isWhole &&= count === db.getStats().entryCount;
+}
+process.exit(isWhole ? 0 : 1);`;
+
+/** @throws Error when the file is damaged. */
+export async function checkWhole(path: string): Promise<void> {
+  // One that was just made is no database yet.
+  if ((await stat(path)).size === 0) return;
+  const library = createRequire(import.meta.url).resolve('lmdb');
+  const words = [path, library, DATABASES, ENCODINGS].map((word) => JSON.stringify(word));
+  const child = spawn(process.execPath, ['-e', READ_ALL, ...words], { stdio: 'ignore' });
+  const [code]: unknown[] = await once(child, 'close');
+  if (code === 0) return;
+  throw new Error(
+    `settings.state: ${path} is damaged, or no state file of this service: ` +
+      'restore it from a backup, or move it away: then payments made before now are refused',
+  );
+}

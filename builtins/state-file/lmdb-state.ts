@@ -1,0 +1,138 @@
+import { hash } from 'node:crypto';
+import * as files from 'node:fs/promises';
+import type { RootDatabase } from 'lmdb';
+import { isRecord } from '../../lib/json/value.ts';
+import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/index.ts';
+import type { CompareAndSetOptions, Conflict, EngineServices } from '../../plugins-sdk/state/area.ts';
+import { takeFrom } from '../../plugins-sdk/state/memory-area.ts';
+import { explained, realFile } from '../shared/file-faults.ts';
+import { checkWhole, ENCODINGS } from './check.ts';
+import { type Entry, type Room, Table } from './table.ts';
+
+const FIELD = 'settings.state';
+
+/** Bytes of the longest key that stands as it is. */
+const LONGEST_KEY = 500;
+/** A million payments, with what else they leave; bytes on the disk. */
+const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
+
+interface Opened {
+  readonly env: RootDatabase<string, Buffer>;
+  readonly values: Table;
+  readonly buckets: Table;
+}
+
+/** State in an LMDB file that all processes of a machine share. Each change is on disk before it is confirmed. */
+export class LmdbState implements StateEngine {
+  readonly #path: string;
+  readonly #services: EngineServices;
+  readonly #room: Room;
+  #opened: Opened | undefined;
+
+  /** @param path absolute. */
+  constructor(path: string, services: EngineServices, room = ROOM) {
+    this.#path = path;
+    this.#services = services;
+    this.#room = room;
+  }
+
+  start(): Promise<void> {
+    return explained(FIELD, this.#path, async () => {
+      const path = await realFile(FIELD, files, this.#path);
+      // Says what is wrong with a place more clearly than the library.
+      await (await files.open(path, 'a+', 0o600)).close();
+      await checkWhole(path);
+      const { open } = await import('lmdb');
+      const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
+      // A step is confirmed by the commit that has it on disk.
+      const order = { overlappingSync: false, eventTurnBatching: false };
+      const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
+      const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
+      this.#opened = { env, values: table('values'), buckets: table('buckets') };
+    });
+  }
+
+  doubts(): readonly string[] {
+    return [];
+  }
+
+  area(name: string): StateArea {
+    const area = encodeURIComponent(name);
+    return {
+      get: async (key) => textOf(this.#use(({ values }) => values.read(placeOf(area, key), this.#services.now()))),
+      compareAndSet: (key, expected, next, options) =>
+        this.#step(({ values }, now) => swap(values, placeOf(area, key), [expected, next], { ...options, now })),
+      takeTokens: (key, limit, n = 1, debt = 0) =>
+        this.#step(({ buckets }, now) => {
+          buckets.sweep(now);
+          const own = placeOf(area, key);
+          // Those that find no room share one, so that a flood of clients resets no other's limit.
+          const place = buckets.hasRoom(own) ? own : Buffer.from(`${area}#`);
+          const { bucket, ttl, ...taken } = takeFrom(bucketOf(buckets.read(place, now)), limit, { n, debt, now });
+          buckets.put(place, bucket, now + ttl);
+          return taken;
+        }),
+    };
+  }
+
+  async close(): Promise<void> {
+    const env = this.#opened?.env;
+    this.#opened = undefined;
+    await env?.close();
+  }
+
+  /** One atomic step for all processes. Steps that wait share a write to the disk. */
+  async #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
+    try {
+      return await this.#use((opened) => opened.env.transaction(() => run(opened, this.#services.now())));
+    } catch (error) {
+      if (error instanceof StateUnavailable) throw error;
+      throw new StateUnavailable(`the state file ${this.#path} cannot be written: ${await reasonOf(error)}`);
+    }
+  }
+
+  #use<T>(run: (opened: Opened) => T): T {
+    if (this.#opened === undefined) throw new StateUnavailable('the state file is not open');
+    return run(this.#opened);
+  }
+}
+
+/** Where a key stands: a longer one under its hash, in a form that no other key has. */
+function placeOf(area: string, key: string): Buffer {
+  const text = JSON.stringify(key);
+  const place = Buffer.from(`${area}/${text}`);
+  return place.length <= LONGEST_KEY ? place : Buffer.from(`${area}#${hash('sha256', text)}`);
+}
+
+function swap(
+  values: Table,
+  place: Buffer,
+  [expected, next]: readonly [expected: string | undefined, next: string | undefined],
+  { now, ttl = Number.POSITIVE_INFINITY, keepLonger = false }: CompareAndSetOptions & { readonly now: number },
+): Conflict | undefined {
+  values.sweep(now);
+  const found = values.read(place, now);
+  const value = textOf(found);
+  if (value !== expected) return value === undefined ? {} : { value };
+  if (next === undefined) values.remove(place);
+  else if (!values.hasRoom(place)) throw new StateUnavailable('no room is left in the state file for another key');
+  else values.put(place, next, Math.max(now + ttl, keepLonger ? (found?.ends ?? 0) : 0));
+  return undefined;
+}
+
+function textOf(entry: Entry | undefined): string | undefined {
+  return typeof entry?.content === 'string' ? entry.content : undefined;
+}
+
+function bucketOf(entry: Entry | undefined): { readonly used: number; readonly at: number } | undefined {
+  if (!isRecord(entry?.content)) return undefined;
+  const { used, at } = entry.content;
+  return typeof used === 'number' && typeof at === 'number' ? { used, at } : undefined;
+}
+
+/** What the system says of a commit that failed, without the place in the file. */
+async function reasonOf(error: unknown): Promise<string> {
+  const isCommit = error instanceof Error && 'commitError' in error;
+  const cause: unknown = isCommit ? await Promise.resolve(error.commitError).catch((reason: unknown) => reason) : error;
+  return (cause instanceof Error ? cause.message : String(cause)).replace(/: .*/s, '');
+}
