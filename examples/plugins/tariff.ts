@@ -37,8 +37,8 @@ export const configSchema = Type.Object(
 const own = <T>(table: Readonly<Record<string, T>>, name: string) =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** An empty list counts as one item, as an empty text does: an upstream may take it for all of them. */
-const itemsIn = (value: Json) => (Array.isArray(value) ? value.length || 1 : String(value).split(',').length);
+/** As the upstream splits what it gets: a list within a list is sent as its items. Nothing counts as one: it may mean all of them. */
+const itemsIn = (value: Json) => String(value).split(',').length;
 
 function count(name: string, value: Json): bigint {
   if (!/^[0-9]{1,15}$/.test(String(value))) throw new Refusal(400, `Invalid parameter: ${name}`);

@@ -82,6 +82,8 @@ describe('tariff', async () => {
       [[], '500'],
       ['', '500'],
       [['A', ''], '1000'],
+      [[['A', 'B', 'C'], 'D'], '2000'],
+      [['A,B', 'C'], '1500'],
     ])
       assert.equal(await asks('a/listed', { symbols }), price);
   });
