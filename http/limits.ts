@@ -39,6 +39,8 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 /** One client's connection. */
 interface Connection {
   readonly since: number;
+  /** Of the client; a socket that is destroyed does not tell it any more. */
+  readonly address: string | undefined;
   readonly underWay: Set<ServerResponse>;
   latest?: ServerResponse;
   /** Whether its last answer is known: no request behind it begins. */
@@ -90,7 +92,7 @@ export class Connections {
   }
 
   #add(socket: Socket): void {
-    const connection: Connection = { since: performance.now(), underWay: new Set() };
+    const connection: Connection = { since: performance.now(), address: socket.remoteAddress, underWay: new Set() };
     this.accepted += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => {
@@ -106,7 +108,7 @@ export class Connections {
     if (connection === undefined || socket.destroyed || connection.isEnding) return;
     if (connection.underWay.size === this.#bounds.requests) {
       socket.destroy();
-      this.#spread(socket.remoteAddress);
+      this.#spread(connection.address);
       return;
     }
     connection.underWay.add(response);
@@ -123,7 +125,8 @@ export class Connections {
    * so each of them is read in a turn of its own, and others are served between two.
    */
   async #spread(address: string | undefined): Promise<void> {
-    const sockets = [...this.#open.keys()].filter((one) => one.remoteAddress === address && !one.isPaused());
+    const own = [...this.#open].filter(([socket, one]) => one.address === address && !socket.isPaused());
+    const sockets = own.map(([socket]) => socket);
     for (const socket of sockets) socket.pause();
     for (const socket of sockets) {
       await setImmediate();
