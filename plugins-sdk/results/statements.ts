@@ -9,7 +9,13 @@ const STATEMENT = ['name', 'shown', 'typed'];
 export function statementsIn(value: unknown, [before]: readonly unknown[]): readonly StatementBeside[] {
   ensure(Array.isArray(value), 'it must be a list of statements');
   const known: ReadonlySet<unknown> = new Set(before as readonly StatementBeside[]);
-  const statements = value.map((one) => (known.has(one) ? (one as StatementBeside) : statementOf(one)));
+  // An array that a plugin made may have a `map` of its own.
+  const statements = Array.from(value, (one) => (known.has(one) ? (one as StatementBeside) : statementOf(one)));
+  const kept: ReadonlySet<unknown> = new Set(statements);
+  ensure(
+    [...known].every((one) => kept.has(one)),
+    'the statements that were there before must stay',
+  );
   const names = new Set(statements.map(({ name }) => name));
   ensure(names.size === statements.length, 'two statements have one name');
   return Object.freeze(statements);
