@@ -4,11 +4,13 @@ const INNERMOST_BRACKETS = /\[[^[\]]*\]/g;
 /** A second value behind an operator, a bracket or a space, as in `$.a + $.b` and `($.a)/2`. */
 const SECOND_VALUE = /[^\w.\])#$]\$[.#]/;
 /** A number behind or in front of an operator. In a name a sign has no spaces around it, and no path goes on with `*` and a digit. */
-const FACTOR = /\s[-+*/%^]\s+\d+(?:\.\d+)?$|[\w#]\*\d|^\d+(?:\.\d+)?\s*[-+*/%]\s*\$[.#]/;
+const FACTOR =
+  /\s(?:[-+*/%^]|\*\*)\s+(?:\(|[-+]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?%?$)|[\w#]\*\d|^\d+(?:\.\d+)?\s*[-+*/%]\s*\$[.#]/;
 /** A name in braces; those of a pattern in a filter hold numbers, or stand behind `\p`. */
 const PARAMETER = /(?<!\\[pP])\{\s*[A-Za-z_][\w.-]*\s*\}/;
 /** What begins with a bracket, and what other languages have for several values. */
-const FUNCTION = /^\(|(?:^|\.)(?:sum|avg|average|mean|median|min|max|abs|round|length|count)\(/;
+const FUNCTION =
+  /^\(|(?:^|\.)(?:sum|avg|average|mean|median|min|max|abs|round|floor|ceil|trunc|toFixed|length|count)\(/;
 
 const CALCULATES =
   "a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";

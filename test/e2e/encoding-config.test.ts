@@ -87,8 +87,26 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
       ".path: a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";
     const sums = ['$.a + $.b', '($.a+$.b)/2', '$.a-$.b', '$.a * $.b', '$.a/$.b', "$['a'] + $['b']", '$.a[0]+$.b[0]'];
     const factors = ['$.a*2', '$.a * 1000', '$.a[0] / 100', '2 * $.a', '100/$.a', '-$.a', '$.a + 1', 'round($.a)'];
-    const functions = ['$.a.sum()', '$.prices[*].max()', 'avg($.a,$.b)', 'length($.a)', '(a+b)/2'];
-    for (const path of [...sums, ...factors, ...functions])
+    const numbers = [
+      '$.a / 1e18',
+      '$.a * 1e18',
+      '$.a / 1_000',
+      '$.a / .5',
+      '$.a + 1%',
+      '$.a * -1',
+      '$.a ** 2',
+      '$.a / (10)',
+    ];
+    const functions = [
+      '$.a.sum()',
+      '$.prices[*].max()',
+      'avg($.a,$.b)',
+      'length($.a)',
+      '(a+b)/2',
+      '$.a.toFixed(2)',
+      '$.a.floor()',
+    ];
+    for (const path of [...sums, ...factors, ...numbers, ...functions])
       assert.equal(await fault({ type: 'int256', path }), calculates, path);
     assert.equal(await fault({ type: 'int256,int256', path: '$.c,$.a + $.b' }), calculates);
     const names = [
