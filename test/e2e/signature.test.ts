@@ -21,7 +21,12 @@ describe('signed answers (specification: Signed response, Signature)', async () 
   upstream.on('/empty', faults.empty(204));
   const service = await serviceFor(
     suite,
-    oneApi(upstream.url, { encoded: { encoding: { type: 'string', path: '$.v' } }, raw: {}, empty: {} }),
+    oneApi(
+      upstream.url,
+      { encoded: { encoding: { type: 'string', path: '$.v' } }, raw: {}, empty: {} },
+      // A busy machine takes its time for the largest documents.
+      { settings: { plugins: [{ source: 'builtin:encode-raw', timeout: 60_000 }] } },
+    ),
   );
 
   after(() => stopAll(upstream));
