@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Check } from 'typebox/value';
+import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { authPath, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
 import {
   type AuthMethod,
@@ -21,7 +22,7 @@ import {
 import type { Measure } from '../../plugins-sdk/meters.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from '../shared/limit-headers.ts';
-import { type KeyLimit, KeyLimits, type KeyTake, Limit, limitFault } from './limits.ts';
+import { type KeyLimit, KeyLimits, Limit } from './limits.ts';
 
 const NAME = 'X-Api-Key';
 const HEADER = NAME.toLowerCase();
@@ -62,8 +63,8 @@ interface Seen {
   readonly limits: Map<string, string>;
 }
 
-function limitText({ window, max, perDay, perMonth }: KeyLimit = {}): string {
-  return JSON.stringify([window, max, perDay, perMonth]);
+function limitText(limit?: KeyLimit): string {
+  return JSON.stringify([limit?.window, limit?.max]);
 }
 
 /** What is wrong with an endpoint's keys. A method that endpoints share is checked once. */
@@ -76,7 +77,6 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
       const path = `${authPath(endpoint, index)}.keys[${i}]`;
       const { name, key, rateLimit } = named(item);
       const limit = limitText(rateLimit);
-      const fault = rateLimit && limitFault(rateLimit);
       const other = name === undefined ? limit : (limits.get(name) ?? limit);
       if (name !== undefined) limits.set(name, other);
       const same = method.keys
@@ -88,7 +88,6 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
         ...(same === undefined
           ? []
           : [(same.name === name ? warning : error)(path, 'is the same key as one before it')]),
-        ...(fault === undefined ? [] : [error(`${path}.rateLimit`, fault)]),
         ...(other === limit
           ? []
           : [error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`)]),
@@ -117,6 +116,7 @@ interface Accepted {
   readonly limit?: ReturnType<KeyLimits['of']>;
 }
 
+const LIMITED = 'this client has sent more than the rateLimit of its key lets in';
 const kept = new StateKey<KeyLimits>('api keys');
 const headers = new LimitHeaders('api keys');
 
@@ -139,10 +139,10 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     const { name: client, limit } = match;
     if (client === undefined) return true;
     clientName.set(exchange, client);
-    const letIn = (taken: KeyTake): true => {
+    const letIn = (taken: TokenTake): true => {
       counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
-      if (limit !== undefined && areLimitsShown) headers.note(exchange, limit.states());
-      if (!taken.allowed) throw tooManyRequests(taken, taken.reason);
+      if (limit !== undefined && areLimitsShown) headers.note(exchange, [limit.state()]);
+      if (!taken.allowed) throw tooManyRequests(taken, LIMITED);
       return true;
     };
     const taken = limit?.take() ?? { allowed: true, retryAfter: 0 };

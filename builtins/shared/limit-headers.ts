@@ -14,7 +14,7 @@ export const headersKey = optionalKey(
 /** What one limit says of one client. */
 export interface LimitState {
   /** What it is called in the headers: letters only, nothing of a client or of the config. */
-  readonly name: 'address' | 'key' | 'day' | 'month';
+  readonly name: 'address' | 'key';
   readonly max: number;
   /** Milliseconds in which so many are allowed. */
   readonly window: number;
