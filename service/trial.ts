@@ -95,8 +95,12 @@ export async function runTrial(
     const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
     const shown = leavesOf(data, MOST_VALUES).map(({ value }) => value);
     const values: TriedValue[] = [];
-    for (const [i, leaf] of leavesOf(rawData, MOST_VALUES).entries())
-      values.push({ ...(await tried(leaf, ask)), value: shown[i] ?? leaf.value });
+    for (const [i, leaf] of leavesOf(rawData, MOST_VALUES).entries()) {
+      const value = shown[i] ?? leaf.value;
+      // A double may have lost the fraction.
+      const isCut = typeof leaf.value === 'number' && /\.\d*[1-9]/.test(written(JSON.stringify(value)));
+      values.push({ ...(await tried(isCut ? { ...leaf, times: '1e18' } : leaf, ask)), value });
+    }
     const own = keys.encoding.of(of(OWN) ?? raw);
     const trial = { data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
     return { trial, hide: loaded.hide, written };

@@ -122,16 +122,17 @@ As configured, int256 of $.price: 206401
   it('shows each number as the upstream wrote it, also as JSON', async (t) => {
     upstream.text(
       '/price',
-      '{"z":12345678901234567890123,"s":"1.10 \\" 2","f":1.10,"e":-1E3,"n":[0.30000000000000001]}',
+      '{"b":9007199254740993.5,"z":12345678901234567890123,"s":"1.10 \\" 2","f":1.10,"e":-1E3,"n":[0.30000000000000001]}',
     );
     const text = config({ encoding: { type: 'uint256', path: '$.z' } });
     const { stdout } = await tried(t, text);
     const rows = stdout
       .split('WOULD SIGN\n')[1]
       ?.split('\n')
-      .slice(0, 5)
+      .slice(0, 6)
       .map((row) => row.split(/ {2,}/));
     assert.deepEqual(rows, [
+      ['$.b', '9007199254740993.5', 'int256', '1e18', '9007199254740993500000000000000000'],
       ['$.e', '-1E3', 'int256', '-1000'],
       ['$.f', '1.10', 'int256', '1e18', '1100000000000000000'],
       ['$.n[0]', '0.30000000000000001', 'int256', '1e18', '300000000000000010'],
@@ -142,7 +143,7 @@ As configured, int256 of $.price: 206401
     const { stdout: json } = await tried(t, text, '--json');
     assert.match(
       json,
-      /"data":\{"e":-1E3,"f":1\.10,"n":\[0\.30000000000000001\],"s":"1\.10 \\" 2","z":12345678901234567890123\}/,
+      /"data":\{"b":9007199254740993\.5,"e":-1E3,"f":1\.10,"n":\[0\.30000000000000001\],"s":"1\.10 \\" 2","z":12345678901234567890123\}/,
     );
     assert.match(json, /\{"path":"\$\.n\[0\]","value":0\.30000000000000001,/);
   });
