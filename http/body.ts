@@ -25,7 +25,7 @@ function readerOf(max: number): Promise<Middleware> {
   return reader;
 }
 
-const tooLarge = () => new Refusal(413, 'Request body too large');
+export const tooLarge = () => new Refusal(413, 'Request body too large');
 
 /**
  * Reads the body of a request, as it was sent.
@@ -54,6 +54,8 @@ export async function readBody(ctx: Context, max: number): Promise<Buffer> {
 /** A short cut past koa-body: node reads no more bytes than were announced, and nearly all requests announce them. */
 function readAnnounced(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // Its client left before anybody asked for the body.
+    if (request.destroyed && !request.complete) reject(refusals.abandoned());
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { Exchange } from '../kernel/exchange.ts';
 import type { EndpointRequest } from '../kernel/pipeline.ts';
 import type { Hex, HttpRequest } from '../kernel/values.ts';
-import { readBody } from './body.ts';
+import { readBody, tooLarge } from './body.ts';
 
 /** One request at its route, until its response is out. */
 export class RoutedRequest implements EndpointRequest {
@@ -11,6 +11,7 @@ export class RoutedRequest implements EndpointRequest {
   readonly id: string;
   readonly httpRequest: HttpRequest;
   readonly #tasks: (() => void)[] = [];
+  #body: Promise<Buffer> | undefined;
   #isOut = false;
 
   /** @param route the pattern of its path. */
@@ -19,7 +20,15 @@ export class RoutedRequest implements EndpointRequest {
     const socketAddress = socket.remoteAddress ?? '';
     this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
     this.id = ctx.params?.endpointId ?? '';
-    this.httpRequest = { request: ctx.req, readBody: (max) => readBody(ctx, max) };
+    this.httpRequest = { request: ctx.req, readBody: (max) => this.#read(ctx, max) };
+  }
+
+  /** Several functions may ask for the body, and a request has it once. */
+  async #read(ctx: Context, max: number): Promise<Buffer> {
+    this.#body ??= readBody(ctx, max);
+    const body = await this.#body;
+    if (body.length > max) throw tooLarge();
+    return body;
   }
 
   /** Runs a task once the response is out or, where its body streams, once the head is. */

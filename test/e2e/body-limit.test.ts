@@ -1,8 +1,10 @@
 /** A body of more than 64 KB is 413, however it is sent. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
@@ -140,4 +142,18 @@ describe('413 Request body too large (limits: "Request body | 64 KB"; decisions:
     connection.write(`${requestHead(post, keep)}\r\n${' '.repeat(LIMIT + 1)}${requestHead('GET /health')}\r\n`);
     assert.match(await connection.closed, /\{"error":"Request body too large"\}HTTP\/1\.1 200 OK\r\n/);
   });
+});
+
+it('a plugin that looks at the body first leaves it to the built-in', async (t) => {
+  const upstream = await upstreamFor(t);
+  upstream.json('/price', { price: 7 });
+  const looks = `export default { name: 'looks', setup: () => ({ hooks: { parseBody: async (httpRequest) => {
+    await httpRequest.readBody(${LIMIT});
+  } } }) };`;
+  const { files, plugins } = pluginFiles({ looks });
+  const config = oneApi(upstream.url, { price: {} }, { settings: { plugins } });
+  const service = await serviceFor(t, config, { files });
+  const url = endpointUrl(service, 'api/price');
+  assert.equal((await postText(url, bodyOf(100))).status, 200);
+  await assertRefused(await postText(url, bodyOf(LIMIT + 1)), 413, TOO_LARGE);
 });
