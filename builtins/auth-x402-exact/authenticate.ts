@@ -14,15 +14,12 @@ import { refusalOf } from '../shared/payments.ts';
 import type { Facilitators } from './facilitators.ts';
 import { identifierIn } from './identifiers.ts';
 import type { Core } from './installed.ts';
-import type { Entry, Repeat, Sold } from './kept-answers.ts';
-import type { Offer } from './offer.ts';
+import type { Entry, Sold } from './kept-answers.ts';
 import { isSignedByPayer } from './payer.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
 import { factsOf, type Purchase } from './purchase.ts';
 import type { Purchases } from './purchases.ts';
 import type { Quote, Quotes } from './quote.ts';
-import { SIGN_IN } from './sign-in.ts';
-import type { SignIns } from './sign-ins.ts';
 import { methodsOf, type Terms } from './terms.ts';
 
 const HEADER = 'payment-signature';
@@ -45,7 +42,6 @@ export interface Means {
   methodOf(method: AuthMethod): Method;
   quotesOf(exchange: Exchange): Quotes;
   identifiedBy(payment: Payment, id: string): Entry;
-  readonly signIns: SignIns;
 }
 
 /** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
@@ -55,7 +51,7 @@ const claims = new ContextKey<Claim>('x402-exact claim');
 /** The payment that a request has been let in for. */
 export const purchases = new ContextKey<Purchase>('x402-exact purchase');
 /** What was sold before, and is given again. */
-export const repeats = new ContextKey<Repeat>('x402-exact repeat');
+export const repeats = new ContextKey<Sold>('x402-exact repeat');
 /** Milliseconds of the budget that it took to be let in, of a request that was let in for what it costs. */
 export const spent = new ContextKey<number>('x402-exact time');
 
@@ -68,27 +64,6 @@ function claimIn(text: string, { accepts, offer }: Quote, { core, now }: Means):
     return { payment, method };
   } catch (error) {
     if (error instanceof PaymentFault) return { refusal: offer.refusal(error.message) };
-    throw error;
-  }
-}
-
-/** Lets a request in whose payer has signed in instead of paying. @throws Refusal */
-async function readAgain(
-  offer: Offer,
-  { signIns }: Means,
-  exchange: Exchange,
-  draw: (exchange: Exchange) => Promise<void>,
-) {
-  const header = exchange.headers[SIGN_IN];
-  if (header === undefined || offer.signIn === undefined) throw offer.refusal('PAYMENT-SIGNATURE header is required');
-  await draw(exchange);
-  const claim = claims.get(exchange);
-  // Another method of the endpoint has used the challenge.
-  if (claim !== undefined && 'refusal' in claim) throw claim.refusal;
-  try {
-    repeats.set(exchange, await signIns.find(header, offer.signIn, exchange, offer));
-  } catch (error) {
-    if (isRefusal(error)) claims.set(exchange, { refusal: error });
     throw error;
   }
 }
@@ -113,10 +88,8 @@ function buyer(means: Means, bought: Purchases) {
       const identified = id === undefined ? undefined : means.identifiedBy(payment, id);
       const sold =
         identified && (await soldBefore(identified, payment, () => bought.verify(payment, facilitators, offer)));
-      if (sold !== undefined) return repeats.set(exchange, { sold, refuse: conflict });
-      const readable = offer.signIn && means.signIns.entryFor(payment, exchange);
-      const entries = { identified, readable };
-      const purchase = await bought.hold(payment, facilitators, offer, () => call.signal.aborted, entries);
+      if (sold !== undefined) return repeats.set(exchange, sold);
+      const purchase = await bought.hold(payment, facilitators, offer, () => call.signal.aborted, identified);
       purchases.set(exchange, purchase);
       paidBy.set(exchange, factsOf(payment));
     } catch (error) {
@@ -135,10 +108,7 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
     const quote = await means.quotesOf(exchange).of(exchange);
     if (!quote.isFree) {
       const text = exchange.headers[HEADER];
-      if (text === undefined) {
-        await readAgain(quote.offer, means, exchange, draw);
-        return true;
-      }
+      if (text === undefined) throw quote.offer.refusal('PAYMENT-SIGNATURE header is required');
       await draw(exchange);
       const claim = claims.get(exchange) ?? claimIn(text, quote, means);
       claims.set(exchange, claim);
@@ -180,10 +150,6 @@ async function soldBefore(
   }
 }
 
-function conflict(message: string): Refusal {
-  return new Refusal(409, message);
-}
-
 /**
  * How a request ended whose payment was not taken; nothing for one that came without.
  * @param hasLeft whether its client is gone, and so the reason itself why the payment was not verified.
@@ -192,8 +158,6 @@ export function refusedAs(exchange: Exchange, hasLeft: boolean): string | undefi
   const take = attempts.drawn(exchange);
   if (take === undefined) return undefined;
   if (!take.allowed) return 'limited';
-  // Who only signs in pays nothing.
-  if (exchange.headers[HEADER] === undefined) return undefined;
   const claim = claims.get(exchange);
   const isUntold = claim !== undefined && 'refusal' in claim && claim.refusal.fault;
   return isUntold && !hasLeft ? 'unavailable' : 'refused';

@@ -10,7 +10,6 @@ import {
 } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import { publicUrlOf } from '../shared/discovery.ts';
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
@@ -27,8 +26,6 @@ import {
 } from './terms.ts';
 
 const UINT256_BITS = 256n;
-const NO_PUBLIC_URL =
-  'needs "publicUrl", or settings.openapi.servers: a wallet signs for which service it is, which the service must know';
 
 /** What makes two of them the same to a client. */
 function nameOf({ network, asset, amount, payTo }: Accept): string {
@@ -135,11 +132,9 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   });
   if (methods.length === 0) return [];
   const seen = new Set<string>();
-  const isKnown = URL.canParse(publicUrlOf(endpoint, context.config));
   const findings = methods.flatMap(({ terms, at }) => [
     ...checkFacilitators(at, terms),
     ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl, 'paths are appended to it')),
-    ...(terms.signIn === true && !isKnown ? [error(`${at}.signIn`, NO_PUBLIC_URL)] : []),
     ...(terms.price === undefined ? [] : checkPrice(at, terms)),
     ...terms.accepts.flatMap((accept, i) => {
       const path = `${at}.accepts[${i}]`;

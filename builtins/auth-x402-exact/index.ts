@@ -40,10 +40,8 @@ import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import type { Payment } from './payload.ts';
 import { requireProviders } from './plugin-price.ts';
-import { entriesOf } from './purchase.ts';
 import { Purchases } from './purchases.ts';
 import { Quotes } from './quote.ts';
-import { SignIns } from './sign-ins.ts';
 import { facilitatorsOf, methodsOf, type Sale, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
@@ -62,7 +60,6 @@ const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].m
 const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
 const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lasting: true });
 const identified = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
-const challenges = new StateKey<MemoryArea>('x402-exact sign-ins', { lasting: true });
 
 /** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
 export const authX402Exact = definePlugin({
@@ -71,7 +68,7 @@ export const authX402Exact = definePlugin({
   auth: { [TYPE]: TermsSchema },
   keys: attempts.keys,
   // The public client libraries send the second one by mistake: without leave a browser would not send the request.
-  credentials: ['SIGN-IN-WITH-X', 'PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
+  credentials: ['PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
   exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
   isAnnounced: (endpoints) => endpoints.some(isSold),
   requiresSharedState: { auth: [TYPE] },
@@ -111,16 +108,14 @@ function meansOf(services: Services, core: Core, budget: number): Means {
   const quotes = perEndpoint(endpoints, (endpoint) => {
     const terms = new Map(methodsOf(endpoint).map((method) => [method, methodOf(method).terms]));
     const bazaar = document && bazaarOf(document, endpoint);
-    return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar, now), prices);
+    return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar), prices);
   });
   const area =
     stateEngine?.area(`${TYPE} identifiers`) ??
     states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
   const kept = new KeptAnswers({ area, isInMemory: stateEngine === undefined, log });
   const identifiedBy = (payment: Payment, id: string) => new Entry(kept, payment, keyOfIdentifier(payment, id), now());
-  const used = stateEngine?.area(`${TYPE} sign-ins`) ?? states.keep(challenges, '', () => new MemoryArea({ now }));
-  const signIns = new SignIns({ kept, used, now, node: services.node });
-  return { core, now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy, signIns };
+  return { core, now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy };
 }
 
 /** All that can be sold. */
@@ -185,23 +180,22 @@ function hooksOn(means: Means, bought: Purchases, { budget, node, counted, draw 
     answer: (question, exchange) => {
       const purchase = purchases.get(exchange);
       if (purchase?.isReleased) throw givenBack();
-      for (const entry of purchase ? entriesOf(purchase) : []) entry.fingerprint = fingerprintOf(question);
-      const repeat = repeats.get(exchange);
-      if (repeat === undefined) return undefined;
-      const answer = soldAgain(repeat, question, node);
-      const { settled } = repeat.sold;
-      if (settled !== '') addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': settled });
+      if (purchase?.identified) purchase.identified.fingerprint = fingerprintOf(question);
+      const sold = repeats.get(exchange);
+      if (sold === undefined) return undefined;
+      const answer = soldAgain(sold, question, node);
+      if (sold.settled !== '') addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
       return answer;
     },
     approve: async (answer, exchange, { signal }) => {
       const purchase = purchases.get(exchange);
-      const repeat = repeats.get(exchange);
+      const sold = repeats.get(exchange);
       // Nobody pays for anything else in its place.
-      if (repeat !== undefined && repeat.sold.answer !== answer.json) throw givenBack();
+      if (sold !== undefined && sold.answer !== answer.json) throw givenBack();
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART) - (spent.get(exchange) ?? 0);
       await bought.settle(purchase, exchange, () => signal.aborted || performance.now() > latest);
-      await Promise.all(entriesOf(purchase).map((entry) => entry.keep(answer, exchange)));
+      await purchase.identified?.keep(answer, exchange);
     },
     concluded: (outcome, exchange) => {
       const purchase = purchases.get(exchange);

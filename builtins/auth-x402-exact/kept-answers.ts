@@ -5,7 +5,7 @@ import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
 import {
   type Exchange,
   type Log,
-  type Refusal,
+  Refusal,
   SignedResponse,
   type StateArea,
   StateUnavailable,
@@ -42,12 +42,8 @@ export interface Sold {
 
 /** Milliseconds for which an answer is given again. */
 export const KEPT_MS = 3_600_000;
-/** Milliseconds for which a payer who signs in is told that an answer is on its way: its process may have died. */
-const MOST_ON_THE_WAY_MS = 600_000;
 /** Milliseconds after the end of an authorisation in which it may be settled yet: clocks differ. */
 const MARGIN_MS = 60_000;
-/** Tries to keep an answer among others of its payer. */
-const TRIES = 3;
 /** Characters of an answer that is kept. */
 const LONGEST_ANSWER = 32_768;
 
@@ -73,7 +69,7 @@ export interface KeptAnswersOptions {
   readonly log: Log;
 }
 
-/** The answers that payers may read again. */
+/** The answers that payers may have again by their identifiers. */
 export class KeptAnswers {
   readonly #options: KeptAnswersOptions;
 
@@ -136,8 +132,6 @@ function boughtIn(text: string, key: string): Bought {
 
 /** One purchase under one key, until it is certain what became of its payment. */
 export class Entry {
-  /** Whether any purchase of the payer may put its answer there. */
-  readonly #isShared: boolean;
   /** Whether it may take room. */
   #isClaimed = false;
   readonly #kept: KeptAnswers;
@@ -149,14 +143,12 @@ export class Entry {
   fingerprint: string | undefined;
 
   /** @param key one payer's: nobody gets by it what another one has paid. @param now epoch milliseconds. */
-  constructor(kept: KeptAnswers, payment: Payment, key: string, now: number, isShared = false) {
+  constructor(kept: KeptAnswers, payment: Payment, key: string, now: number) {
     this.#kept = kept;
     this.#key = key;
     this.#payer = payment.authorization.from.toLowerCase();
     this.#bought = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
-    const life = payment.endsAt - now + MARGIN_MS;
-    this.#life = isShared ? Math.min(life, MOST_ON_THE_WAY_MS) : life;
-    this.#isShared = isShared;
+    this.#life = payment.endsAt - now + MARGIN_MS;
   }
 
   /** What was bought under its key. @throws StateUnavailable */
@@ -172,8 +164,7 @@ export class Entry {
    */
   async claim(): Promise<boolean> {
     const text = JSON.stringify(this.#bought);
-    const options = { ttl: this.#life, durable: !this.#isShared };
-    const other = await this.#kept.claim(this.#key, text, options);
+    const other = await this.#kept.claim(this.#key, text, { ttl: this.#life, durable: true });
     if (other === 'full') return true;
     const isThere = other?.value !== undefined;
     this.#isClaimed = isThere || (await this.#kept.takePlace(this.#payer));
@@ -203,16 +194,11 @@ export class Entry {
     const { fingerprint = '' } = this;
     const { area } = this.#kept;
     const sold: Sold = { fingerprint, settled, ...(await this.#keepable(json)) };
-    if (this.#isShared && sold.answer === undefined) return this.drop();
     const options = { ttl: KEPT_MS, keepLonger: true, durable: true };
     const text = JSON.stringify({ ...this.#bought, sold });
-    let expected: string | undefined = JSON.stringify(this.#bought);
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      const other = await area.compareAndSet(this.#key, expected, text, options);
-      // What it was claimed by may have ended meanwhile; another payment's claim is not this one's to take.
-      if (other === undefined || (other.value !== undefined && !this.#isShared)) return;
-      expected = other.value;
-    }
+    const other = await area.compareAndSet(this.#key, JSON.stringify(this.#bought), text, options);
+    // Its claim may have ended meanwhile; another payment's claim is not this one's to take.
+    if (other !== undefined && other.value === undefined) await area.compareAndSet(this.#key, undefined, text, options);
   }
 
   async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
@@ -226,24 +212,19 @@ export function fingerprintOf({ key }: { readonly key: string }): string {
 }
 
 /** Whether it may be given again: answers of a former signer are none of the service. */
-export function isBy(node: string, answer: string): boolean {
+function isBy(node: string, answer: string): boolean {
   const { node: signer }: { readonly node: string } = JSON.parse(answer);
   return isSameHex(signer, node);
-}
-
-/** What is given again, and how it is refused where it is not what is asked for. */
-export interface Repeat {
-  readonly sold: Sold;
-  refuse(message: string): Refusal;
 }
 
 /**
  * What was sold before, for the same request only.
  * @param node whose answers are given.
- * @throws Refusal
+ * @throws Refusal 409
  */
-export function soldAgain({ sold, refuse }: Repeat, question: { readonly key: string }, node: string): SignedResponse {
+export function soldAgain(sold: Sold, question: { readonly key: string }, node: string): SignedResponse {
   const { answer, unkept = TOO_LONG, fingerprint } = sold;
+  const refuse = (message: string) => new Refusal(409, message);
   if (fingerprint !== fingerprintOf(question)) throw refuse(OTHER_REQUEST);
   if (answer === undefined) throw refuse(unkept);
   if (!isBy(node, answer)) throw refuse(FORMER_SIGNER);

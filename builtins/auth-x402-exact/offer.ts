@@ -4,7 +4,6 @@ import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { identifierExtension, PAYMENT_IDENTIFIER } from './identifiers.ts';
-import { challengeOf, SIGN_IN, type SignInTerms } from './sign-in.ts';
 import { type Accept, boundsOf, secondsOf, type Terms } from './terms.ts';
 
 type Config = Readonly<Record<string, unknown>>;
@@ -44,16 +43,9 @@ export function inHeader({ resource, extensions = {}, ...terms }: PaymentRequire
 }
 
 /** The same with its extensions; one that tells nobody where it is sold is of no use. */
-function extended(required: PaymentRequired, bazaar: object | undefined, signIn?: SignInTerms): PaymentRequired {
-  const own = { [PAYMENT_IDENTIFIER]: identifierExtension, ...(signIn && { [SIGN_IN]: challengeOf(signIn, 0) }) };
+function extended(required: PaymentRequired, bazaar: object | undefined): PaymentRequired {
   const isTold = bazaar !== undefined && /^https?:/.test(required.resource?.url ?? '');
-  return { ...required, extensions: { ...(isTold && { bazaar }), ...own } };
-}
-
-/** What payers sign in to, where they may read again what they have bought. */
-function signInTerms(all: readonly Terms[], { resource, accepts }: PaymentRequired): SignInTerms | undefined {
-  if (resource === undefined || !all.some(({ signIn }) => signIn)) return undefined;
-  return { uri: new URL(resource.url).href, networks: [...new Set(accepts.map(({ network }) => network))] };
+  return { ...required, extensions: { ...(isTold && { bazaar }), [PAYMENT_IDENTIFIER]: identifierExtension } };
 }
 
 /** What an auth object accepts, in the words of the protocol. @param amountOf each; without it what it costs at most. */
@@ -83,31 +75,19 @@ export interface PaymentRefusal {
 /** An endpoint's refusals of payments: each says what to pay, and why what was paid is not enough. */
 export class Offer {
   readonly #offered: PaymentRequired;
-  readonly #now: () => number;
-  readonly signIn: SignInTerms | undefined;
 
-  constructor(offered: PaymentRequired, now: () => number, signIn?: SignInTerms) {
+  constructor(offered: PaymentRequired) {
     this.#offered = offered;
-    this.#now = now;
-    this.signIn = signIn;
   }
 
-  /** @param bazaar what catalogues may be told of it. @param now epoch milliseconds. */
-  static of(
-    endpoint: Endpoint,
-    all: readonly Terms[],
-    config: Config,
-    bazaar: object | undefined,
-    now: () => number,
-  ): Offer {
-    const required = offered(endpoint, all, config);
-    const signIn = signInTerms(all, required);
-    return new Offer(extended(required, bazaar, signIn), now, signIn);
+  /** @param bazaar what catalogues may be told of it. */
+  static of(endpoint: Endpoint, all: readonly Terms[], config: Config, bazaar: object | undefined): Offer {
+    return new Offer(extended(offered(endpoint, all, config), bazaar));
   }
 
   /** The same for other amounts, none of which is longer. */
   asking(accepts: readonly PaymentRequirements[]): Offer {
-    return new Offer({ ...this.#offered, accepts: [...accepts] }, this.#now, this.signIn);
+    return new Offer({ ...this.#offered, accepts: [...accepts] });
   }
 
   /** What facilitators are told: for their catalogues, and of what a client has sent the extensions that are as they were offered. */
@@ -124,16 +104,9 @@ export class Offer {
 
   /** @param error one of the protocol's codes, or a sentence. */
   refusal(error: string, { headers = {}, reason }: PaymentRefusal = {}): Refusal {
-    const body = { ...this.#offered, ...this.#challenged(), error, ...(reason === undefined ? {} : { reason }) };
+    const body = { ...this.#offered, error, ...(reason === undefined ? {} : { reason }) };
     const all = { 'PAYMENT-REQUIRED': encodedHeader(inHeader(body)), 'Cache-Control': 'no-store', ...headers };
     return new Refusal(402, error, { body, headers: all, ...(reason === undefined ? {} : { reason }) });
-  }
-
-  /** Each challenge is another one. */
-  #challenged(): Pick<PaymentRequired, 'extensions'> {
-    const { extensions } = this.#offered;
-    if (this.signIn === undefined || extensions?.[SIGN_IN] === undefined) return {};
-    return { extensions: { ...extensions, [SIGN_IN]: challengeOf(this.signIn, this.#now()) } };
   }
 
   /** Another request holds the payment, or did until a moment ago; whether it will be used is open. */

@@ -4,7 +4,6 @@ import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
 import { noPrice } from './plugin-price.ts';
-import { NOT_YET } from './sign-ins.ts';
 import { boundsOf, termsIn } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
@@ -90,9 +89,8 @@ export const openApiPart: OpenApiPart = {
       responses: {
         400: { errors: ['Invalid payment identifier'] },
         409: {
-          description:
-            'What was bought by this payment identifier is not given, or not there yet for its payer who has signed in',
-          errors: [OTHER_REQUEST, TOO_LONG, NO_ROOM, FORMER_SIGNER, NOT_YET],
+          description: 'What was bought by this payment identifier is not given',
+          errors: [OTHER_REQUEST, TOO_LONG, NO_ROOM, FORMER_SIGNER],
         },
         401: {
           description: 'Whether the payment is good could not be found out',

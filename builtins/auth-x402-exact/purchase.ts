@@ -18,17 +18,10 @@ export interface Purchase {
   readonly offer: Offer;
   /** Where the client has given it an identifier. */
   readonly identified: Entry | undefined;
-  /** Where its payer may read the answer again by signing in. */
-  readonly readable: Entry | undefined;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: whoever goes on asks for an answer that nobody pays. */
   isReleased?: true;
-}
-
-/** Where its answer is to be kept. */
-export function entriesOf({ identified, readable }: Purchase): Entry[] {
-  return [identified, readable].flatMap((entry) => entry ?? []);
 }
 
 /** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */

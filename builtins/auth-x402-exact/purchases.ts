@@ -7,9 +7,10 @@ import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts
 import { refusalOf, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
+import type { Entry } from './kept-answers.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
-import { askedOf, detailsOf, entriesOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
+import { askedOf, detailsOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
 import type { Sale } from './terms.ts';
 
 export interface PurchasesOptions {
@@ -46,7 +47,7 @@ export class Purchases {
   /**
    * Reserves a payment and has it verified.
    * @param isOver whether nobody hears any more what this comes to.
-   * @param entries by which it is known from now on.
+   * @param identified by which it is known from now on.
    * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
    */
   async hold(
@@ -54,7 +55,7 @@ export class Purchases {
     facilitators: Facilitators,
     offer: Offer,
     isOver: () => boolean,
-    entries: Pick<Purchase, 'identified' | 'readable'>,
+    identified: Entry | undefined,
   ): Promise<Purchase> {
     const { holds } = this.#options;
     const ticket = await holds.reserve(idOf(payment));
@@ -63,10 +64,8 @@ export class Purchases {
       const verifier = await this.verify(payment, facilitators, offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       // Only now: before, whoever names a payer could take his identifiers.
-      if ((await entries.identified?.claim()) === false) throw offer.busy();
-      // Nobody has asked for that by name: where it fails, there is nothing to read again.
-      await entries.readable?.claim().catch(() => undefined);
-      return { ticket, payment, facilitators, verifier, offer, ...entries };
+      if ((await identified?.claim()) === false) throw offer.busy();
+      return { ticket, payment, facilitators, verifier, offer, identified };
     } catch (error) {
       await holds.release(ticket);
       throw toldOf(error);
@@ -113,7 +112,7 @@ export class Purchases {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
     this.#options.counted({ outcome: 'released' }, 1);
-    await dropEntries(purchase);
+    await purchase.identified?.drop();
     await this.#options.holds.release(purchase.ticket);
   }
 
@@ -131,7 +130,7 @@ export class Purchases {
     } catch (error) {
       counted({ outcome: 'released' }, 1);
       // The request that has the payment now may have the identifier as well.
-      if (isHeld) await dropEntries(purchase);
+      if (isHeld) await purchase.identified?.drop();
       await holds.release(ticket);
       throw toldOf(error);
     }
@@ -159,7 +158,6 @@ export class Purchases {
       log.error(UNKNOWN, saidOf(purchase, exchange, error.message));
       await records.open({ ...record, fate: 'unknown' });
       // Its identifier stays: it may have been paid.
-      await purchase.readable?.drop();
       await this.#giveBack(purchase);
       throw unavailable(error.message);
     }
@@ -196,7 +194,7 @@ export class Purchases {
     const sent = transaction === '' ? {} : { transaction };
     log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), detail: reason, ...sent });
     await records.close({ ...record, fate: 'not settled', ...sent });
-    await dropEntries(purchase);
+    await purchase.identified?.drop();
     await this.#giveBack(purchase);
   }
 
@@ -219,11 +217,6 @@ export class Purchases {
       if (!(await holds.payments.refund(ticket, life, true))) await holds.payments.keep(ticket, life);
     });
   }
-}
-
-/** Nothing was paid, and nothing will be by this request. */
-async function dropEntries(purchase: Purchase): Promise<void> {
-  await Promise.all(entriesOf(purchase).map((entry) => entry.drop()));
 }
 
 /** What the state or the facilitator could not do, in a refusal. */

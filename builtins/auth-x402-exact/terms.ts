@@ -85,12 +85,6 @@ export const TermsSchema = closedObject({
         'URL under which clients reach the service, told to wallets; default the first of settings.openapi.servers, else they are told the path only',
     }),
   ),
-  signIn: Type.Optional(
-    Type.Boolean({
-      description:
-        'Lets payers read what they have bought again, for an hour, by a signature of the paying wallet (sign-in-with-x); needs a public URL; default false',
-    }),
-  ),
   price: Type.Optional(
     Type.String({
       pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,18})? USD$',

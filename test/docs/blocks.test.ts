@@ -45,7 +45,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/auth-x402-exact.md': {
     'import { ExactEvmScheme }': 'test/examples/pay-x402.slow.ts runs it',
     'import { appendPaymentIdentifierToExtensions }': 'test/e2e/x402-exact-identifiers.test.ts does it',
-    'import { createSIWxClientExtension }': 'test/e2e/x402-exact-sign-in.test.ts does it',
     'import { definePlugin, Refusal }': 'test/e2e/x402-exact-plugin-prices.test.ts runs it',
   },
   'docs/deploy.md': {

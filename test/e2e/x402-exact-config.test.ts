@@ -45,6 +45,12 @@ describe('x402-exact in the config', () => {
     ]);
   });
 
+  it('signing in instead of paying is no key', async () => {
+    assert.deepEqual(await errorsOf(config({ ...terms, signIn: true })), [
+      `${AT}.signIn: unknown key, known keys: facilitator, headers, publicUrl, price, accepts, type`,
+    ]);
+  });
+
   const wrong: [string, object, RegExp][] = [
     [
       'a network of another kind',

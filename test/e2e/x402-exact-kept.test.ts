@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
-import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-with-x';
 import { Wallet } from 'ethers';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { folderWith } from '../cli/run.ts';
@@ -11,10 +10,9 @@ import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
-const ORIGIN = 'https://shop.example';
 const ENGINE = 'engine of x402-exact-kept';
 /** What is wrong with an operator's engine: it answers null where an answer is kept; what it says is there. */
 let engine: { readonly isOdd?: boolean; readonly found?: string } = {};
@@ -46,8 +44,7 @@ describe('x402-exact: answers that are kept for their payers', async () => {
 
   it('are not given again by another signer, which is said', async (t) => {
     const state = { type: 'file', path: join(await folderWith(t), 'state') };
-    const auth = { ...shop.auth, publicUrl: ORIGIN, signIn: true };
-    const config = shop.config({ e: {} }, { settings: { state } }, { auth });
+    const config = shop.config({ e: {} }, { settings: { state } });
     const former = await startTestService(config);
     await verifyEncoded(await buy(former, 'before-the-rotation'), TEST_ADDRESS);
     await former.stop();
@@ -57,11 +54,6 @@ describe('x402-exact: answers that are kept for their payers', async () => {
     const again = await buy(service, 'before-the-rotation');
     await assertRefused(again, 409, 'The answer is of a former signer and is not given again');
     assert.equal(await shop.market.balance(alice.address), had);
-    // Who signs in may buy another one.
-    const { info, supportedChains } = (await askedFor(await service.post('a/e'))).extensions['sign-in-with-x'];
-    const payload = await createSIWxPayload({ ...info, ...supportedChains[0] }, alice, ORIGIN);
-    const signedIn = await service.post('a/e', {}, { 'SIGN-IN-WITH-X': encodeSIWxHeader(payload) });
-    assert.equal((await askedFor(signedIn)).error, 'This wallet has bought no answer to this request within an hour');
     await verifyEncoded(await buy(service, 'after-the-rotation'), address);
   });
 

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
-import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-with-x';
 import { folderWith } from '../cli/run.ts';
 import { CuttingProxy } from '../state/redis-proxy.ts';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
@@ -12,10 +11,9 @@ import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
 
-const ORIGIN = 'https://shop.example';
 const USED = 'invalid_exact_evm_nonce_already_used';
 const BUSY = 'Payment is being settled, try again';
 
@@ -24,10 +22,7 @@ describeServers('x402-exact: services that share their state', async (program) =
   const alice = await shop.market.wallet(1_000_000n);
 
   let prefixes = 0;
-  const config = (state: Block) => {
-    const auth = { ...shop.auth, publicUrl: ORIGIN, signIn: true };
-    return shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { state } }, { auth });
-  };
+  const config = (state: Block) => shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { state } });
   async function replicas(t: TestContext) {
     prefixes += 1;
     const shared = config({ type: 'redis', url: redis.url, prefix: `${program}${prefixes}:` });
@@ -82,28 +77,6 @@ describeServers('x402-exact: services that share their state', async (program) =
       const again = await send(service, await identified(service));
       assert.equal(await again.text(), text);
       assert.deepEqual(settledAs(again), settledAs(bought));
-    }
-    assert.equal(await shop.market.balance(alice.address), had - PRICE);
-  });
-
-  it('give what was bought again to its payer who signs in, whoever is asked, once for each challenge', async (t) => {
-    const [one, other] = await replicas(t);
-    const had = await shop.market.balance(alice.address);
-    const bought = await send(one, await payloadFor(one, 'a/sync', alice));
-    const text = await bought.text();
-    for (const [asked, answering] of [
-      [one, other],
-      [other, one],
-      [one, one],
-    ] as const) {
-      const { info, supportedChains } = (await askedFor(await asked.post('a/sync'))).extensions['sign-in-with-x'];
-      const payload = await createSIWxPayload({ ...info, ...supportedChains[0] }, alice, ORIGIN);
-      const headers = { 'SIGN-IN-WITH-X': encodeSIWxHeader(payload) };
-      const again = await answering.post('a/sync', {}, headers);
-      assert.equal(await again.text(), text);
-      assert.deepEqual(settledAs(again), settledAs(bought));
-      for (const replayed of [asked, answering])
-        assert.equal(await errorOf(await replayed.post('a/sync', {}, headers)), 'invalid_siwx_nonce');
     }
     assert.equal(await shop.market.balance(alice.address), had - PRICE);
   });
