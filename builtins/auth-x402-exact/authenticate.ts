@@ -13,7 +13,6 @@ import { Attempts } from '../shared/attempts.ts';
 import { refusalOf } from '../shared/payments.ts';
 import type { Facilitators } from './facilitators.ts';
 import { identifierIn } from './identifiers.ts';
-import type { Core } from './installed.ts';
 import type { Entry, Sold } from './kept-answers.ts';
 import { isSignedByPayer } from './payer.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
@@ -37,7 +36,6 @@ export interface Method {
 
 /** What every request is looked at with. */
 export interface Means {
-  readonly core: Core;
   readonly now: () => number;
   methodOf(method: AuthMethod): Method;
   quotesOf(exchange: Exchange): Quotes;
@@ -56,9 +54,9 @@ export const repeats = new ContextKey<Sold>('x402-exact repeat');
 export const spent = new ContextKey<number>('x402-exact time');
 
 /** Finds out which of its endpoint's methods a request pays for, if any. */
-function claimIn(text: string, { accepts, offer }: Quote, { core, now }: Means): Claim {
+function claimIn(text: string, { accepts, offer }: Quote, { now }: Means): Claim {
   try {
-    const payment = matchPayment(decodePayment(text, core), [...accepts.values()].flat(), now());
+    const payment = matchPayment(decodePayment(text), [...accepts.values()].flat(), now());
     const [method] = [...accepts].find(([, offers]) => offers.includes(payment.requirements)) ?? [];
     if (method === undefined) throw new Error('what was matched is offered');
     return { payment, method };

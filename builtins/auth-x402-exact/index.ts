@@ -5,6 +5,7 @@ import {
   definePlugin,
   type Endpoint,
   type Exchange,
+  type HttpClient,
   MemoryArea,
   perEndpoint,
   perMethod,
@@ -30,10 +31,10 @@ import {
 } from './authenticate.ts';
 import { bazaarOf } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
-import { boundedFetch, Facilitator } from './facilitator.ts';
+import { Facilitator } from './facilitator.ts';
 import { Facilitators } from './facilitators.ts';
 import { keyOfIdentifier } from './identifiers.ts';
-import { type Core, loadCore, requireCdp } from './installed.ts';
+import { requireCdp } from './installed.ts';
 import { Entry, fingerprintOf, KeptAnswers, MOST_KEYS, soldAgain } from './kept-answers.ts';
 import { Offer } from './offer.ts';
 import { openApiPart } from './openapi.ts';
@@ -94,7 +95,7 @@ async function inspect(facilitator: Facilitator, { terms }: Method, { log }: Ser
   }
 }
 
-function meansOf(services: Services, core: Core, budget: number): Means {
+function meansOf(services: Services, client: HttpClient, budget: number): Means {
   const { endpoints, now, config, describe, log, prices, stateEngine, states } = services;
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
@@ -102,7 +103,7 @@ function meansOf(services: Services, core: Core, budget: number): Means {
     if (named.some(({ auth }) => auth)) requireCdp();
     // Each may be asked whether a payment is good, one after the other; the settlement is one's alone.
     const timeouts = { verify: (budget * VERIFY_PART) / named.length, settle: budget * SETTLE_PART };
-    const all = named.map((one) => new Facilitator(core, one, timeouts));
+    const all = named.map((one) => new Facilitator(client, one, timeouts));
     return { terms, facilitators: new Facilitators(all, log) };
   });
   const quotes = perEndpoint(endpoints, (endpoint) => {
@@ -115,7 +116,7 @@ function meansOf(services: Services, core: Core, budget: number): Means {
     states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
   const kept = new KeptAnswers({ area, isInMemory: stateEngine === undefined, log });
   const identifiedBy = (payment: Payment, id: string) => new Entry(kept, payment, keyOfIdentifier(payment, id), now());
-  return { core, now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy };
+  return { now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy };
 }
 
 /** All that can be sold. */
@@ -131,7 +132,7 @@ function behaviour(services: Services): Behaviour {
   const { states, stateEngine, debts, now, log, meters, endpoints } = services;
   const client = createHttpClient();
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
-  const means = meansOf(services, loadCore(boundedFetch(client)), budget);
+  const means = meansOf(services, client, budget);
   const help = 'Standard x402 payments, by what became of them';
   const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'], initial });
   const area = stateEngine?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));

@@ -1,7 +1,8 @@
-import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
+import type { PaymentRequirements } from '@x402/core/types';
+import { Compile } from 'typebox/compile';
 import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
-import { type Address, isHex } from '../../plugins-sdk/index.ts';
-import type { Core } from './installed.ts';
+import { type Address, isHex, type Static, Type } from '../../plugins-sdk/index.ts';
+import { memberAt } from '../shared/described.ts';
 
 /** `TransferWithAuthorization` of EIP-3009, numbers as decimal text. */
 export interface Authorization {
@@ -47,30 +48,33 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 const invalid = () => new PaymentFault('invalid_payload');
 
+const Members = Type.Record(Type.String(), Type.Unknown());
+const offer = { scheme: Type.String(), network: Type.String(), asset: Type.String(), amount: Type.String() };
+const PayloadSchema = Type.Object({
+  x402Version: Type.Literal(2),
+  resource: Type.Optional(Type.Union([Members, Type.Null()])),
+  accepted: Type.Object({ ...offer, payTo: Type.String() }),
+  payload: Members,
+  extensions: Type.Optional(Type.Union([Members, Type.Null()])),
+});
+/** What a client sends, as far as anything of it is looked at. */
+type Sent = Static<typeof PayloadSchema>;
+const payloadCheck = Compile(PayloadSchema);
+
 /**
  * Reads the header `PAYMENT-SIGNATURE`: base64 of a `PaymentPayload` of version 2.
  * @throws PaymentFault
  */
-export function decodePayment(text: string, { schemas }: Core): PaymentPayload {
+export function decodePayment(text: string): Sent {
+  if (text.length > LONGEST_HEADER || !BASE64.test(text)) throw invalid();
   let payload: unknown;
   try {
-    payload = base64Json(text, LONGEST_HEADER);
+    payload = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64')));
   } catch {
     throw invalid();
   }
-  const parsed = schemas.PaymentPayloadV2Schema.safeParse(payload);
-  if (parsed.success) return parsed.data as PaymentPayload;
-  throw versionOf(payload) === 2 ? invalid() : new PaymentFault('invalid_x402_version');
-}
-
-/** The JSON that a header carries in base64. @throws */
-export function base64Json(text: string, longest: number): unknown {
-  if (text.length > longest || !BASE64.test(text)) throw new Error('no base64, or too much of it');
-  return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64')));
-}
-
-function versionOf(payload: unknown): unknown {
-  return typeof payload === 'object' && payload !== null && 'x402Version' in payload ? payload.x402Version : undefined;
+  if (payloadCheck.Check(payload)) return payload;
+  throw memberAt(payload, 'x402Version') === 2 ? invalid() : new PaymentFault('invalid_x402_version');
 }
 
 /**
@@ -79,7 +83,7 @@ function versionOf(payload: unknown): unknown {
  * @throws PaymentFault
  */
 export function matchPayment(
-  { accepted, payload, extensions }: PaymentPayload,
+  { accepted, payload, extensions }: Sent,
   offers: readonly PaymentRequirements[],
   now: number,
 ): Payment {
@@ -99,7 +103,7 @@ export function matchPayment(
   return { requirements, authorization, signature, endsAt: Number(validBefore) * 1000, extensions };
 }
 
-function requirementsFor(accepted: PaymentRequirements, offers: readonly PaymentRequirements[]): PaymentRequirements {
+function requirementsFor(accepted: Sent['accepted'], offers: readonly PaymentRequirements[]): PaymentRequirements {
   if (accepted.scheme !== 'exact') throw new PaymentFault('unsupported_scheme');
   const there = offers.filter(({ network }) => network === accepted.network);
   if (there.length === 0) throw new PaymentFault('invalid_network');

@@ -49,6 +49,10 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
       (what) => `${what}: POST ${url()} failed: the connection was reset (ECONNRESET)`,
     ],
     'has a bad day': [faults.serverError(), (what) => `${what}: HTTP status 500`],
+    'says yes with an error status': [
+      faults.json({ isValid: true, success: true, transaction: HASH, network: 'eip155:31337' }, 400),
+      (what) => `${what}: HTTP status 400`,
+    ],
     'wants other credentials': [
       faults.json({ isValid: false, success: false }, 401),
       (what) => `${what}: HTTP status 401`,
