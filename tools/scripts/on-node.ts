@@ -22,7 +22,7 @@ const SELECTION: Readonly<Record<string, string>> = {
   cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status workers.slow',
   config: 'isolate isolate-calls plugin-packages',
   e2e: 'disconnect http-parser isolate.slow metrics-process stream upstream-faults',
-  http: 'connections cut gate upgrade',
+  http: 'connections stream unread',
   sdk: 'child-process ecdsa host-names http-client/answers http-client/connection http-client/faults',
 };
 
