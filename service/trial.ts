@@ -93,14 +93,8 @@ export async function runTrial(
     await startAll(plugins, loaded.hide);
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
     const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
-    const shown = leavesOf(data, MOST_VALUES).map(({ value }) => value);
     const values: TriedValue[] = [];
-    for (const [i, leaf] of leavesOf(rawData, MOST_VALUES).entries()) {
-      const value = shown[i] ?? leaf.value;
-      // A double may have lost the fraction.
-      const isCut = typeof leaf.value === 'number' && /\.\d*[1-9]/.test(written(JSON.stringify(value)));
-      values.push({ ...(await tried(isCut ? { ...leaf, times: '1e18' } : leaf, ask)), value });
-    }
+    for (const leaf of leavesOf(data, MOST_VALUES, written)) values.push(await tried(leaf, ask));
     const own = keys.encoding.of(of(OWN) ?? raw);
     const trial = { data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
     return { trial, hide: loaded.hide, written };

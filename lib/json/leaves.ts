@@ -11,8 +11,12 @@ export interface Leaf {
 const ITEMS = 3;
 const MAX_DEPTH = 32;
 
-/** The first so many values of an answer, each with its path. */
-export function leavesOf(data: unknown, most: number): Leaf[] {
+/**
+ * The first so many values of an answer, each with its path.
+ *
+ * @param written JSON of a value as the upstream wrote it: a double may have lost digits that its type depends on.
+ */
+export function leavesOf(data: unknown, most: number, written: (json: string) => string): Leaf[] {
   const found: Leaf[] = [];
   const visit = (value: unknown, path: string, depth: number): void => {
     if (found.length === most || depth > MAX_DEPTH) return;
@@ -21,7 +25,7 @@ export function leavesOf(data: unknown, most: number): Leaf[] {
     else if (typeof value === 'object' && value !== null)
       for (const [key, member] of Object.entries(value)) visit(member, `${path}${pathStep(key)}`, depth + 1);
     else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-      found.push({ path, value, ...typeOf(value) });
+      found.push({ path, value, ...typeOf(written(JSON.stringify(value))) });
   };
   visit(data, '$', 0);
   return found;
@@ -32,10 +36,13 @@ export function pathStep(key: string): string {
   return /^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key.replace(/[\\']/g, '\\$&')}']`;
 }
 
-function typeOf(value: string | number | boolean): Pick<Leaf, 'type' | 'times'> {
+/** @param json of a value that is no list and no object. */
+function typeOf(json: string): Pick<Leaf, 'type' | 'times'> {
+  const value: unknown = JSON.parse(json);
   const text = String(value);
   if (typeof value === 'boolean') return { type: 'bool' };
-  if (/^-?\d{1,60}$/.test(text)) return { type: 'int256' };
+  const isCut = typeof value === 'number' && /\.\d*[1-9]/.test(json);
+  if (!isCut && /^-?\d{1,60}$/.test(text)) return { type: 'int256' };
   if (typeof value === 'number' || /^-?\d{1,60}\.\d{1,60}$/.test(text)) return { type: 'int256', times: '1e18' };
   if (/^0x[0-9a-fA-F]{40}$/.test(text)) return { type: 'address' };
   return { type: /^0x[0-9a-fA-F]{64}$/.test(text) ? 'bytes32' : 'string' };
