@@ -16,7 +16,7 @@ import {
 import { startWatchdog, watchdogSeconds } from '../../service/watchdog.ts';
 import { configuredWorkers, MOST_WORKERS, refusePipes } from '../../service/workers/count.ts';
 import { readWorkerIdentity } from '../../service/workers/worker-identity.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { checkedOption, type Given } from '../arguments.ts';
 
 /** Milliseconds between looks at a watched file. */
 const WATCH_INTERVAL_MS = 300;
@@ -74,11 +74,10 @@ export async function start(given: Given): Promise<number> {
 }
 
 function askedWorkers(given: Given): number | undefined {
-  const text = given.optional('workers');
-  if (text === undefined) return undefined;
-  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (count >= 1 && count <= MOST_WORKERS) return count;
-  throw new UsageError(`option --workers <n> must be a whole number from 1 to ${MOST_WORKERS}, not "${text}"`);
+  const rule = `<n> must be a whole number from 1 to ${MOST_WORKERS}, not "${given.optional('workers')}"`;
+  const isRight = (text: string) => /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_WORKERS;
+  const text = checkedOption(given, 'workers', isRight, rule);
+  return text === undefined ? undefined : Number(text);
 }
 
 const worker = () => import('../../service/workers/worker.ts');
