@@ -1,10 +1,13 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { pemText } from '../../lib/text/pem.ts';
 import type { FacilitatorTerms } from './terms.ts';
 
 type Key = NonNullable<FacilitatorTerms['auth']>;
 
-/** Whether a secret is one that the platform issues. It is an Ed25519 key of 64 bytes in base64, or a PEM with an EC key on P-256. */
+/** Seconds for which a token is good. */
+const VALID_SECONDS = 120;
+
+/** Whether a secret is one that the platform issues: 64 bytes in base64 (Ed25519), or a PEM with an EC key on P-256. */
 export function isCdpSecret(secret: string): boolean {
   try {
     return isPem(secret)
@@ -15,25 +18,28 @@ export function isCdpSecret(secret: string): boolean {
   }
 }
 
-/** The header with a token that is good for one method, host and path, for two minutes. */
-export async function cdpHeaders(
-  { keyId, keySecret }: Key,
-  method: string,
-  url: string,
-): Promise<{ Authorization: string }> {
-  const { generateJwt } = await import('@coinbase/cdp-sdk/auth');
+/** The header with a token for one method, host and path. @throws Error that may quote the key. */
+export function cdpHeaders({ keyId, keySecret }: Key, method: string, url: string): { Authorization: string } {
   const { host, pathname } = new URL(url);
-  const token = await generateJwt({
-    apiKeyId: keyId,
-    // The library reads no other PEM.
-    apiKeySecret: isPem(keySecret)
-      ? createPrivateKey(pemText(keySecret)).export({ type: 'pkcs8', format: 'pem' }).toString()
-      : keySecret,
-    requestMethod: method,
-    requestHost: host,
-    requestPath: pathname,
-  });
-  return { Authorization: `Bearer ${token}` };
+  const now = Math.floor(Date.now() / 1000);
+  const times = { iat: now, nbf: now, exp: now + VALID_SECONDS };
+  const claims = { sub: keyId, iss: 'cdp', uris: [`${method} ${host}${pathname}`], ...times };
+  const key = isPem(keySecret) ? createPrivateKey(pemText(keySecret)) : ed25519Key(keySecret);
+  const isEd25519 = key.asymmetricKeyType === 'ed25519';
+  const nonce = randomBytes(16).toString('hex');
+  const header = { alg: isEd25519 ? 'EdDSA' : 'ES256', kid: keyId, typ: 'JWT', nonce };
+  const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  const signature = sign(isEd25519 ? null : 'sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' });
+  return { Authorization: `Bearer ${signed}.${signature.toString('base64url')}` };
+}
+
+/** @param secret the seed and the public key. @throws Error where one is not the other's. */
+function ed25519Key(secret: string): KeyObject {
+  const bytes = Buffer.from(secret, 'base64');
+  const [d, x] = [bytes.toString('base64url', 0, 32), bytes.toString('base64url', 32)];
+  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x }, format: 'jwk' });
+  if (createPublicKey(key).export({ format: 'jwk' }).x !== x) throw new Error('the halves of the key do not match');
+  return key;
 }
 
 function isPem(secret: string): boolean {

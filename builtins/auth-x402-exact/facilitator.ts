@@ -124,7 +124,7 @@ export class Facilitator {
     const method = body === undefined ? 'GET' : 'POST';
     const url = `${this.#terms.url.replace(/\/+$/, '')}/${question}`;
     const timeout = Math.max(Math.floor(this.#timeouts[question === 'settle' ? 'settle' : 'verify']), 1);
-    const headers = { 'Content-Type': 'application/json', ...this.#terms.headers, ...(await this.#token(method, url)) };
+    const headers = { 'Content-Type': 'application/json', ...this.#terms.headers, ...this.#token(method, url) };
     try {
       const answer = await this.#client.request({ method, url, headers, body, timeout, maxBytes: MAX_ANSWER_BYTES });
       return { status: answer.status, text: answer.body.toString() };
@@ -135,12 +135,12 @@ export class Facilitator {
     }
   }
 
-  async #token(method: string, url: string): Promise<Readonly<Record<string, string>> | undefined> {
+  #token(method: string, url: string): Readonly<Record<string, string>> | undefined {
     const { auth } = this.#terms;
     try {
-      return auth && (await cdpHeaders(auth, method, url));
+      return auth && cdpHeaders(auth, method, url);
     } catch {
-      // What a library says of a key may quote it; the facilitator has heard nothing.
+      // What the platform says of a key may quote it; the facilitator has heard nothing.
       throw new FacilitatorFailure('no token could be signed with auth.keySecret', true);
     }
   }

@@ -34,7 +34,6 @@ import { checkAllTerms } from './check-terms.ts';
 import { Facilitator } from './facilitator.ts';
 import { Facilitators } from './facilitators.ts';
 import { keyOfIdentifier } from './identifiers.ts';
-import { requireCdp } from './installed.ts';
 import { Entry, fingerprintOf, KeptAnswers, MOST_KEYS, soldAgain } from './kept-answers.ts';
 import { Offer } from './offer.ts';
 import { openApiPart } from './openapi.ts';
@@ -100,7 +99,6 @@ function meansOf(services: Services, client: HttpClient, budget: number): Means 
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
     const named = facilitatorsOf(terms);
-    if (named.some(({ auth }) => auth)) requireCdp();
     // Each may be asked whether a payment is good, one after the other; the settlement is one's alone.
     const timeouts = { verify: (budget * VERIFY_PART) / named.length, settle: budget * SETTLE_PART };
     const all = named.map((one) => new Facilitator(client, one, timeouts));

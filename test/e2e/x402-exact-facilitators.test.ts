@@ -69,8 +69,7 @@ describe('x402-exact: facilitators', async () => {
 
   describe('Coinbase’s', () => {
     for (const [name, [keySecret, alg, key]] of Object.entries(cdpKeys())) {
-      it(`gets a token with each request, made for it alone, by ${name}`, async (t) => {
-        const signed = t.mock.method(crypto.subtle, 'sign');
+      it(`gets a token with each request, made for it alone, by ${name}`, async () => {
         const tokens = new Set<string>();
         const checked =
           (path: '/verify' | '/settle' | '/supported'): Handler =>
@@ -79,7 +78,9 @@ describe('x402-exact: facilitators', async () => {
             const { payload, protectedHeader } = await jwtVerify(token, key, { algorithms: [alg], issuer: 'cdp' });
             assert.deepEqual(payload.uris, [`${req.method} ${req.headers.host}${BASE}${path}`]);
             assert.equal(payload.sub, KEY_ID);
-            assert.equal(protectedHeader.kid, KEY_ID);
+            const { nonce, ...header } = protectedHeader;
+            assert.deepEqual(header, { alg, kid: KEY_ID, typ: 'JWT' });
+            assert.match(String(nonce), /^[0-9a-f]{32}$/);
             assert.equal((payload.exp ?? 0) - (payload.nbf ?? 0), 120);
             assert.equal(req.headers['x-mine'], 'yes');
             tokens.add(token);
@@ -92,7 +93,6 @@ describe('x402-exact: facilitators', async () => {
         await assertSold(service);
         await first.untilRequested(`${BASE}/supported`);
         assert.equal(tokens.size, 5);
-        assert.equal(signed.mock.callCount(), 5);
         assert.doesNotMatch(JSON.stringify(service.logs), /facilitator/);
       });
     }
