@@ -1,27 +1,22 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { error } from '../../plugins-sdk/checks.ts';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
-  ContextKey,
   definePlugin,
   type Exchange,
   type Finding,
   type Services,
   type SignedResponse,
   StateKey,
-  type Static,
   type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { AuditFile, FIELD } from './file.ts';
 import { lineOf } from './line.ts';
-import { FIELD, isForeign, RollingFile } from './rolling-file.ts';
-import { Writer } from './writer.ts';
-
-const MAX_SIZE = 100 * 1024 * 1024;
-const KEEP = 365;
 
 const AuditSchema = closedObject(
   {
@@ -35,18 +30,6 @@ const AuditSchema = closedObject(
     sync: Type.Optional(
       Type.Boolean({ description: 'Has the disk confirm each batch of lines (fsync); default false' }),
     ),
-    maxSize: Type.Optional(
-      Type.Integer({
-        ...{ minimum: 1000, maximum: 1e12 },
-        description: `Bytes from which on a new file is begun, as with each day; default ${MAX_SIZE}`,
-      }),
-    ),
-    keep: Type.Optional(
-      Type.Integer({
-        ...{ minimum: 1, maximum: 1_000_000 },
-        description: `Former files that are kept; default ${KEEP}`,
-      }),
-    ),
   },
   'Records what was signed, for whom; default none',
 );
@@ -54,20 +37,16 @@ const auditKey = optionalKey('settings', 'audit', AuditSchema);
 
 /** Answers that a request came to, and whether its outcome is known. */
 interface Passed {
-  readonly exchange: Exchange;
   readonly answers: Set<SignedResponse>;
   isConcluded: boolean;
 }
 
-const passed = new ContextKey<Passed>('audited answers');
+const passed = new WeakMap<Exchange, Passed>();
 
-/** A further run of a request has the context values of the run before. */
 function passedBy(exchange: Exchange): Passed {
-  const known = passed.get(exchange);
-  if (known?.exchange === exchange) return known;
-  const made: Passed = { exchange, answers: new Set(), isConcluded: false };
-  passed.set(exchange, made);
-  return made;
+  const known = passed.get(exchange) ?? { answers: new Set(), isConcluded: false };
+  passed.set(exchange, known);
+  return known;
 }
 
 /** @param record takes each answer that a request has come to, once. */
@@ -91,19 +70,16 @@ function hooksFor(record: (answer: SignedResponse, exchange: Exchange, isGiven: 
   };
 }
 
-const kept = new StateKey<Writer>('audit record');
+const kept = new StateKey<AuditFile>('audit record');
 
-function writerFor({ states, log, now, meters }: Services, path: string, settings: Static<typeof AuditSchema>): Writer {
-  const { sync = false, maxSize = MAX_SIZE, keep = KEEP } = settings;
+function fileFor({ states, log, meters }: Services, path: string, sync: boolean): AuditFile {
   const initial = ['written', 'lost'].map((outcome) => ({ outcome }));
   const help = 'Lines of the audit record: written, or lost since they could not be written in time';
   const counted = meters.counter({ name: 'audit_lines_total', help, labels: ['outcome'], initial });
-  const options = { path, maxSize, keep, sync };
-  const make = () => new Writer({ file: new RollingFile({ ...options, log, now }), path, log, counted });
-  const writer = states.keep(kept, JSON.stringify(options), make);
+  const file = states.keep(kept, `${path} ${sync}`, () => new AuditFile({ path, sync, log, counted }));
   const failing = { name: 'audit_failing', help: '1 while the audit record cannot be written, else 0' };
-  meters.gauge({ ...failing, across: 'max' }, () => Number(writer.isFailing));
-  return writer;
+  meters.gauge({ ...failing, across: 'max' }, () => Number(file.isFailing));
+  return file;
 }
 
 function check({ config, path: absolute }: CheckContext): Finding[] {
@@ -126,14 +102,32 @@ export const audit = definePlugin({
     const { config, now } = services;
     const settings = auditKey.in(config);
     if (settings === undefined) return {};
-    const writer = writerFor(services, services.path(settings.path), settings);
-    const { values: withAnswer = false } = settings;
+    const { path, values: withAnswer = false, sync = false } = settings;
+    const file = fileFor(services, services.path(path), sync);
     return {
-      start: () => writer.start(),
+      start: () => file.start(),
       hooks: hooksFor((answer, exchange, isGiven) => {
         const line = lineOf(answer, exchange, { now: now(), isGiven, withAnswer });
-        if (line !== undefined) writer.add(line);
+        if (line !== undefined) file.add(line);
       }),
     };
   },
 });
+
+/** Whether there is a file that begins otherwise than a record does: lines would be added to somebody's file. */
+function isForeign(path: string): boolean {
+  try {
+    // To open a pipe would wait for its writer.
+    if (!statSync(path).isFile()) return false;
+    const file = openSync(path, 'r');
+    try {
+      const first = Buffer.alloc(1);
+      return readSync(file, first) === 1 && first.toString() !== '{';
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // The start says what is wrong with a file that cannot be read.
+    return false;
+  }
+}

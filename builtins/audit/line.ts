@@ -1,10 +1,9 @@
-import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { clientName, payment } from '../../plugins-sdk/context-keys.ts';
 import type { Exchange, SignedResponse } from '../../plugins-sdk/index.ts';
 import { signedFacts } from '../../plugins-sdk/results/answers.ts';
 
 /** Answers that have a line already: an answer that was kept is given again, over a reload, too. */
-const recorded = privateNotes<true>();
+const recorded = new WeakSet<SignedResponse>();
 
 export interface LineOptions {
   /** Epoch milliseconds. */
@@ -22,8 +21,8 @@ export function lineOf(answer: SignedResponse, exchange: Exchange, options: Line
   const { endpointId, requestHash, digest, timestamp, signers, isMadeHere } = facts;
   const { requestId, endpoint } = exchange;
   const [signer, ...others] = signers;
-  const isAgain = !isMadeHere || recorded.get(answer) === true;
-  recorded.set(answer, true);
+  const isAgain = !isMadeHere || recorded.has(answer);
+  recorded.add(answer);
   const json = JSON.stringify({
     time: new Date(options.now).toISOString(),
     requestId,

@@ -1,16 +1,17 @@
 /** Several workers share an audit record, and tear and lose no line. */
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { untilAudited } from '../support/audit.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
 
-it('several workers share an audit record, rename it in turns, and tear and lose no line', async (t) => {
+it('several workers share an audit record that is renamed under them, and tear and lose no line', async (t) => {
   const upstream = await upstreamFor(t, { '/eth': faults.json({ price: 7 }) });
-  const settings = 'settings: { audit: { path: audit.jsonl, maxSize: 20000 } }';
+  const settings = 'settings: { audit: { path: audit.jsonl } }';
   const cwd = await folderWith(t, {
     'c.yaml': configText(upstream.url, settings).replace('port: 0', 'port: 0, rateLimit: { max: 100000 }'),
   });
@@ -28,13 +29,20 @@ it('several workers share an audit record, rename it in turns, and tear and lose
       asked.push(response.headers.get('x-request-id') ?? '');
     }
   };
-  await Promise.all(Array.from({ length: 8 }, client));
+  const asking = Promise.all(Array.from({ length: 8 }, client));
+  const file = join(cwd, 'audit.jsonl');
+  // As logrotate does it, each time that there are some lines.
+  for (const name of ['1', '2', '3']) {
+    await untilAudited(file, 40);
+    await rename(file, `${file}.${name}`);
+  }
+  await asking;
   running.child.kill('SIGTERM');
   const { code, stdout } = await running.ended;
   assert.equal(code, 0, stdout);
   assert.ok(new Set([...stdout.matchAll(/ 200 .*worker=(\d)/g)].map(([, worker]) => worker)).size > 1);
   const files = (await readdir(cwd)).filter((name) => name.startsWith('audit.jsonl'));
-  assert.ok(files.length > 3, files.join(' '));
+  assert.equal(files.length, 4, files.join(' '));
   const texts = await Promise.all(files.map((name) => readFile(join(cwd, name), 'utf8')));
   const lines = texts.flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line).requestId);
   assert.deepEqual(lines.toSorted(), asked.toSorted());

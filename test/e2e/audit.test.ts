@@ -1,6 +1,6 @@
 /** Each answer leaves its line in the audit record, or the log says that it is lost. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
@@ -194,47 +194,6 @@ describe('the audit record', () => {
 });
 
 describe('the file of the audit record', () => {
-  it('is renamed when it is large, and the oldest go', async (t) => {
-    const { service, stop, folder, path } = await setUp(
-      t,
-      { plain: { encoding } },
-      { audit: { maxSize: 1000, keep: 2 } },
-    );
-    const ids: (string | null)[] = [];
-    for (let i = 0; i < 15; i++) {
-      const { requestId } = await answerOf(await service.post('api/plain'));
-      ids.push(requestId);
-      // Each is written before the next one, so that sizes are known.
-      while ((await auditLines(path)).at(-1)?.requestId !== requestId) await new Promise(setImmediate);
-    }
-    await stop();
-    const names = (await readdir(folder)).toSorted();
-    assert.equal(names.length, 3);
-    assert.match(names.join(' '), /^audit\.jsonl( audit\.jsonl\.\d{8}T\d{6}\.\d{3}Z-\d+){2}$/);
-    const kept = await Promise.all(
-      [...names.slice(1), ...names.slice(0, 1)].map((name) => auditLines(join(folder, name))),
-    );
-    const found = kept.flat().map(({ requestId }) => requestId);
-    assert.deepEqual(found, ids.slice(-found.length));
-    const removed = service.logs.filter(({ message }) => message === 'an old file of the audit record was removed');
-    assert.ok(removed.length > 0);
-  });
-
-  it('is renamed with the first line of another day', async (t) => {
-    const { service, stop, folder, path } = await setUp(t, { plain: { encoding } });
-    await answerOf(await service.post('api/plain'));
-    await untilAudited(path, 1);
-    const yesterday = new Date(Date.now() - 86_400_000);
-    await utimes(path, yesterday, yesterday);
-    const { requestId } = await answerOf(await service.post('api/plain'));
-    await stop();
-    assert.equal((await readdir(folder)).length, 2);
-    assert.deepEqual(
-      (await auditLines(path)).map((line) => line.requestId),
-      [requestId],
-    );
-  });
-
   it('goes on in a new one when a program for logs has moved it away', async (t) => {
     const { service, stop, folder, path } = await setUp(t, { plain: { encoding } });
     await answerOf(await service.post('api/plain'));
@@ -331,9 +290,8 @@ it('the settings of the audit record are checked', async () => {
   assert.deepEqual(await errors({ path: 'folder/' }), [
     'settings.audit.path: has the wrong form, expected: a file of JSON lines, relative to the config file; made if there is none (pattern [^/]$)',
   ]);
-  assert.deepEqual(await errors({ path: 'a', keep: 0 }), ['settings.audit.keep: must be at least 1']);
   assert.deepEqual(await errors({ path: 'a', file: 'b' }), [
-    'settings.audit.file: unknown key, known keys: path, values, sync, maxSize, keep',
+    'settings.audit.file: unknown key, known keys: path, values, sync',
   ]);
   assert.deepEqual(await errors({ path: './x/../state' }, { type: 'file', path: 'state' }), [
     'settings.audit.path: is the file of settings.state.path: choose another one',

@@ -1,0 +1,140 @@
+import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
+import type { Measure } from '../../plugins-sdk/meters.ts';
+import { codeOf, explained, realFile } from '../shared/file-faults.ts';
+
+/** The key that names the file. */
+export const FIELD = 'settings.audit.path';
+/** Milliseconds in which lines are collected. */
+const DELAY_MS = 50;
+/** Milliseconds between two attempts while the file cannot be written. */
+const RETRY_MS = 1000;
+/** Milliseconds that a stop has to write what is left. */
+const CLOSE_TIMEOUT_MS = 3000;
+/** Characters that wait at most: those of some twenty thousand lines. */
+const MOST_WAITING = 8 << 20;
+const LINE_FEED = 10;
+
+export interface AuditFileOptions {
+  readonly path: string;
+  /** Whether lines are on disk before they count as written. */
+  readonly sync: boolean;
+  readonly log: Log;
+  /** Counts lines. */
+  readonly counted: Measure<'outcome'>;
+}
+
+/** A file to which lines are appended behind the requests that they are of. Lines beyond what may wait are lost, and counted. */
+export class AuditFile {
+  readonly #options: AuditFileOptions;
+  readonly #waiting: string[] = [];
+  readonly #closing = new AbortController();
+  #characters = 0;
+  #working: Promise<void> | undefined;
+  /** Lines lost since the file could be written last; nothing while it can. */
+  #lostInOutage: number | undefined;
+
+  constructor(options: AuditFileOptions) {
+    this.#options = options;
+  }
+
+  get isFailing(): boolean {
+    return this.#lostInOutage !== undefined;
+  }
+
+  /** @throws Error that says what is wrong with the path. */
+  async start(): Promise<void> {
+    const { path, sync } = this.#options;
+    await explained(FIELD, path, async () => {
+      await realFile(FIELD, { readlink, realpath, stat }, path);
+      await append(path, [], sync);
+    });
+  }
+
+  add(line: string): void {
+    if (this.#characters + line.length > MOST_WAITING && this.#waiting.length > 0) this.#lose();
+    else {
+      this.#waiting.push(line);
+      this.#characters += line.length;
+    }
+    this.#working ??= this.#work();
+  }
+
+  /** Writes what is left, within bounds. */
+  async close(): Promise<void> {
+    const { log, path, counted } = this.#options;
+    this.#closing.abort();
+    await withTimeout(CLOSE_TIMEOUT_MS, Promise.resolve(this.#working), () => undefined);
+    const lost = this.#waiting.length;
+    if (lost === 0) return;
+    counted({ outcome: 'lost' }, lost);
+    log.error('the end of the audit record is lost', { path, lost });
+  }
+
+  /** Ends when nothing waits, and after one more attempt once the service stops. */
+  async #work(): Promise<void> {
+    const { signal } = this.#closing;
+    let isLast: boolean;
+    do {
+      await sleep(this.isFailing ? RETRY_MS : DELAY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      isLast = signal.aborted;
+      await this.#write();
+    } while (this.#waiting.length > 0 && !isLast);
+    this.#working = undefined;
+  }
+
+  async #write(): Promise<void> {
+    const { path, sync, log, counted } = this.#options;
+    try {
+      while (this.#waiting.length > 0) {
+        const written = await append(path, this.#waiting, sync);
+        for (const line of this.#waiting.splice(0, written)) this.#characters -= line.length;
+        counted({ outcome: 'written' }, written);
+      }
+      if (this.isFailing) log.warn('the audit record is written again', { path, lost: this.#lostInOutage });
+      this.#lostInOutage = undefined;
+    } catch (error) {
+      if (this.isFailing) return;
+      this.#lostInOutage = 0;
+      log.error('the audit record cannot be written', { path, error: codeOf(error), waiting: this.#waiting.length });
+    }
+  }
+
+  #lose(): void {
+    const { log, path, counted } = this.#options;
+    if (!this.#lostInOutage) {
+      const waiting = this.#waiting.length;
+      log.error('lines of the audit record are lost: no more of them can wait', { path, waiting });
+    }
+    this.#lostInOutage = (this.#lostInOutage ?? 0) + 1;
+    counted({ outcome: 'lost' }, 1);
+  }
+}
+
+/**
+ * Opens the file each time, so that a program for logs may move it away.
+ * @returns how many of the lines are whole in the file, when the system has not taken all. @throws Error of the system.
+ */
+async function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
+  const file = await open(path, 'a+', 0o600);
+  try {
+    const begin = (await endsWithLine(file)) ? '' : '\n';
+    const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
+    // The system does not mix one write with those of other processes.
+    const { bytesWritten } = await file.write(bytes);
+    if (sync) await file.datasync();
+    return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
+  } finally {
+    await file.close();
+  }
+}
+
+/** A write that was cut short, by whichever process, has left no line feed. */
+async function endsWithLine(file: FileHandle): Promise<boolean> {
+  const { size } = await file.stat();
+  if (size === 0) return true;
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer[0] === LINE_FEED;
+}
