@@ -1,96 +1,117 @@
-import { writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { circumstances, isSlower, median, ratios, spread, table } from './figures.ts';
-import { Bench, configOf, print } from './load.ts';
-import { presentCommit, RELEASE_FILE, readRelease, releaseBuild } from './release.ts';
+import { isSlower, median, ratios, spread, table } from './figures.ts';
+import { Bench, configOf, dist, root, type Turn } from './load.ts';
 
-/** Says whether this build takes more CPU for a request than the last release. `tools/bench/README.md` says how it judges. */
+/** Measures this build against the floor and the last release; `tools/bench/README.md` says how to read it and how it judges. */
 
 const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '2000' },
     rounds: { type: 'string', default: '20' },
-    only: { type: 'string', default: 'encoded,raw,cached' },
     /** Of processes, which share the rounds. */
     sets: { type: 'string', default: '4' },
-    /** Writes this commit and its figures into `tools/bench/release.json`. */
+    only: { type: 'string', default: 'encoded,raw,cached' },
+    /** Writes the tables into `tools/bench/README.md`. */
+    write: { type: 'boolean', default: false },
+    /** Makes the present commit the last release. */
     keep: { type: 'boolean', default: false },
   },
 });
-const options = { requests: Number(values.requests), rounds: Number(values.rounds) };
-const sets = Number(values.sets);
-const KINDS = ['release', 'own', 'floor'] as const;
+const { requests, rounds, sets } = values;
+const RELEASE_FILE = join(root, 'tools/bench/release.json');
+const page = join(root, 'tools/bench/README.md');
+const day = new Date().toISOString().slice(0, 10);
 
-/** CPU for a request of each round. */
-type Found = { readonly work: string } & Readonly<Record<(typeof KINDS)[number], readonly number[]>>;
-
-const cost = ({ own, release }: Found) => ratios(own, release);
-
-/** The rounds of one set of processes. */
-function measureSet(release: string, works: readonly string[], isReversed: boolean): Promise<Found[]> {
-  return Bench.run(async (bench, upstream) => {
-    const config = configOf(upstream);
-    const servers = await Promise.all([
-      bench.service('release', config, release),
-      bench.service('own', config),
-      bench.floor(upstream),
-    ]);
-    const found: Found[] = [];
-    for (const work of works) {
-      const group = servers.map((server, i) => ({ name: KINDS[i] ?? '', server, work }));
-      const rounds = Math.ceil(options.rounds / sets);
-      const turns = await bench.measure(isReversed ? group.toReversed() : group, { ...options, rounds });
-      const cpu = (of: string) => turns.find(({ name }) => name === of)?.turns.map((turn) => turn.cpu) ?? [];
-      found.push({ work, release: cpu('release'), own: cpu('own'), floor: cpu('floor') });
-    }
-    return found;
-  });
+/** Builds the last release once, into `.cache/bench`. @returns its `dist`. */
+function releaseBuild(): string {
+  const { commit } = JSON.parse(readFileSync(RELEASE_FILE, 'utf8'));
+  const folder = join(root, '.cache/bench', commit);
+  if (!existsSync(folder)) {
+    const cwd = `${folder}.unfinished`;
+    rmSync(cwd, { recursive: true, force: true });
+    mkdirSync(cwd, { recursive: true });
+    const steps = [`git -C ${root} archive ${commit} | tar -x`, 'npm ci --no-audit --no-fund --ignore-scripts'];
+    for (const step of [...steps, 'npm run -s build']) execFileSync('sh', ['-c', step], { cwd, stdio: 'inherit' });
+    renameSync(cwd, folder);
+  }
+  return join(folder, 'dist');
 }
+
+/** The turns of each server, in the order of the servers. */
+type Found = { readonly work: string; readonly turns: readonly Turn[][] };
+
+const all = (turns: readonly Turn[] | undefined, key: keyof Turn) => (turns ?? []).map((turn) => turn[key]);
+const slowdown = ({ turns: [, release, own] }: Found) => ratios(all(own, 'cpu'), all(release, 'cpu'));
 
 /** New processes for each set: what V8 happened to make of one process would be taken for the speed of the code. */
 async function measure(release: string, works: readonly string[]): Promise<Found[]> {
-  const each: Found[][] = [];
-  for (let set = 0; set < sets; set++) each.push(await measureSet(release, works, set % 2 === 1));
-  const found = works.map((work, i) => {
-    const all = (kind: (typeof KINDS)[number]) => each.flatMap((set) => set[i]?.[kind] ?? []);
-    return { work, release: all('release'), own: all('own'), floor: all('floor') };
-  });
-  report(found);
+  const found = works.map((work) => ({ work, turns: [[], [], []] as Turn[][] }));
+  for (let set = 0; set < Number(sets); set++)
+    await Bench.run(async (bench, upstream) => {
+      const config = configOf(upstream);
+      const floor = await bench.floor(upstream);
+      const servers = [floor, await bench.service('release', config, release), await bench.service('own', config)];
+      for (const { work, turns } of found) {
+        const more = await bench.measure(servers, work, Number(requests), Math.ceil(Number(rounds) / Number(sets)));
+        for (const [i, list] of more.entries()) turns[i]?.push(...list);
+      }
+    });
+  console.log(`\n${costs(found)}`);
   return found;
 }
 
-function report(found: readonly Found[]): void {
-  const { figures } = readRelease();
-  const rows = found.map((one) => [
-    one.work,
-    median(one.release).toFixed(0),
-    median(one.own).toFixed(0),
-    spread(cost(one)),
-    spread(ratios(one.floor, one.release)),
-    figures[one.work]?.toFixed(2) ?? '',
-    spread(ratios(one.floor, one.own)),
-    isSlower(cost(one)) ? 'slower' : 'as fast',
-  ]);
-  const header = ['work', 'release, CPU µs', 'this build', 'this by release', 'floor by release', 'as kept'];
-  print(`\n${table([...header, 'floor by this', 'verdict'], rows)}`);
+function costs(found: readonly Found[]): string {
+  const header = ['work', 'floor, CPU µs', 'last release', 'this build', 'floor by this', 'this by release'];
+  const rows = found.map((one) => {
+    const [floor, , own] = one.turns;
+    const medians = one.turns.map((turns) => median(all(turns, 'cpu')).toFixed(0));
+    const speed = [median(all(own, 'perSecond')).toFixed(0), median(all(own, 'p99')).toFixed(0)];
+    const byFloor = spread(ratios(all(floor, 'cpu'), all(own, 'cpu')));
+    const verdict = isSlower(slowdown(one)) ? 'slower' : 'as fast';
+    return [one.work, ...medians, byFloor, spread(slowdown(one)), ...speed, verdict];
+  });
+  return table([...header, 'requests/s', 'p99 ms', 'verdict'], rows);
 }
 
-const suspects = (found: readonly Found[]) => found.filter((one) => isSlower(cost(one))).map(({ work }) => work);
-
-async function keep(commit: string): Promise<void> {
-  const found = await measure(releaseBuild(), values.only.split(','));
-  const figures = found.map((one) => [one.work, Number(median(ratios(one.floor, one.own)).toFixed(3))]);
-  const date = new Date().toISOString().slice(0, 10);
-  const text = JSON.stringify({ commit, date, figures: Object.fromEntries(figures) }, null, 2);
-  await writeFile(RELEASE_FILE, `${text}\n`);
+/** How long each build takes to listen. */
+function starts(release: string): Promise<string> {
+  return Bench.run(async (bench, upstream) => {
+    const time = async (count: number, build: string) => {
+      const times: number[] = [];
+      for (let i = 0; i < 5; i++) {
+        const server = await bench.service('starting', configOf(upstream, count), build);
+        times.push(server.started);
+        await server.stop();
+      }
+      return Math.min(...times).toFixed(0);
+    };
+    const rows: string[][] = [];
+    for (const count of [1, 1000]) rows.push([`${count}`, await time(count, dist), await time(count, release)]);
+    return table(['endpoints: start to listening, ms (best of 5)', 'this build', 'last release'], rows);
+  });
 }
 
-/** Slower twice is slower. */
-async function guard(): Promise<boolean> {
-  const first = suspects(await measure(releaseBuild(), values.only.split(',')));
-  return first.length > 0 && suspects(await measure(releaseBuild(), first)).length > 0;
+const suspects = (found: readonly Found[]) => found.filter((one) => isSlower(slowdown(one))).map(({ work }) => work);
+
+async function bench(): Promise<void> {
+  const release = releaseBuild();
+  const machine = `${cpus()[0]?.model}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`;
+  const circumstances = `${machine}, Node ${process.version}, ${day}; ${rounds} rounds of ${requests} requests.`;
+  const found = await measure(release, values.only.split(','));
+  const started = await starts(release);
+  console.log(`\n${started}\n\n${circumstances}`);
+  const text = `\n${[circumstances, costs(found), started].join('\n\n')}\n`;
+  const written = readFileSync(page, 'utf8').replace(/(?<=<!-- bench: latest -->\n).*(?=\n<!-- \/bench)/s, () => text);
+  if (values.write) writeFileSync(page, written);
+  // Slower twice is slower.
+  const slow = suspects(found);
+  if (slow.length > 0 && suspects(await measure(release, slow)).length > 0) process.exitCode = 1;
 }
 
-print(circumstances(options));
-if (values.keep) await keep(presentCommit());
-else process.exitCode = (await guard()) ? 1 : 0;
+const head = () => execFileSync('git', ['-C', root, 'rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
+if (values.keep) writeFileSync(RELEASE_FILE, `${JSON.stringify({ commit: head(), date: day }, null, 2)}\n`);
+else await bench();

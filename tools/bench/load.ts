@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { stringify } from 'yaml';
 import { verifyResponse } from '../../verify/index.ts';
-import type { Turn, Turns } from './figures.ts';
 
 export const dist = fileURLToPath(new URL('../..', import.meta.url));
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -37,17 +36,11 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-export interface Measured {
-  readonly name: string;
-  readonly server: Server;
-  readonly work: string;
-}
-
-export interface RoundOptions {
-  /** Of each turn. */
-  readonly requests: number;
-  /** How often each server has its turn. */
-  readonly rounds: number;
+/** What one server did in one turn; the latency in milliseconds, `cpu` in microseconds a request. */
+export interface Turn {
+  readonly perSecond: number;
+  readonly p99: number;
+  readonly cpu: number;
 }
 
 /** A config with an encoded, a raw and a cached endpoint. @param more endpoints, for the time to start. */
@@ -100,21 +93,25 @@ export class Bench {
     return this.#start(name, SERVER, [join(build, 'cli/bin.js'), 'start', '-c', file]);
   }
 
-  /** Has each take its turn in each round, forwards and backwards in turn, so that a change of the machine's mood hits all. */
-  async measure(group: readonly Measured[], { requests, rounds }: RoundOptions): Promise<Turns[]> {
-    for (const { server, work } of group) {
+  /**
+   * Has each server take its turn in each round, forwards and backwards in turn, so that a change of the machine's mood hits all.
+   * @returns the turns of each server.
+   */
+  async measure(servers: readonly Server[], work: string, requests: number, rounds: number): Promise<Turn[][]> {
+    const found = servers.map((): Turn[] => []);
+    for (const server of servers) {
       await verified(server.urlOf(work));
       await load(server.urlOf(work), WARM_UP);
     }
-    const found = new Map(group.map((one) => [one, [] as Turn[]]));
     for (let round = 0; round < rounds; round++) {
-      for (const one of round % 2 === 0 ? group : group.toReversed()) {
-        const before = await one.server.cpu();
-        const turn = await load(one.server.urlOf(one.work), requests);
-        found.get(one)?.push({ ...turn, cpu: ((await one.server.cpu()) - before) / requests });
+      const order = [...servers.entries()];
+      for (const [i, server] of round % 2 === 0 ? order : order.toReversed()) {
+        const before = await server.cpu();
+        const turn = await load(server.urlOf(work), requests);
+        found[i]?.push({ ...turn, cpu: ((await server.cpu()) - before) / requests });
       }
     }
-    return [...found].map(([{ name }, turns]) => ({ name, turns }));
+    return found;
   }
 
   /** Output goes to a file: a pipe that nobody reads blocks. */
@@ -159,7 +156,7 @@ async function load(url: string, amount: number) {
     const answered = JSON.stringify(result.statusCodeStats);
     throw new Error(`${result.errors} errors, and answers by status: ${answered} at ${url}`);
   }
-  return { perSecond: amount / seconds, p50: result.latency.p50, p99: result.latency.p99 };
+  return { perSecond: amount / seconds, p99: result.latency.p99 };
 }
 
 /** What is fast must be right first. */
@@ -194,8 +191,4 @@ async function cpuOf(pid: number | undefined): Promise<number> {
     }),
   );
   return threads.reduce((sum, one) => sum + one, 0);
-}
-
-export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }
