@@ -4,9 +4,7 @@ import { type Code, variableOf } from './code.ts';
 import { copyButton, element } from './dom.ts';
 import type { Asked } from './form.ts';
 import type { Pin } from './pin.ts';
-import { pythonOf } from './python.ts';
 import { javascriptOf } from './script.ts';
-import { solidityOf } from './solidity.ts';
 
 /** Inside single quotes a shell takes every character as it is, but for the quote itself. */
 function quoted(text: string): string {
@@ -26,8 +24,6 @@ function curlOf({ url, asked: { body, headers } }: Code): string {
 const LANGUAGES: readonly (readonly [name: string, write: (code: Code) => string])[] = [
   ['As a curl command', curlOf],
   ['In JavaScript, with the check of the signature', javascriptOf],
-  ['In Python', pythonOf],
-  ['In Solidity, for the contract that gets the answer', solidityOf],
 ];
 
 /** Code for what the form holds at present. */
