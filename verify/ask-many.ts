@@ -181,14 +181,9 @@ function sizeOf(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-/** The values of answers, the least first. */
-export function sortedValues(answers: readonly AskedAnswer[]): bigint[] {
-  return answers.map(({ value }) => value).sort((one, other) => (one < other ? -1 : one > other ? 1 : 0));
-}
-
 /** Division of bigints rounds towards zero, and has room for any sum. */
-export function medianOf(answers: readonly AskedAnswer[]): bigint {
-  const values = sortedValues(answers);
+function medianOf(answers: readonly AskedAnswer[]): bigint {
+  const values = answers.map(({ value }) => value).sort((one, other) => (one < other ? -1 : one > other ? 1 : 0));
   const [low = 0n, high = low] = values.slice(Math.ceil(values.length / 2) - 1, Math.floor(values.length / 2) + 1);
   return (low + high) / 2n;
 }

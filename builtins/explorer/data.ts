@@ -24,8 +24,6 @@ export interface PageData {
   readonly description?: string;
   /** Whether the service describes itself at `openapi.json`, beside the page. */
   readonly openapi: boolean;
-  /** Others whom to ask, too. */
-  readonly operators?: readonly { readonly url: string; readonly signer: string }[];
   /** Whether the operator may ask upstreams; said on the operator's machine alone. */
   readonly isOperated?: boolean;
   /** In the order of the config. */
@@ -49,7 +47,7 @@ function accessOf(type: string, { scheme, title = type, hints = [], example }: D
 
 /** The data of a page, of what plugins say and endpoints use. */
 export function pageData(
-  about: Pick<PageData, 'node' | 'openapi' | 'title' | 'description' | 'operators'>,
+  about: Pick<PageData, 'node' | 'openapi' | 'title' | 'description'>,
   endpoints: readonly PublicEndpoint[],
   { auth, modes }: ServiceDescription,
 ): PageData {

@@ -8,22 +8,7 @@ import { publicEndpoint } from './endpoint.ts';
 import { isLocal, operatorRoute } from './operator.ts';
 import { pageReply } from './reply.ts';
 
-/** The origin goes into the Content Security Policy, where nothing of it may end a directive. */
-const Operator = closedObject({
-  url: Type.String({
-    pattern: '^https?://[A-Za-z0-9.-]+(?::\\d{1,5})?(?:/[^?#\\s]*)?$',
-    description: 'The base of another service with the same endpoints',
-  }),
-  signer: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description: 'The address that signs there' }),
-});
 const Options = closedObject({
-  operators: Type.Optional(
-    Type.Array(Operator, {
-      minItems: 1,
-      maxItems: 20,
-      description: 'Others whom the page asks, too, to show how far the answers are apart',
-    }),
-  ),
   operatorToken: Type.Optional(
     Type.String({
       minLength: 16,
@@ -61,14 +46,13 @@ export const explorer = definePlugin({
     const { config, endpoints, node, describe } = services;
     const chosen = explorerKey.in(config) ?? false;
     if (chosen === false) return {};
-    const { operators, operatorToken }: Static<typeof Options> = chosen === true ? {} : chosen;
+    const { operatorToken }: Static<typeof Options> = chosen === true ? {} : chosen;
     const { title, description } = detailsOf(config).info;
     const about = {
       node,
       openapi: (openapiKey.in(config) ?? false) !== false,
       ...(title && { title }),
       ...(description && { description }),
-      ...(operators && { operators }),
     };
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));

@@ -9,7 +9,6 @@ import { withFactors } from './factor.ts';
 import { type Asked, requestForm } from './form.ts';
 import type { Keys } from './keys.ts';
 import { operatorPart } from './operator.ts';
-import { operatorsPart } from './operators.ts';
 import type { Pin } from './pin.ts';
 
 /** All that the page shows of an endpoint. */
@@ -39,7 +38,6 @@ export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, keys: Keys, da
     ...headOf(endpoint, data),
     section('Request', form.element),
     answer.element,
-    ...operatorsPart(endpoint, pin, data, form.current).map((part) => section('All operators', part)),
     ...(data.isOperated ? [section('For the operator', operatorPart(endpoint, keys, form.current))] : []),
   );
 }
