@@ -1,5 +1,5 @@
 import { CanonicalJsonError } from '../lib/json/canonical-json.ts';
-import { canonicalText } from '../lib/json/canonical-text.ts';
+import { canonicalText } from '../lib/json/json-text.ts';
 import {
   type ApiResponse,
   definePlugin,
@@ -10,7 +10,6 @@ import {
   toHex,
 } from '../plugins-sdk/index.ts';
 import { keys } from '../plugins-sdk/keys.ts';
-import { LongResponse } from '../plugins-sdk/results/long-response.ts';
 
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof CanonicalJsonError)) return error;
@@ -20,7 +19,7 @@ function refusalOf(error: unknown): unknown {
 /** @throws Refusal 502 */
 function encode(response: ApiResponse): Encoded {
   try {
-    const value = canonicalText(LongResponse.is(response) ? response.value : response.data);
+    const value = canonicalText(response.data);
     return { bytes: toHex(keccak256(Buffer.from(value.json))), field: 'rawData', value };
   } catch (error) {
     throw refusalOf(error);

@@ -1,35 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
-import { isFiniteJson } from '../../lib/json/numbers.ts';
-import { JsonLimitError, skipSpace } from '../../lib/json/scan.ts';
-import { isDeeperThan } from '../../lib/json/skip.ts';
-import { inTurns, STEP } from '../../lib/json/turns.ts';
+import { JsonLimitError, readJson } from '../../lib/json/read.ts';
 import { classOfStatus } from '../../plugins-sdk/failure-class.ts';
-import type { ApiResponse, Json, OutgoingRequest, Refusal } from '../../plugins-sdk/index.ts';
-import type { Awaitable } from '../../plugins-sdk/kernel.ts';
-import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
+import type { ApiResponse, Exchange, Json, OutgoingRequest, Refusal } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
 import { keep } from '../../plugins-sdk/results/read-response.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
-/** Matches every number that is too large for a double, and some others. Such a number has an exponent of three digits, or 210 digits before one of two. */
-const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
-
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
-
-/** Bytes from which finding the values of an encoding in them takes less than parsing them all. */
-const SEARCHED = 2 * 1024;
+/** What JSON takes for space. */
+const NOT_SPACE = /[^ \t\r\n]/;
 
 /** Statuses by which an upstream refuses what a client has asked for; other ones are about the operator, as a wrong key is. */
 const OF_REQUESTERS: ReadonlySet<number> = new Set([400, 404, 422]);
-
-/** What an answer is for. */
-interface Asked {
-  /** Whether some of its values are signed instead of all. */
-  readonly isEncoded: boolean;
-  /** Whether a parameter of the request has its value from the client. */
-  readonly hasClientValue: boolean;
-}
 
 /** The refusal of an answer that says nothing that can be signed. */
 function unusable(reason: string, upstreamStatus: number): Refusal {
@@ -43,44 +26,35 @@ function unusable(reason: string, upstreamStatus: number): Refusal {
 export function accept(
   { status, headers, body }: BoundedResponse,
   request: OutgoingRequest,
-  { isEncoded, hasClientValue }: Asked,
-): Awaitable<ApiResponse> {
+  exchange: Exchange,
+): ApiResponse {
   if (status < 200 || status > 299) {
     const retryAfter = retryAfterOf(headers);
     const said = { upstreamStatus: status, retryAfter };
-    if (hasClientValue && OF_REQUESTERS.has(status))
+    if (OF_REQUESTERS.has(status) && hasClientValue(exchange))
       throw failed(`upstream status ${status} to what the client asked for`, 'requester', said);
     throw failed(`upstream status ${status}`, classOfStatus(status), said);
   }
   if (!isUtf8(body)) throw unusable('the body is not in UTF-8', status);
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-  const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
-  if (skipSpace(bytes, 0) === bytes.length) return keep({ status, data: null, text: '', request });
-  const isLong = bytes.length > (isEncoded ? SEARCHED : STEP);
-  return isLong ? readLong(status, bytes, request) : keep({ status, ...read(bytes, status), request });
+  const text = body.toString('utf8', hasMark ? BYTE_ORDER_MARK.length : 0);
+  if (!NOT_SPACE.test(text)) return keep({ status, data: null, text: '', request });
+  return keep({ status, data: read(text, status), text, request });
 }
 
-function read(bytes: Buffer, status: number): Pick<ApiResponse, 'data' | 'text'> {
-  const text = bytes.toString();
-  // A shorter text cannot open and close as many.
-  if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH))
-    throw unusable(`nested deeper than ${MAX_JSON_DEPTH} levels`, status);
-  const data = parse(text, status);
-  if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw unusable('a number is too large for standard JSON', status);
-  return { data, text };
+/** Whether a parameter of the request has its value from the client. */
+function hasClientValue({ endpoint, parameters }: Exchange): boolean {
+  const declared = keys.parameters.of(endpoint) ?? [];
+  // In a body, null is a value.
+  return declared.some(
+    ({ name, in: place, fixed }) =>
+      fixed === undefined && Object.hasOwn(parameters, name) && (place === 'body' || parameters[name] !== null),
+  );
 }
 
-function parse(text: string, status: number): Json {
+function read(text: string, status: number): Json {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw unusable('the body is no JSON', status);
-  }
-}
-
-async function readLong(status: number, bytes: Buffer, request: OutgoingRequest): Promise<ApiResponse> {
-  try {
-    return await inTurns(LongResponse.read(status, bytes, request));
+    return readJson(text);
   } catch (error) {
     throw unusable(error instanceof JsonLimitError ? error.message : 'the body is no JSON', status);
   }

@@ -50,17 +50,6 @@ function noteRedirect(exchange: Exchange, base: string, { status, headers: { loc
   redirectTarget.set(exchange, `${protocol}//${host}${pathname}`);
 }
 
-/** What decides how an answer is read. */
-function askedBy({ endpoint, parameters }: Exchange) {
-  const declared = keys.parameters.of(endpoint) ?? [];
-  // In a body, null is a value.
-  const hasClientValue = declared.some(
-    ({ name, in: place, fixed }) =>
-      fixed === undefined && Object.hasOwn(parameters, name) && (place === 'body' || parameters[name] !== null),
-  );
-  return { isEncoded: keys.encoding.of(endpoint) !== undefined, hasClientValue };
-}
-
 /** `busy`: the call was aborted, and nothing is known of the upstream. */
 function classOfCall(error: unknown): string {
   const found = isRefusal(error) ? failureClassOf(error) : undefined;
@@ -145,7 +134,7 @@ export const callApi = definePlugin({
               .catch(refuse);
             status = answer.status;
             noteRedirect(exchange, url, answer);
-            return await accept(answer, request, askedBy(exchange));
+            return accept(answer, request, exchange);
           } catch (error) {
             ended = { outcome: 'failed', reason: classOfCall(error) };
             throw error;

@@ -1,6 +1,5 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
-import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
-import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
+import { exactNumbersAt, type Found } from './exact-number.ts';
 import { BudgetError, type CompiledPath, fullBudget, type Match, PathError } from './json-path/index.ts';
 import type { Field, Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
@@ -32,12 +31,10 @@ function required<T>(found: T | undefined, path: CompiledPath, { delegated }: En
 const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
 
 /** Matches with the digits of those that are numbers. The text is read once for all, and not at all if a double tells as much. */
-function withDigits(matches: readonly Match[], json: string | Buffer | undefined): readonly Found[] {
+function withDigits(matches: readonly Match[], json: string | undefined): readonly Found[] {
   const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
   const isNeeded =
-    json !== undefined &&
-    locations.some((location) => location !== undefined) &&
-    (typeof json !== 'string' || MAY_BE_INEXACT.test(json));
+    json !== undefined && locations.some((location) => location !== undefined) && MAY_BE_INEXACT.test(json);
   const tokens = isNeeded ? exactNumbersAt(json, locations) : [];
   return matches.map(({ value }, i) => ({ value, token: tokens[i] }));
 }
@@ -63,16 +60,7 @@ function encoded({ plan, onCutToZero }: Encoding, found: readonly Found[]): Enco
 
 /** @throws Refusal */
 export function encode(encoding: Encoding, response: ApiResponse): Encoded {
-  const { plan } = encoding;
   try {
-    if (LongResponse.is(response)) {
-      const { bytes } = response;
-      const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
-      if (places.length < plan.length) return encoded(encoding, withDigits(find(encoding, response.value), bytes));
-      const values = valuesAt(bytes, places);
-      const found = plan.map(({ path }, i) => required(values[i], path, encoding));
-      return encoded(encoding, found);
-    }
     if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
     return encoded(encoding, withDigits(find(encoding, response.data), response.text));
   } catch (cause) {

@@ -1,5 +1,4 @@
-import { skipSpace } from '../../lib/json/scan.ts';
-import { endOfContainers, endOfUncheckedString } from '../../lib/json/skip.ts';
+import { endOfContainers, endOfUncheckedString, skipSpace } from '../../lib/json/skip.ts';
 
 const QUOTE = 0x22;
 const PLUS = 0x2b;

@@ -1,3 +1,5 @@
+import { canonicalJson } from './canonical-json.ts';
+
 let trust: (text: string) => JsonText;
 
 /** Text that is JSON, known to be so: it was written as such, or checked. It never changes. */
@@ -37,4 +39,9 @@ export class JsonText {
 /** For text that has just been written as JSON: it is not looked at again. */
 export function trustedJson(text: string): JsonText {
   return trust(text);
+}
+
+/** {@link canonicalJson} as what `encode` may show: text that need not be looked at again. @throws CanonicalJsonError */
+export function canonicalText(value: unknown): JsonText {
+  return trust(canonicalJson(value));
 }

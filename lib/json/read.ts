@@ -1,51 +1,29 @@
-import { dictionary, insert } from './members.ts';
-import { keyOf, type LongContainer, type Part } from './parts.ts';
-import { STEP, type Steps } from './turns.ts';
+import { MAX_JSON_DEPTH } from './canonical-json.ts';
+import { isFiniteJson } from './numbers.ts';
+import { isDeeperThan } from './skip.ts';
 import type { Json } from './value.ts';
 
-/** Reads long arrays and objects part by part, for texts of which JSON.parse could hold the event loop for too long. */
-export class PartsReader {
-  readonly #bytes: Buffer;
-  #unyielded = 0;
+/** Matches every number that is too large for a double, and some others. Such a number has an exponent of three digits, or 210 digits before one of two. */
+const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
-  /** @param bytes valid JSON without numbers beyond doubles that count */
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
+/** The text is JSON, and beyond what its reader can handle; the message says how. */
+export class JsonLimitError extends Error {
+  override readonly name = 'JsonLimitError';
+}
 
-  /** The value that JSON.parse makes of it. */
-  *value({ isArray, parts }: LongContainer): Steps<Json> {
-    const items: Json[] = [];
-    const members = dictionary<Json>();
-    for (const part of parts) {
-      yield* this.#giveWay(part.to - part.from);
-      const { inner } = part;
-      if (inner !== undefined) {
-        const value = yield* this.value(inner);
-        if (isArray) items.push(value);
-        else insert(members, this.#keyOf(part), value);
-      } else if (isArray) for (const item of this.#items(part)) items.push(item);
-      else for (const [key, value] of this.#members(part)) insert(members, key, value);
-    }
-    return isArray ? items : members;
-  }
-
-  #keyOf({ from, to }: Part): string {
-    return keyOf(this.#bytes, from, to);
-  }
-
-  #items({ from, to }: Part): Json[] {
-    return JSON.parse(`[${this.#bytes.toString('utf8', from, to)}]`);
-  }
-
-  #members({ from, to }: Part): readonly [string, Json][] {
-    return Object.entries(JSON.parse(`{${this.#bytes.toString('utf8', from, to)}}`));
-  }
-
-  *#giveWay(length: number): Steps<void> {
-    this.#unyielded += length;
-    if (this.#unyielded < STEP) return;
-    this.#unyielded = 0;
-    yield;
-  }
+/**
+ * What `JSON.parse` makes of a text, if every later stage can handle it.
+ *
+ * @throws SyntaxError
+ * @throws JsonLimitError beyond {@link MAX_JSON_DEPTH} levels, and for a number that is too large for a double. A number that a later
+ * member of the same name replaces does not count.
+ */
+export function readJson(text: string): Json {
+  // A shorter text cannot open and close as many.
+  if (text.length > 2 * MAX_JSON_DEPTH && isDeeperThan(text, MAX_JSON_DEPTH))
+    throw new JsonLimitError(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+  const value: Json = JSON.parse(text);
+  if (HUGE_NUMBER.test(text) && !isFiniteJson(value))
+    throw new JsonLimitError('a number is too large for standard JSON');
+  return value;
 }

@@ -40,6 +40,15 @@ export function endOfContainers(json: Uint8Array, from: number, open: number, li
   return json.length;
 }
 
+export function skipSpace(json: Uint8Array, from: number): number {
+  let at = from;
+  for (let byte = json[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; ) {
+    at += 1;
+    byte = json[at];
+  }
+  return at;
+}
+
 /** @param from behind its first quote */
 export function endOfUncheckedString(json: Uint8Array, from: number): number {
   let at = from;

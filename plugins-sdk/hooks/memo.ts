@@ -1,4 +1,3 @@
-import { atOnce } from '../../lib/json/turns.ts';
 import { type Json, WrongShape } from '../kernel.ts';
 import { plainText, TooLong } from '../results/plain.ts';
 
@@ -25,7 +24,7 @@ export function memoText(memo: object): string {
 
 function plainMemo(memo: object): string {
   try {
-    return atOnce(plainText(memo, MAX_MEMO));
+    return plainText(memo, MAX_MEMO);
   } catch (error) {
     if (error instanceof TooLong) throw tooLong();
     throw error instanceof WrongShape ? new WrongShape(`"memo" is no plain JSON: it ${error.message}`) : error;

@@ -1,13 +1,12 @@
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
-import { atOnce, STEP } from '../../lib/json/turns.ts';
+import { readJson } from '../../lib/json/read.ts';
 import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { nearest } from '../../lib/text/suggest.ts';
 import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, WrongShape } from '../kernel.ts';
-import { LongResponse } from '../results/long-response.ts';
 import { plainText, SentJson } from '../results/plain.ts';
 
-/** Characters of JSON of parameters, which are read in one turn: a client may send half as many. */
+/** Characters of JSON of parameters, a client may send half as many. */
 export const MAX_PARAMETERS = 128 * 1024;
 /** Characters of bytes in hex. */
 const MAX_DATA = 2 + 2 * 1024 * 1024;
@@ -46,7 +45,7 @@ export function takeRejection(result: unknown, plugin: string): Refusal | undefi
 export function takeParameters(result: unknown): Parameters {
   const parameters = member(result, 'parameters');
   if (!isRecord(parameters) || !isPlain(parameters)) throw new WrongShape('"parameters" is no object');
-  return deepFreeze(JSON.parse(atOnce(plainText(parameters, MAX_PARAMETERS))) as Parameters);
+  return deepFreeze(JSON.parse(plainText(parameters, MAX_PARAMETERS)) as Parameters);
 }
 
 /** Reads what `onAfterApiCall` returned. */
@@ -59,9 +58,8 @@ export function takeResponse(result: unknown, current: ApiResponse): ApiResponse
 
 /** An answer of a plugin's own: a copy that is plain JSON. @throws WrongShape */
 export function copyOf(status: number, data: unknown, request?: OutgoingRequest): ApiResponse {
-  const text = data instanceof SentJson ? data.text : atOnce(plainText(data));
-  if (text.length > STEP) return atOnce(LongResponse.read(status, Buffer.from(text), request));
-  return { data: JSON.parse(text), status, ...(request && { request }) };
+  const copy = data instanceof SentJson ? readJson(data.text) : JSON.parse(plainText(data));
+  return { data: copy, status, ...(request && { request }) };
 }
 
 /** Reads what `onBeforeSign` returned. */

@@ -23,7 +23,6 @@ import {
 import { AskedQuestion } from '../question.ts';
 import { ADDED, requireAnswer, type Vouchers } from '../results/answers.ts';
 import { CheckedStream, isStream } from '../results/body-stream.ts';
-import { LongResponse } from '../results/long-response.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, textIn, wrong } from '../results/members.ts';
 import { outgoingOf } from '../results/outgoing.ts';
 import { readResponse } from '../results/read-response.ts';
@@ -202,8 +201,7 @@ export interface ServiceFacts extends Vouchers {
 export function contractsFor(facts: ServiceFacts): StageContracts {
   const contracts: Omit<StageContracts, 'of'> = {
     contexts: publicHooks,
-    // Data that is parsed when it is first read is frozen then.
-    protect: (response) => void (LongResponse.is(response) || deepFreeze(response.data)),
+    protect: (response) => void deepFreeze(response.data),
     inputs: {
       answer: sameQuestion,
       callApi: (value, [given]) => (value === given ? (value as OutgoingRequest) : outgoingOf(value, 'the request')),

@@ -2,7 +2,7 @@ import { dataDigest } from '../../lib/eth/eip191.ts';
 import { type Hex, isHex, toBytes, toHex } from '../../lib/eth/hex.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
 import { receiptBeside } from '../../lib/eth/statements.ts';
-import { canonicalText } from '../../lib/json/canonical-text.ts';
+import { canonicalText } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';

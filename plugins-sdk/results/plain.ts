@@ -1,4 +1,3 @@
-import { STEP, type Steps } from '../../lib/json/turns.ts';
 import { isPlain } from '../../lib/json/value.ts';
 import { WrongShape } from '../kernel.ts';
 
@@ -31,78 +30,54 @@ export class SentJson {
  * @throws WrongShape on anything that JSON cannot carry unchanged: functions, NaN, class instances, cycles; and whatever
  * reading the value throws.
  */
-export function plainText(value: unknown, longest = MAX_SIZE): Steps<string> {
-  return new PlainWriter(longest).write(value);
-}
-
-/** A list or object that is being written. */
-interface Open {
-  readonly outer: Open | undefined;
-  readonly depth: number;
-  readonly value: object;
-  /** Of objects. */
-  readonly keys: readonly string[] | undefined;
-  readonly length: number;
-  at: number;
-  separator: '' | ',';
+export function plainText(value: unknown, longest = MAX_SIZE): string {
+  const writer = new PlainWriter(longest);
+  writer.write(value, 0);
+  return writer.text;
 }
 
 class PlainWriter {
   readonly #longest: number;
-  #open: Open | undefined;
-  #done = '';
-  #text = '';
+  text = '';
 
   constructor(longest: number) {
     this.#longest = longest;
   }
 
-  *write(value: unknown): Steps<string> {
-    this.#begin(value);
-    for (let open = this.#open; open !== undefined; open = this.#open) {
-      this.#next(open);
-      if (this.#text.length < STEP) continue;
-      this.#done += this.#text;
-      this.#text = '';
-      yield;
-    }
-    return this.#done + this.#text;
-  }
-
-  #begin(value: unknown): void {
+  write(value: unknown, depth: number): void {
     if (value === null || typeof value === 'boolean') this.#add(String(value));
     else if (typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))) this.#scalar(value);
     else if (typeof value !== 'object') throw new WrongShape(`holds a ${typeof value}, which JSON cannot carry`);
-    else if (Array.isArray(value)) this.#enter(value, undefined);
+    else if (depth === MAX_DEPTH) throw new WrongShape(TOO_LARGE);
+    else if (Array.isArray(value)) this.#list(value, depth + 1);
     else if (!isPlain(value)) throw new WrongShape('holds a class instance');
-    else this.#enter(value, keysOf(value));
+    else this.#members(value, depth + 1);
   }
 
-  #enter(value: object, keys: readonly string[] | undefined): void {
-    const depth = (this.#open?.depth ?? 0) + 1;
-    if (depth > MAX_DEPTH) throw new WrongShape(TOO_LARGE);
-    const { length } = keys ?? (value as readonly unknown[]);
-    this.#add(keys === undefined ? '[' : '{');
-    this.#open = { outer: this.#open, depth, value, keys, length, at: 0, separator: '' };
-  }
-
-  /** Writes the next member, or the end. */
-  #next(open: Open): void {
-    const { value, keys, at } = open;
-    if (at === open.length) {
-      this.#open = open.outer;
-      this.#add(keys === undefined ? ']' : '}');
-      return;
+  #list(items: readonly unknown[], depth: number): void {
+    this.#add('[');
+    const { length } = items;
+    for (let i = 0; i < length; i++) {
+      if (i > 0) this.#add(',');
+      // As in JSON.stringify: an undefined item of a list is null, and an undefined member of an object is left out.
+      const item: unknown = get(items, i);
+      this.write(item === undefined ? null : item, depth);
     }
-    open.at += 1;
-    const key = keys?.[at];
-    // As in JSON.stringify: an undefined item of a list is null, and an undefined member of an object is left out.
-    const given: unknown = get(value, key ?? at);
-    const member = given === undefined && key === undefined ? null : given;
-    if (member === undefined) return;
-    this.#add(key === undefined ? open.separator : `${open.separator}${stringify(key)}:`);
-    open.separator = ',';
-    this.#begin(member);
+    this.#add(']');
+  }
+
+  #members(record: object, depth: number): void {
+    let before = '{';
+    const keys = keysOf(record);
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i];
+      const member: unknown = get(record, key ?? '');
+      if (member === undefined) continue;
+      this.#add(`${before}${stringify(key)}:`);
+      before = ',';
+      this.write(member, depth);
+    }
+    this.#add(before === '{' ? '{}' : '}');
   }
 
   #scalar(value: string | number): void {
@@ -111,7 +86,7 @@ class PlainWriter {
   }
 
   #add(text: string): void {
-    this.#text += text;
-    if (this.#done.length + this.#text.length > this.#longest) throw new TooLong(TOO_LARGE);
+    this.text += text;
+    if (this.text.length > this.#longest) throw new TooLong(TOO_LARGE);
   }
 }

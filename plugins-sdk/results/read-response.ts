@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { STEP } from '../../lib/json/turns.ts';
+import { readJson } from '../../lib/json/read.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { copyOf } from '../hooks/results.ts';
 import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
-import { LongResponse } from './long-response.ts';
 import { ensure, isString, membersOf } from './members.ts';
 import { outgoingOf } from './outgoing.ts';
-import { SentJson } from './plain.ts';
 
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
@@ -25,28 +23,24 @@ export function keep(response: ApiResponse): ApiResponse {
  */
 export function readResponse(value: unknown, given: unknown): ApiResponse {
   if (known.get(value)) return value as unknown as ApiResponse;
-  // Reading all of its members would parse it.
-  if (LongResponse.is(value)) {
-    requestOf(value.request, given);
-    return value;
-  }
   const { status, data, text, request: sent } = membersOf(value, MEMBERS);
   ensure(Number.isInteger(status), 'status must be an integer');
   ensure(data !== undefined, 'data must be JSON');
   ensure(text === undefined || isString(text), 'text must be a text');
   const request = requestOf(sent, given);
+  const written = text === undefined ? undefined : dataIn(text);
   // A plugin that spread what it got and changed the data has changed what is encoded, too.
-  if (text === undefined || !isTextOf(text, data)) return keep(copyOf(Number(status), data, request));
-  if (text.length > STEP) return keep(copyOf(Number(status), new SentJson(text), request));
-  return keep({ status: Number(status), data: data as Json, text, ...(request && { request }) });
+  if (text === undefined || written === undefined || !isDeepStrictEqual(written, data))
+    return keep(copyOf(Number(status), data, request));
+  return keep({ status: Number(status), data: written, text, ...(request && { request }) });
 }
 
 /** An empty text stands for an answer without a body. */
-function isTextOf(text: string, data: unknown): boolean {
+function dataIn(text: string): Json | undefined {
   try {
-    return isDeepStrictEqual(text === '' ? null : JSON.parse(text), data);
+    return text === '' ? null : readJson(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -1,5 +1,3 @@
-import { collected } from '../../../lib/json/members.ts';
-import { atOnce, STEP } from '../../../lib/json/turns.ts';
 import { isPlain } from '../../../lib/json/value.ts';
 import { MAX_MEMO, type Memo } from '../../../plugins-sdk/hooks/memo.ts';
 import { MAX_PARAMETERS } from '../../../plugins-sdk/hooks/results.ts';
@@ -14,10 +12,10 @@ import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 
 /** Levels and values after which something counts as a cycle. */
 const DEEPEST = 300;
-const MOST = 50_000;
+const MOST = 10_000;
 /** Members of a result, and characters of JSON of what is no text: all are read in one turn of the event loop. */
 const MOST_MEMBERS = 256;
-const LONGEST_BY_KEY: Readonly<Record<string, number>> = { data: STEP, parameters: MAX_PARAMETERS };
+const LONGEST_BY_KEY: Readonly<Record<string, number>> = { data: 64 * 1024, parameters: MAX_PARAMETERS };
 /** Of other members only names, texts, numbers and booleans count. */
 const LONGEST_OTHER = 64;
 
@@ -41,7 +39,7 @@ export function packResult(value: unknown): { readonly r?: unknown; readonly odd
 function membersOf(value: unknown): readonly (readonly [key: string, json: string])[] {
   if (!isRecord(value) || !isPlain(value)) throw new WrongShape('is no plain object');
   const members: (readonly [string, string])[] = [];
-  for (const key of Object.keys(value)) members[members.length] = [key, atOnce(plainText(value[key]))];
+  for (const key of Object.keys(value)) members[members.length] = [key, plainText(value[key])];
   return members;
 }
 
@@ -63,7 +61,7 @@ export function unpackResult({ r, odd }: { readonly r?: unknown; readonly odd?: 
   if (odd !== undefined) return unpack(odd);
   if (!Array.isArray(r)) return undefined;
   if (r.length > MOST_MEMBERS) return stray('cycle', '');
-  return collected(r.map(memberOf));
+  return Object.fromEntries(r.map(memberOf));
 }
 
 /** @throws Error for what the process's own code never sends */
@@ -78,7 +76,7 @@ function memberOf(entry: unknown): readonly [string, unknown] {
   const [key, text] = [String(name), String(json)];
   const longest = Object.hasOwn(LONGEST_BY_KEY, key) ? LONGEST_BY_KEY[key] : LONGEST_OTHER;
   if (text.startsWith('"') || text.length <= (longest ?? 0)) return [key, JSON.parse(text)];
-  // Large data is read in steps, later.
+  // Large data is read once, later.
   return [key, key === 'data' ? new SentJson(text) : { '': stray('cycle', '') }];
 }
 
@@ -96,9 +94,9 @@ function unpack(packed: unknown, depth = 0, count = { values: 0 }): unknown {
     case 'list':
       return inner.map((item) => unpack(item, depth + 1, count));
     case 'object':
-      return collected(inner.map((entry) => entryOf(entry, depth + 1, count)));
+      return Object.fromEntries(inner.map((entry) => entryOf(entry, depth + 1, count)));
     case 'instance':
-      return Object.assign(new Instance(), collected(inner.map((entry) => entryOf(entry, depth + 1, count))));
+      return Object.assign(new Instance(), Object.fromEntries(inner.map((entry) => entryOf(entry, depth + 1, count))));
     default:
       return stray(kind, String(value));
   }

@@ -1,4 +1,3 @@
-import { dictionary } from '../../../lib/json/members.ts';
 import type { PackedSchema } from './protocol.ts';
 
 /** TypeBox marks what its schemas are with members that JSON does not show. */
@@ -49,7 +48,7 @@ export function unpackSchema(packed: unknown): unknown {
 }
 
 function object(members: readonly unknown[]): object {
-  const made = dictionary<unknown>();
+  const made = {};
   for (const member of members) {
     const [key, enumerable, value]: readonly unknown[] = Array.isArray(member) ? member : [];
     const shown = { enumerable: enumerable === true, configurable: true, writable: true };

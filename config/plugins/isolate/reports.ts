@@ -1,16 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { partsOf } from '../../../lib/json/parts.ts';
-import { PartsReader } from '../../../lib/json/read.ts';
-import type { Steps } from '../../../lib/json/turns.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 import { FrameSplitter } from './frames.ts';
 import { thisProcess } from './process-stats.ts';
 import type { Report } from './protocol.ts';
 
-/** Bytes of JSON that are parsed in one turn of the event loop: 30 ms for the text that is worst to read. */
-const ONE_TURN = 256 * 1024;
 /** Bytes that are read without a look at what they cost. */
 const SMALL = 4096;
 /** Bytes that a process has written while others had no turn. */
@@ -57,8 +51,7 @@ export class ReportReader {
       for (const json of this.#splitter.split(chunk)) {
         reports += 1;
         if (json.length < SMALL) this.#take(reportOf(parsed(json)));
-        else if (json.length <= ONE_TURN) this.#charged(() => this.#take(reportOf(parsed(json))));
-        else this.#take(reportOf(await this.#parsedInTurns(json)));
+        else this.#charged(() => this.#take(reportOf(parsed(json))));
       }
       // Whether others are to have a turn in any case.
       const yields = reports > 0 ? chunk.length >= MUCH : chunk.length < SMALL;
@@ -70,22 +63,6 @@ export class ReportReader {
     }
     if (this.#isPaused) this.#socket.resume();
     this.#isPaused = false;
-  }
-
-  async #parsedInTurns(json: Buffer): Promise<unknown> {
-    this.#pause();
-    if (!isUtf8(json)) throw new SyntaxError();
-    return this.#inTurns(read(json)).catch(() => {
-      throw new SyntaxError();
-    });
-  }
-
-  async #inTurns<T>(steps: Steps<T>): Promise<T> {
-    for (;;) {
-      const step = this.#charged(() => steps.next());
-      if (step.done) return step.value;
-      await setImmediate();
-    }
   }
 
   /** Milliseconds of rest. */
@@ -115,11 +92,6 @@ export class ReportReader {
       this.#restedAt = Math.max(this.#restedAt, performance.now()) + RESTS * used;
     }
   }
-}
-
-function* read(json: Buffer): Steps<unknown> {
-  const root = yield* partsOf(json);
-  return root === undefined ? parsed(json) : yield* new PartsReader(json).value(root);
 }
 
 function parsed(json: Buffer): unknown {

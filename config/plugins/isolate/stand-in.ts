@@ -1,4 +1,3 @@
-import { collected } from '../../../lib/json/members.ts';
 import type { Sketch } from './protocol.ts';
 
 class NoPlugin {}
@@ -15,7 +14,7 @@ export function standIn(sketch: Sketch): unknown {
     case 'class':
       return NoPlugin;
     case 'object':
-      return collected(Object.entries(sketch.members).map(([key, member]) => [key, standIn(member)]));
+      return Object.fromEntries(Object.entries(sketch.members).map(([key, member]) => [key, standIn(member)]));
     default:
       return undefined;
   }
