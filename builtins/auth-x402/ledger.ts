@@ -1,6 +1,7 @@
 import { jsonIn } from '../../lib/json/value.ts';
-import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import type { StateArea } from '../../plugins-sdk/index.ts';
 import { StateUnreadable } from '../../plugins-sdk/state/area.ts';
+import { update } from '../../plugins-sdk/state/update.ts';
 
 /** What all who share the payments know of them. Times are epoch milliseconds, lives milliseconds. */
 export interface LedgerTerms {
@@ -21,8 +22,6 @@ export interface LedgerOptions {
 }
 
 const KEY = 'ledger';
-/** Tries to write among others who write: each fails only where another succeeded. */
-const TRIES = 20;
 
 /** Since when payments are remembered, and for how long: an entry without an end beside them. */
 export class Ledger {
@@ -34,29 +33,18 @@ export class Ledger {
 
   /** The terms in force; begins the ledger where there is none, and raises its life to that of this service. */
   async terms(): Promise<LedgerTerms> {
-    const { area, life } = this.#options;
-    let text = await area.get(KEY);
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      const terms = text === undefined ? undefined : parse(text);
-      if (terms !== undefined && terms.life >= life) return terms;
-      const next = terms === undefined ? this.#begin() : this.#raise(terms);
-      const standing = await area.compareAndSet(KEY, text, JSON.stringify(next), { durable: true });
-      if (standing === undefined) return next;
-      text = standing.value;
-    }
-    throw new StateUnavailable('the ledger of payments changes all the time');
+    const text = await update(this.#options.area, KEY, (seen) => this.#inForce(seen), { durable: true });
+    return parse(text);
   }
 
-  #begin(): LedgerTerms {
+  #inForce(text: string | undefined): string {
     const { life, now } = this.#options;
     // An empty ledger may be one that was lost, with a restart or by an engine: what was mined before could have been redeemed.
-    return { began: now(), life, past: [] };
-  }
-
-  #raise({ began, life, past }: LedgerTerms): LedgerTerms {
-    const now = this.#options.now();
-    const known = past.filter(({ until }) => until + this.#options.life > now);
-    return { began, life: this.#options.life, past: [...known, { life, until: now }] };
+    if (text === undefined) return JSON.stringify({ began: now(), life, past: [] });
+    const terms = parse(text);
+    if (terms.life >= life) return text;
+    const known = terms.past.filter(({ until }) => until + life > now());
+    return JSON.stringify({ began: terms.began, life, past: [...known, { life: terms.life, until: now() }] });
   }
 }
 
@@ -65,7 +53,7 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
 const isLife = (past: Partial<LedgerTerms['past'][number]> | null) => isTime(past?.life) && isTime(past?.until);
 
 /** @throws StateUnreadable for what nobody here wrote. */
-function parse(text: string): LedgerTerms {
+function parse(text = ''): LedgerTerms {
   const { began, life, past }: Partial<LedgerTerms> = Object(jsonIn(text));
   if (!isTime(began) || !isTime(life) || !Array.isArray(past) || !past.every(isLife))
     throw new StateUnreadable('x402:ledger');

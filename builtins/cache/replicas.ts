@@ -11,9 +11,6 @@ import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { requireAnswer, type Wanted } from '../../plugins-sdk/results/answers.ts';
 import type { Found } from './entries.ts';
 
-/** Milliseconds after which the lock of a process that died is free, and between two renewals of one that lives. */
-const LEASE_MS = 1000;
-const RENEWAL_INTERVAL_MS = 300;
 /** Milliseconds between two looks whether another process has the answer. */
 const POLL_INTERVAL_MS = 50;
 /** Bytes of answers that this process has in the engine at most: it is not only theirs. */
@@ -73,7 +70,7 @@ export class ReplicaAnswers {
       for (;;) {
         const found = await look();
         if (found !== undefined) return { found };
-        const lock = await this.#lock(key);
+        const lock = await this.#lock(key, longestWait);
         if (lock !== undefined) return await again(look, lock);
         if (performance.now() - began >= longestWait || client.aborted) return {};
         await setTimeout(POLL_INTERVAL_MS);
@@ -83,20 +80,13 @@ export class ReplicaAnswers {
     }
   }
 
-  async #lock(key: string): Promise<Lock | undefined> {
+  /** @param ttl milliseconds after which the lock of a process that died is free. */
+  async #lock(key: string, ttl: number): Promise<Lock | undefined> {
     const token = randomId();
     const [area, name] = [this.#area, lockOf(key)];
-    if ((await area.compareAndSet(name, undefined, token, { ttl: LEASE_MS })) !== undefined) return undefined;
+    if ((await area.compareAndSet(name, undefined, token, { ttl })) !== undefined) return undefined;
     const ignore = () => undefined;
-    const renewing = setInterval(
-      () => void area.compareAndSet(name, token, token, { ttl: LEASE_MS }).catch(ignore),
-      RENEWAL_INTERVAL_MS,
-    );
-    renewing.unref();
-    const release = () => {
-      clearInterval(renewing);
-      area.compareAndSet(name, token, undefined).catch(ignore);
-    };
+    const release = () => void area.compareAndSet(name, token, undefined).catch(ignore);
     return {
       release,
       store: (answer, maxAge) => void this.#store(key, answer, maxAge).catch(ignore).finally(release),

@@ -110,17 +110,15 @@ interface Kept {
   readonly records: Records;
   /** Those of this process. */
   readonly own: Pick<AsyncStore<unknown>, 'dropExpired' | 'size'>;
-  stop(): void;
 }
 
 function recordsIn({ states, stateEngine, node }: Services): Kept {
   if (stateEngine?.processes !== 'many') {
     const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
-    return { records: own, own, stop: () => undefined };
+    return { records: own, own };
   }
   const own = states.keep(keptOwn, '', () => new AsyncStore<true>());
-  const records = new SharedRecords(own, stateEngine, node);
-  return { records, own, stop: () => records.stop() };
+  return { records: new SharedRecords(own, stateEngine, node), own };
 }
 
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
@@ -131,7 +129,7 @@ export const modeAsync = definePlugin({
   openapi: describeAsync,
   setup(services) {
     const { meters } = services;
-    const { records, own, stop } = recordsIn(services);
+    const { records, own } = recordsIn(services);
     meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {
       own.dropExpired();
       return own.size;
@@ -142,10 +140,7 @@ export const modeAsync = definePlugin({
       start: () => {
         sweeping = setInterval(() => own.dropExpired(), SWEEP_INTERVAL_MS).unref();
       },
-      stop: () => {
-        clearInterval(sweeping);
-        stop();
-      },
+      stop: () => clearInterval(sweeping),
       hooks: { present: { async: presentTo(records, services) } },
       routes: [pollRoute(records)],
     };

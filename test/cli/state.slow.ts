@@ -166,7 +166,7 @@ describe('state beyond a process', () => {
     });
     after(() => redis.stop());
 
-    it('outlives one that is killed, whose async requests end with their lease', async (t) => {
+    it('outlives one that is killed, whose async requests end ten minutes after they began', async (t) => {
       const state = { type: 'redis', url: redis.url };
       const [one, other] = await Promise.all([start(t, state), start(t, state)]);
       await nextSecond();
@@ -182,7 +182,7 @@ describe('state beyond a process', () => {
       const keys = await redis.command('KEYS', 'sdp:async:*');
       assert.ok(Array.isArray(keys) && keys.length === 1);
       const left = Number(await redis.command('PTTL', String(keys[0])));
-      assert.ok(left > 0 && left <= 30_000, `${left}`);
+      assert.ok(left > 500_000 && left <= 600_000, `${left}`);
       await redis.command('PEXPIRE', String(keys[0]), '1');
       await eventually(async () => assertRefused(await poll(), 404, 'Request not found'));
     });
