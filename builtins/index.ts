@@ -21,7 +21,7 @@ import { metrics } from './metrics/index.ts';
 import { modeAsync } from './mode-async/index.ts';
 import { modeStream } from './mode-stream.ts';
 import { modeSync } from './mode-sync.ts';
-import { openapi } from './openapi.ts';
+import { openapi } from './openapi/index.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
 import { receipt } from './receipt.ts';

@@ -26,7 +26,7 @@ const programs = join(root, '/.cache/program');
 const ENTRIES = {
   main: 'cli/main.ts',
   './plugins-sdk': 'plugins-sdk/index.ts',
-  './plugins-sdk/testing': 'cli/testing.ts',
+  './plugins-sdk/testing': 'service/testing.ts',
   './verify': 'verify/index.ts',
 };
 

@@ -8,22 +8,22 @@ import { RegistrationError } from '../kernel/registry.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
-import { Background } from '../plugins-sdk/host/background.ts';
-import { type MeterRegistry, type MeterSet, UNBOUNDED } from '../plugins-sdk/host/meter-registry.ts';
-import { httpResponseOf } from '../plugins-sdk/host/result-checks.ts';
-import { StatusParts } from '../plugins-sdk/host/status-parts.ts';
 import { randomId } from '../plugins-sdk/index.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
+import { httpResponseOf } from '../plugins-sdk/results/contracts.ts';
 import type { Services } from '../plugins-sdk/services.ts';
 import { StateStore } from '../plugins-sdk/state/state.ts';
 import type { Status } from '../plugins-sdk/status.ts';
 import { ask } from './ask.ts';
 import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
+import { Background } from './background.ts';
 import { connectionLimitsOf } from './listener.ts';
 import type { ServiceLog } from './log.ts';
+import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import type { StateClient } from './shared-state.ts';
 import { stateMeters } from './state-meters.ts';
 import { type LastReload, tellOfService } from './status.ts';
+import { StatusParts } from './status-parts.ts';
 import { messageOf } from './text.ts';
 
 /** Milliseconds that plugins have to stop. */

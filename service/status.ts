@@ -1,6 +1,6 @@
-import { type MeterSet, UNBOUNDED } from '../plugins-sdk/host/meter-registry.ts';
-import type { StatusParts } from '../plugins-sdk/host/status-parts.ts';
 import type { Services } from '../plugins-sdk/services.ts';
+import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
+import type { StatusParts } from './status-parts.ts';
 import { packageVersion } from './surroundings.ts';
 
 /** How the last reload went. */

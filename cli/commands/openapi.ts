@@ -1,5 +1,5 @@
 import { locatedLine } from '../../config/index.ts';
-import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
+import { describeService } from '../../service/description.ts';
 import { packageVersion } from '../../service/surroundings.ts';
 import { complain, print } from '../../service/terminal.ts';
 import type { Given } from '../arguments.ts';

@@ -1,5 +1,5 @@
-import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { isClass } from './module-exports.ts';
+import { PluginProblem } from './plugin-problem.ts';
 
 /** What makes a plugin out of its config. */
 export type Factory = (config: unknown) => unknown;

@@ -1,9 +1,9 @@
 import nodeModule, { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { syntaxFault } from './isolate/bundle.ts';
 import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
 import { initialize, resolve } from './plugin-as-module.mjs';
+import { PluginProblem } from './plugin-problem.ts';
 
 let hooked = false;
 /** From source, modules are either run by tsx or, without it, bundled into others. */

@@ -2,16 +2,6 @@ import { Check } from 'typebox/value';
 import { hint } from '../../lib/text/suggest.ts';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
-import {
-  checkDefinition,
-  isDefinition,
-  refuseIgnored,
-  signingWarning,
-  simpleKeys,
-  simplePlugin,
-} from '../../plugins-sdk/host/check-definition.ts';
-import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/host/endpoint-keys.ts';
-import { notReadyAfter, PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
@@ -19,11 +9,21 @@ import type { Services } from '../../plugins-sdk/services.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
+import {
+  checkDefinition,
+  isDefinition,
+  refuseIgnored,
+  signingWarning,
+  simpleKeys,
+  simplePlugin,
+} from './check-definition.ts';
 import type { LoadedPlugins, PluginChoice, PluginDraft, PluginRequest } from './choice.ts';
+import { hooksWithKeys, keyValuesOf } from './endpoint-keys.ts';
 import { callFactory, type Factory, isFactory } from './factory.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import type { PluginModule } from './module-exports.ts';
+import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
 import { isPackage, moduleUrl } from './source.ts';
 
 export type { PluginChoice };

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { hookIntoImports } from './import.ts';
+import { PluginProblem } from './plugin-problem.ts';
 
 const NO_SUCH_MODULE = 'the package exports no such module';
 const PROBLEMS: Readonly<Record<string, string>> = {

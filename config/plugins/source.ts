@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { dirname, extname, isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { resolvePackage } from './package.ts';
+import { PluginProblem } from './plugin-problem.ts';
 
 const EXTENSIONS = new Set(['.ts', '.mts', '.js', '.mjs']);
 

@@ -1,13 +1,8 @@
 import type { Plugin } from '../../kernel/registry.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
-import { Background } from '../host/background.ts';
-import { checkBehaviour, checkMember } from '../host/check-definition.ts';
-import { MeterRegistry } from '../host/meter-registry.ts';
-import { createPluginSet } from '../host/plugin-set.ts';
+import type { EndpointKeys } from '../define.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import type { Services } from '../services.ts';
-import { complaint, errorText } from './hook-outcome.ts';
 import type {
   AfterApiCallInput,
   AnswerInput,
@@ -21,14 +16,9 @@ import type {
   ResponseSentInput,
   RouteInput,
 } from './inputs.ts';
-import { type Metrics, TestMetrics } from './metrics.ts';
-import { configOf, definitionOf, startFaults } from './prepared.ts';
+import type { Metrics } from './metrics.ts';
 import { type Subject, TestRequest } from './request.ts';
-import type { Serve, ServeOptions, ServiceConfig, TestService } from './service.ts';
-import { servicesOf, testEndpoint } from './services.ts';
-import { TestClock } from './test-clock.ts';
-
-const DEFAULT_BUDGET_MS = 1000;
+import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
 
 export interface HarnessOptions {
   /** Milliseconds per request for all hooks together, as `timeout` sets them in the config; default the plugin's, else 1000. */
@@ -41,65 +31,6 @@ export interface HarnessOptions {
   readonly t?: { after(end: () => Promise<void>): void } | undefined;
   /** Replaces parts of what a definition's `setup` gets. Requests go to the first of `endpoints` unless they name one. */
   readonly services?: Partial<Services> | undefined;
-}
-
-/** @param serve makes a service with the plugin in it. */
-export async function createHarness(
-  plugin: SimplePlugin | Definition,
-  options: HarnessOptions,
-  serve: Serve,
-): Promise<PluginHarness> {
-  if (typeof plugin !== 'object' || plugin === null)
-    throw new TypeError('testPlugin takes a plugin: call its factory first');
-  const requested = new Map<unknown, Endpoint>();
-  const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
-  const config = await configOf(definition, options.config);
-  const instruments = instrumentsOf(definition, config, options.services);
-  const { services, complain } = instruments;
-  const behaviour = checkBehaviour(definition.setup(services, config), (message) => complain('start', message));
-  const { name, credentials } = definition;
-  const own = definition.budget ?? DEFAULT_BUDGET_MS;
-  const budget = options.budget ?? (typeof own === 'function' ? own(services.config, services.endpoints) : own);
-  checkMember('budget', budget);
-  const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
-  const { hooks, observer, taps } = createPluginSet(
-    [others, { name, budget, credentials, plugin: behaviour }],
-    ({ stage, requestId, error }) => complain(stage, errorText(error), requestId),
-    { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
-  );
-  for (const message of startFaults(definition, taps, services, options)) complain('start', message);
-  const subject = { hooks, observer, taps, requested, ...instruments };
-  const { keys, budget: limit } = options;
-  const served = { plugin, name, keys, config: options.config, budget: limit, now: instruments.clock.now, complain };
-  const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint(), (...args) =>
-    serve(served, ...args),
-  );
-  options.t?.after(() => harness.stop());
-  await behaviour.start?.();
-  return harness;
-}
-
-/** What the plugin is given, and what a test reads of it and moves. */
-function instrumentsOf(definition: Definition, config: unknown, replaced?: Partial<Services>) {
-  const complaints: Complaint[] = [];
-  const complain = (hook: string, detail: string, requestId = '') =>
-    void complaints.push(complaint(hook, requestId, detail));
-  const background = new Background((_, error) => complain('background', errorText(error)));
-  const metrics = new TestMetrics();
-  const registry = new MeterRegistry(({ name: instrument }, error) =>
-    complain('metrics', `the instrument "${instrument}" cannot be measured: ${errorText(error)}`),
-  );
-  registry.connect(metrics);
-  const meters = registry.draft();
-  meters.commit();
-  const clock = new TestClock(replaced?.now);
-  const services = servicesOf(definition, config, {
-    background: (work) => background.add(definition.name, work),
-    meters: meters.of(definition.name),
-    ...replaced,
-    now: clock.now,
-  });
-  return { complaints, complain, background, metrics, clock, services };
 }
 
 /** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */

@@ -15,7 +15,6 @@ import {
 import type { Hex } from '../../lib/eth/hex.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { hint } from '../../lib/text/suggest.ts';
-import type { Background } from '../host/background.ts';
 import type {
   SignedResponse as Answer,
   ApiResponse,
@@ -27,6 +26,7 @@ import type {
 } from '../kernel.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
+import { testEndpoint } from './endpoint.ts';
 import { changed, complaint, refused } from './hook-outcome.ts';
 import type {
   AfterApiCallInput,
@@ -44,7 +44,6 @@ import type {
   StageInput,
 } from './inputs.ts';
 import type { TestMetrics } from './metrics.ts';
-import { testEndpoint } from './services.ts';
 import type { TestClock } from './test-clock.ts';
 import { exchangeOf, frozenCopy, type TestExchange } from './test-exchange.ts';
 
@@ -61,7 +60,8 @@ export interface Subject {
   /** Where requests go to, by their ids. */
   readonly requested: Map<unknown, Endpoint>;
   readonly complaints: Complaint[];
-  readonly background: Background;
+  /** What the plugin has left to `services.background`. */
+  readonly background: { ended(): Promise<void> };
   readonly clock: TestClock;
   readonly metrics: TestMetrics;
 }

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
 import { readJson } from '../../lib/json/read.ts';
-import { testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { testPlugin } from '../../service/testing.ts';
 import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../tools/bench/documents.ts';
 import { seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';

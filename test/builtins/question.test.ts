@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { parameters } from '../../builtins/parameters/index.ts';
 import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
 import { AskedQuestion, type Parameters, type Question } from '../../plugins-sdk/index.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin } from '../../service/testing.ts';
 import { requestHashOf } from '../../verify/index.ts';
 
 const headers = { accept: 'application/json', 'user-agent': 'signed-data-proxy' };

@@ -24,7 +24,7 @@ async function sourceTree(t: TestContext) {
   const write = (file: string, text: string) => writeFile(join(folder, file), text);
   await write('cli/main.ts', MAIN);
   await write('cli/text.ts', `export const text: string = 'first';`);
-  for (const file of ['plugins-sdk/index.ts', 'cli/testing.ts', 'verify/index.ts']) await write(file, '');
+  for (const file of ['plugins-sdk/index.ts', 'service/testing.ts', 'verify/index.ts']) await write(file, '');
   const installed = join(PACKAGE_ROOT, 'node_modules');
   for (const name of await readdir(installed))
     if (!name.startsWith('.')) await symlink(join(installed, name), join(folder, 'node_modules', name));

@@ -28,7 +28,7 @@ const EXPLAINED = /^ {2}\['[A-Z_]+', (?:'([^']*)'|\w+)\],$/gm;
 const FOLDERS = ['kernel', 'http', 'lib', 'service', 'cli', 'config', 'builtins', 'plugins-sdk'];
 /** Programs for the command line and for browsers, and tests' parts, whose texts no service logs. */
 const OTHERS =
-  /^(?:explorer\/|import\/|commands\/|identity\/|plugin\/|demo|testing\/|host\/(?:result-checks|check-behaviour)|results\/|json-path\/syntax|plugins\/load)/;
+  /^(?:explorer\/|import\/|commands\/|identity\/|plugin\/|demo|testing\/|results\/|json-path\/syntax|plugins\/(?:load|check-))/;
 
 async function textsIn(folder: string): Promise<[text: string, where: string][]> {
   const names = await readdir(join(PACKAGE_ROOT, folder), { recursive: true });

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { modeAsync } from '../../builtins/mode-async/index.ts';
 import { AsyncStore } from '../../builtins/mode-async/store.ts';
 import type { States } from '../../plugins-sdk/state/state.ts';
-import { testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { testPlugin } from '../../service/testing.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { scrape } from '../support/metrics.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { AbiCoder, Interface, keccak256 } from 'ethers';
 import { ccipRead } from '../../builtins/ccip-read/index.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin } from '../../service/testing.ts';
 import { oneApi } from '../support/answers.ts';
 import { type AuditLine, auditLines } from '../support/audit.ts';
 import { eventually } from '../support/http.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin } from '../../service/testing.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { testPlugin } from '../../service/testing.ts';
 import { readPage, textsOf } from '../support/docs.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
+import { describeService } from '../../builtins/openapi/document.ts';
 import { assertValid, Described } from '../openapi/document.ts';
 import { loadObject } from '../support/config.ts';
 import { JSON_HEADERS } from '../support/http.ts';

@@ -8,9 +8,9 @@ import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
-import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
+import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
 export const contracts = contractsFor({ signers: [], now: Date.now });
 

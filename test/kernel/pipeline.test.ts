@@ -11,10 +11,10 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
 import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
-import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
+import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { checked } from '../../plugins-sdk/signing/signed.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;

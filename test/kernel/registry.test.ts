@@ -11,7 +11,7 @@ import {
   type Route,
 } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
-import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
+import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
 const nothing = () => undefined;
 const contracts = contractsFor({ signers: [], now: Date.now });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { AbiCoder } from 'ethers';
-import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
+import { describeService } from '../../builtins/openapi/document.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { finished, submitted } from '../support/async.ts';

@@ -1,7 +1,7 @@
 /** Plugins describe themselves in the OpenAPI document, and contradictions stop the start. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
+import { describeService } from '../../builtins/openapi/document.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor, startTestService } from '../support/service.ts';

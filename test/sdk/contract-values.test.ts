@@ -1,8 +1,8 @@
 /** Values of plugins are checked before they count. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { type OutgoingRequest, WrongShape } from '../../plugins-sdk/kernel.ts';
+import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
 const { inputs, results } = contractsFor({ signers: [], now: Date.now });
 const request: OutgoingRequest = { method: 'GET', url: 'http://h/', headers: {}, body: undefined };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { definePlugin, Refusal, type SignedResponse } from '../../plugins-sdk/index.ts';
-import { testEndpoint, testPlugin, testQuestion } from '../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin, testQuestion } from '../../service/testing.ts';
 
 describe('the onions in the harness', () => {
   const retry = definePlugin({

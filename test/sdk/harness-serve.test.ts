@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
 import { definePlugin, Type } from '../../plugins-sdk/index.ts';
-import * as harness from '../../plugins-sdk/testing/index.ts';
 import type { ServeOptions, ServiceConfig } from '../../plugins-sdk/testing/service.ts';
+import * as harness from '../../service/testing/alone.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { upstreamFor } from '../support/upstream.ts';
 

@@ -10,7 +10,7 @@ import type { PublicHooks } from '../../plugins-sdk/hooks/contexts.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
 import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
-import * as testing from '../../plugins-sdk/testing/index.ts';
+import * as testing from '../../service/testing.ts';
 
 const { testEndpoint, testPlugin } = testing;
 

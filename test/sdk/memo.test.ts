@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { HookContext } from '../../plugins-sdk/hooks/contexts.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin } from '../../service/testing.ts';
 
 const HOOKS = [
   'onHttpRequest',

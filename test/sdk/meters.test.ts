@@ -1,8 +1,8 @@
 /** Instruments count by name and labels, within bounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MeterRegistry, type MeterSet } from '../../plugins-sdk/host/meter-registry.ts';
 import type { Instrument, MeterSink, MeterSpec } from '../../plugins-sdk/meters.ts';
+import { MeterRegistry, type MeterSet } from '../../service/meter-registry.ts';
 
 const labelled = { name: 'calls_total', help: 'Calls', labels: ['outcome'] } as const;
 const bare = { name: 'events_total', help: 'Events' } as const;

@@ -1,8 +1,8 @@
 /** A wrong result is named, with what it must be. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { WrongShape } from '../../plugins-sdk/kernel.ts';
+import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
 const contracts = contractsFor({ signers: [], now: Date.now });
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
-import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
+import { MeterRegistry } from '../../service/meter-registry.ts';
+import { StatusParts } from '../../service/status-parts.ts';
 import { TEST_ADDRESS } from './service.ts';
 
 const nothing = () => undefined;

@@ -40,7 +40,7 @@ const PACKAGES = {
   contracts: { folder: join(dist, 'packages', 'contracts'), files: ['SignedDataQuorum.sol', 'SignedDataReader.sol'] },
   sdk: {
     folder: join(dist, 'packages', 'plugins-sdk'),
-    files: ['plugins-sdk/index.d.ts', 'plugins-sdk/testing/index.d.ts'],
+    files: ['plugins-sdk/index.d.ts', 'service/testing/alone.d.ts'],
   },
 };
 

@@ -2,7 +2,7 @@ import { SourceMap } from 'node:module';
 import { dirname, extname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { BuildFailure, Plugin } from 'esbuild';
-import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
+import { PluginProblem } from '../plugin-problem.ts';
 
 const own = fileURLToPath(import.meta.url);
 const root = fileURLToPath(new URL('../../../', import.meta.url));

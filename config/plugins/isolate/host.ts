@@ -1,5 +1,5 @@
 import { withTimeout } from '../../../lib/time/with-timeout.ts';
-import { notReadyAfter } from '../../../plugins-sdk/host/plugin-problem.ts';
+import { notReadyAfter } from '../plugin-problem.ts';
 import { type Caller, PluginProcess } from './process.ts';
 import { LONGEST_FRAME } from './protocol.ts';
 import { RemoteCall } from './remote-call.ts';

@@ -1,10 +1,10 @@
 import type { ConfigKey } from '../../../plugins-sdk/config-key.ts';
 import type { Behaviour, SimplePlugin } from '../../../plugins-sdk/define.ts';
-import { isDefinition } from '../../../plugins-sdk/host/check-definition.ts';
-import { hooksWithKeys, keyValuesOf } from '../../../plugins-sdk/host/endpoint-keys.ts';
-import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import type { Services } from '../../../plugins-sdk/services.ts';
+import { isDefinition } from '../check-definition.ts';
+import { hooksWithKeys, keyValuesOf } from '../endpoint-keys.ts';
 import type { PluginModule } from '../module-exports.ts';
+import { PluginProblem } from '../plugin-problem.ts';
 import { bundlePlugin } from './bundle.ts';
 import { PluginHost } from './host.ts';
 import { counting, running } from './instruments.ts';

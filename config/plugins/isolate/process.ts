@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { OwnedProcess } from '../../../lib/process/child-process.ts';
 import { clipped } from '../../../lib/text/clipped.ts';
-import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
+import { PluginProblem } from '../plugin-problem.ts';
 import type { Bundle } from './bundle.ts';
 import type { Claims } from './claims.ts';
 import { OrderWriter } from './orders.ts';

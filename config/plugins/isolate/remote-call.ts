@@ -1,8 +1,8 @@
 import { clipped } from '../../../lib/text/clipped.ts';
 import { answerTextOf, memoTextOf, replaceMemo } from '../../../plugins-sdk/hooks/context.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
-import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
+import { PluginProblem } from '../plugin-problem.ts';
 import type { Bundle } from './bundle.ts';
 import { unpackMemo, unpackResult } from './odd-values.ts';
 import type { CallReport, Thrown } from './protocol.ts';

@@ -6,7 +6,7 @@ import { answerStatement } from '../../../lib/eth/statements.ts';
 import { MemoryArea, SignedResponse, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { testQuestion } from '../../../plugins-sdk/testing/around.ts';
-import { testEndpoint } from '../../../plugins-sdk/testing/index.ts';
+import { testEndpoint } from '../../../service/testing.ts';
 import { eventually } from '../../state/redis-server.ts';
 import { TEST_KEY } from '../../support/service.ts';
 

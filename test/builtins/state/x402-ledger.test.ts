@@ -6,7 +6,7 @@ import { Ledger, lifeOf } from '../../../builtins/auth-x402/ledger.ts';
 import { MemoryArea, type StateArea } from '../../../plugins-sdk/index.ts';
 import { StateUnreadable } from '../../../plugins-sdk/state/area.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
-import { testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin } from '../../../service/testing.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';

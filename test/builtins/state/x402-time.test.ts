@@ -4,7 +4,7 @@ import { after, describe, it } from 'node:test';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { MemoryArea, Refusal } from '../../../plugins-sdk/index.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
-import { type PluginHarness, testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
+import { type PluginHarness, testEndpoint, testPlugin } from '../../../service/testing.ts';
 import { startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import heartbeat, { configSchema } from '../../../examples/plugins/heartbeat.ts';
-import { testPlugin } from '../../../plugins-sdk/testing/index.ts';
+import { testPlugin } from '../../../service/testing.ts';
 import { suite } from '../../support/lifetime.ts';
 import { faults, startUpstream, upstreamFor } from '../../support/upstream.ts';
 

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Check } from 'typebox/value';
 import ipAllowList, { configSchema } from '../../../examples/plugins/ip-allow-list.ts';
-import { testPlugin } from '../../../plugins-sdk/testing/index.ts';
+import { testPlugin } from '../../../service/testing.ts';
 
 const REFUSED = { refused: { status: 403, message: 'Address not allowed' } };
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import requestLogger, { configSchema } from '../../../examples/plugins/request-logger.ts';
-import { testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin } from '../../../service/testing.ts';
 
 const endpoint = testEndpoint({ api: 'prices', name: 'latest' });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import slackAlerts, { configSchema } from '../../../examples/plugins/slack-alerts.ts';
-import { testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
+import { testEndpoint, testPlugin } from '../../../service/testing.ts';
 import { suite } from '../../support/lifetime.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 

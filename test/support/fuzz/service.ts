@@ -11,9 +11,9 @@ import type {
   SignRequest,
 } from '../../../kernel/values.ts';
 import { randomId } from '../../../lib/eth/random-id.ts';
-import { contractsFor } from '../../../plugins-sdk/host/result-checks.ts';
 import type { CallEvent } from '../../../plugins-sdk/kernel.ts';
 import { madeHere } from '../../../plugins-sdk/results/answers.ts';
+import { contractsFor } from '../../../plugins-sdk/results/contracts.ts';
 import { Trace } from './ledger.ts';
 import { actsOf, PLUGINS, type Plan } from './plan.ts';
 import { type Act, ignore, pause, type RunFn, requestIdOf, type Situation, turns } from './situation.ts';

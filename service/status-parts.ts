@@ -1,5 +1,5 @@
-import type { Json } from '../kernel.ts';
-import type { Status } from '../status.ts';
+import type { Json } from '../plugins-sdk/kernel.ts';
+import type { Status } from '../plugins-sdk/status.ts';
 
 /** What one set of plugins shows of itself. */
 export class StatusParts implements Status {

@@ -1,8 +1,8 @@
-import type { GuardOptions } from '../../kernel/guard.ts';
-import type { Observer } from '../../kernel/hooks.ts';
-import { type PluginSet, type Registration, Registry } from '../../kernel/registry.ts';
+import type { GuardOptions } from '../kernel/guard.ts';
+import type { Observer } from '../kernel/hooks.ts';
+import { type PluginSet, type Registration, Registry } from '../kernel/registry.ts';
+import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
 import { observeAll } from './observe-all.ts';
-import { contractsFor, type ServiceFacts } from './result-checks.ts';
 
 /** Plugins that are ready to serve, and one observer that tells those of all of them. */
 export interface ObservedPlugins extends PluginSet {

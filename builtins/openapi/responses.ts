@@ -1,6 +1,12 @@
 import { STATUS_CODES } from 'node:http';
-import { nameOf, refTo } from '../../openapi/components.ts';
-import type { DescribedOperation, DescribedResponse, Named, OpenApiObject, Responses } from '../../openapi/part.ts';
+import { nameOf, refTo } from '../../plugins-sdk/openapi/components.ts';
+import type {
+  DescribedOperation,
+  DescribedResponse,
+  Named,
+  OpenApiObject,
+  Responses,
+} from '../../plugins-sdk/openapi/part.ts';
 import { Claims, collision, type Said } from './claims.ts';
 
 /** A Response Object. */

@@ -1,11 +1,11 @@
 import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time/timer.ts';
-import type { ConfigKey } from '../config-key.ts';
-import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../define.ts';
-import { definitionNames } from '../former-names.ts';
-import { formerStages, isFormerStage } from '../former-stages.ts';
-import { publicHooks } from '../hooks/public-hooks.ts';
-import { isRecord } from '../schema/path.ts';
+import type { ConfigKey } from '../../plugins-sdk/config-key.ts';
+import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { definitionNames } from '../../plugins-sdk/former-names.ts';
+import { formerStages, isFormerStage } from '../../plugins-sdk/former-stages.ts';
+import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';
 import { configKeysOf } from './endpoint-keys.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';

@@ -1,11 +1,11 @@
+import { checkDefinition, isDefinition, simpleKeys, simplePlugin } from '../../config/plugins/check-definition.ts';
+import { missingCounterparts } from '../../config/plugins/counterparts.ts';
+import { hooksWithKeys, keyValues } from '../../config/plugins/endpoint-keys.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
-import type { Definition, EndpointKeys } from '../define.ts';
-import { checkDefinition, isDefinition, simpleKeys, simplePlugin } from '../host/check-definition.ts';
-import { missingCounterparts } from '../host/counterparts.ts';
-import { hooksWithKeys, keyValues } from '../host/endpoint-keys.ts';
-import type { Endpoint } from '../kernel.ts';
-import { validateOwn } from '../schema/own-config.ts';
-import type { Services } from '../services.ts';
+import type { Definition, EndpointKeys } from '../../plugins-sdk/define.ts';
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
+import { validateOwn } from '../../plugins-sdk/schema/own-config.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
 
 /** What the service would make of a plugin file. @throws PluginProblem as its loader does */
 export function definitionOf(

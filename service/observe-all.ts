@@ -1,5 +1,5 @@
-import type { Registration } from '../../kernel/registry.ts';
-import type { Observer } from '../kernel.ts';
+import type { Registration } from '../kernel/registry.ts';
+import type { Observer } from '../plugins-sdk/kernel.ts';
 
 /** One observer that tells those of many plugins; a member is absent where nobody listens. What one of them throws goes to `complain`. */
 export function observeAll(

@@ -5,7 +5,6 @@ import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { Connections, createHttpServer } from '../../http/limits.ts';
 import { hint } from '../../lib/text/suggest.ts';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
-import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import type { Parameters } from '../../plugins-sdk/index.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
@@ -13,11 +12,12 @@ import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
-import { DRAIN_TIME_MS } from '../../service/drain.ts';
-import { Generation } from '../../service/generation.ts';
-import { definitions } from '../../service/index.ts';
-import { Signers } from '../../service/signers.ts';
-import { openState } from '../../service/state-engine.ts';
+import { DRAIN_TIME_MS } from '../drain.ts';
+import { Generation } from '../generation.ts';
+import { definitions } from '../index.ts';
+import { MeterRegistry } from '../meter-registry.ts';
+import { Signers } from '../signers.ts';
+import { openState } from '../state-engine.ts';
 import { openIn, requestOf } from './in-process.ts';
 
 /** A whole service of a config that is no file, with a plugin that is no module, and with no port. */

@@ -2,8 +2,8 @@ import { METHODS } from 'node:http';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { hint, misspelt } from '../../lib/text/suggest.ts';
-import type { Behaviour } from '../define.ts';
-import type { Observer, Route, StageName } from '../kernel.ts';
+import type { Behaviour } from '../../plugins-sdk/define.ts';
+import type { Observer, Route, StageName } from '../../plugins-sdk/kernel.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 import { renameFormerStages } from './rename-former-stages.ts';
 

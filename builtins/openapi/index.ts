@@ -1,5 +1,5 @@
-import { definePlugin, JsonText } from '../plugins-sdk/index.ts';
-import { detailsOf, openapiKey } from './shared/discovery.ts';
+import { definePlugin, JsonText } from '../../plugins-sdk/index.ts';
+import { detailsOf, openapiKey } from '../shared/discovery.ts';
 
 /** `GET /openapi.json`: what clients may know of the endpoints, in OpenAPI 3.1. Off unless the config asks for it. */
 export const openapi = definePlugin({

@@ -21,15 +21,15 @@ import {
   WrongShape,
 } from '../kernel.ts';
 import { AskedQuestion } from '../question.ts';
-import { ADDED, requireAnswer, type Vouchers } from '../results/answers.ts';
-import { CheckedStream, isStream } from '../results/body-stream.ts';
-import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, textIn, wrong } from '../results/members.ts';
-import { outgoingOf } from '../results/outgoing.ts';
-import { readResponse } from '../results/read-response.ts';
-import { headersAfter, headersOf } from '../results/response-headers.ts';
-import { statementsIn } from '../results/statements.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
+import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
+import { CheckedStream, isStream } from './body-stream.ts';
+import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, textIn, wrong } from './members.ts';
+import { outgoingOf } from './outgoing.ts';
+import { readResponse } from './read-response.ts';
+import { headersAfter, headersOf } from './response-headers.ts';
+import { statementsIn } from './statements.ts';
 
 function isInteger(value: unknown): value is number {
   return Number.isInteger(value);

@@ -1,6 +1,6 @@
-import type { Definition } from '../../define.ts';
-import type { Endpoint } from '../../kernel.ts';
-import { ground, nameOf, objectSchema, refTo } from '../../openapi/components.ts';
+import type { Definition } from '../../plugins-sdk/define.ts';
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
+import { ground, nameOf, objectSchema, refTo } from '../../plugins-sdk/openapi/components.ts';
 import type {
   DescribedAuth,
   DescribedMode,
@@ -11,7 +11,7 @@ import type {
   OpenApiPart,
   Responses,
   ServiceDescription,
-} from '../../openapi/part.ts';
+} from '../../plugins-sdk/openapi/part.ts';
 import { Claims, type Said } from './claims.ts';
 import { requestSchema } from './request-schema.ts';
 import { ResponseBook, withAnswerHeaders } from './responses.ts';

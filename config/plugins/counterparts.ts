@@ -1,7 +1,7 @@
 import type { PluginSet } from '../../kernel/registry.ts';
 import { nearest } from '../../lib/text/suggest.ts';
-import type { Definition } from '../define.ts';
-import type { Endpoint } from '../kernel.ts';
+import type { Definition } from '../../plugins-sdk/define.ts';
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 
 /** What a plugin declares or provides without the other half, which stops the start of the service. */
 interface Missing {

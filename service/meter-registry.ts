@@ -1,4 +1,4 @@
-import type { Instrument, Labels, Measure, MeterSink, MeterSpec, Meters } from '../meters.ts';
+import type { Instrument, Labels, Measure, MeterSink, MeterSpec, Meters } from '../plugins-sdk/meters.ts';
 import { type Described, described, instrumentOf, isSame, type Kind, namesOf } from './instrument.ts';
 
 /** One that has been in force, and keeps its kind and labels until the end. */

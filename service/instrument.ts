@@ -1,4 +1,4 @@
-import type { Instrument, MeterSpec } from '../meters.ts';
+import type { Instrument, MeterSpec } from '../plugins-sdk/meters.ts';
 
 const ACROSS: readonly string[] = ['sum', 'min', 'max', 'average'];
 

@@ -1,29 +1,14 @@
 import { resolve } from 'node:path';
-import type { Definition } from '../define.ts';
-import { endpointNames, serviceNames } from '../former-names.ts';
-import { MeterRegistry } from '../host/meter-registry.ts';
-import { describeService } from '../host/openapi/document.ts';
-import { StatusParts } from '../host/status-parts.ts';
-import type { Endpoint } from '../kernel.ts';
-import { silentLog } from '../log.ts';
-import type { Services } from '../services.ts';
-import { Debts } from '../state/debts.ts';
-import { StateStore } from '../state/state.ts';
-
-/** An endpoint to address requests to; pass what matters to the test. */
-export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
-  const endpoint: Endpoint = {
-    id: `0x${'11'.repeat(32)}` as const,
-    api: 'test-api',
-    name: 'test-endpoint',
-    mode: 'sync',
-    auth: [{ type: 'free' }],
-    block: {},
-    apiBlock: {},
-    ...endpointNames.present(members),
-  };
-  return Object.freeze(endpointNames.addTo(endpoint));
-}
+import type { Definition } from '../../plugins-sdk/define.ts';
+import { serviceNames } from '../../plugins-sdk/former-names.ts';
+import { silentLog } from '../../plugins-sdk/log.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
+import { Debts } from '../../plugins-sdk/state/debts.ts';
+import { StateStore } from '../../plugins-sdk/state/state.ts';
+import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
+import { describeService } from '../description.ts';
+import { MeterRegistry } from '../meter-registry.ts';
+import { StatusParts } from '../status-parts.ts';
 
 /** What a definition's `setup` gets, parts of it replaced. @param config of the definition. */
 export function servicesOf(definition: Definition, config: unknown, services: Partial<Services>): Services {

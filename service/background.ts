@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../plugins-sdk/log.ts';
 
 /** Work that plugins go on with beside requests, until it ends. */
 export class Background {

@@ -1,5 +1,5 @@
-import type { Behaviour } from '../define.ts';
-import { formerStages, isFormerStage } from '../former-stages.ts';
+import type { Behaviour } from '../../plugins-sdk/define.ts';
+import { formerStages, isFormerStage } from '../../plugins-sdk/former-stages.ts';
 import { PluginProblem } from './plugin-problem.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
-import { type ConfigKey, optionalKey } from '../config-key.ts';
-import type { EndpointKeys, SimplePlugin, Taps } from '../define.ts';
-import { withKeys } from '../hooks/context.ts';
-import type { Endpoint } from '../kernel.ts';
-import { withDefaults } from '../schema/defaults.ts';
+import { type ConfigKey, optionalKey } from '../../plugins-sdk/config-key.ts';
+import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.ts';
+import { withKeys } from '../../plugins-sdk/hooks/context.ts';
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
+import { withDefaults } from '../../plugins-sdk/schema/defaults.ts';
 
 /** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */
 export function configKeysOf(keys: EndpointKeys): readonly ConfigKey[] {

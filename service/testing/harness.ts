@@ -1,0 +1,77 @@
+import { checkBehaviour, checkMember } from '../../config/plugins/check-definition.ts';
+import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
+import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
+import { complaint, errorText } from '../../plugins-sdk/testing/hook-outcome.ts';
+import type { Complaint } from '../../plugins-sdk/testing/inputs.ts';
+import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
+import { type HarnessOptions, PluginHarness } from '../../plugins-sdk/testing/plugin-harness.ts';
+import type { Serve } from '../../plugins-sdk/testing/service.ts';
+import { TestClock } from '../../plugins-sdk/testing/test-clock.ts';
+import { Background } from '../background.ts';
+import { MeterRegistry } from '../meter-registry.ts';
+import { createPluginSet } from '../plugin-set.ts';
+import { configOf, definitionOf, startFaults } from './prepared.ts';
+import { servicesOf } from './services.ts';
+
+const DEFAULT_BUDGET_MS = 1000;
+
+/** @param serve makes a service with the plugin in it. */
+export async function createHarness(
+  plugin: SimplePlugin | Definition,
+  options: HarnessOptions,
+  serve: Serve,
+): Promise<PluginHarness> {
+  if (typeof plugin !== 'object' || plugin === null)
+    throw new TypeError('testPlugin takes a plugin: call its factory first');
+  const requested = new Map<unknown, Endpoint>();
+  const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
+  const config = await configOf(definition, options.config);
+  const instruments = instrumentsOf(definition, config, options.services);
+  const { services, complain } = instruments;
+  const behaviour = checkBehaviour(definition.setup(services, config), (message) => complain('start', message));
+  const { name, credentials } = definition;
+  const own = definition.budget ?? DEFAULT_BUDGET_MS;
+  const budget = options.budget ?? (typeof own === 'function' ? own(services.config, services.endpoints) : own);
+  checkMember('budget', budget);
+  const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
+  const { hooks, observer, taps } = createPluginSet(
+    [others, { name, budget, credentials, plugin: behaviour }],
+    ({ stage, requestId, error }) => complain(stage, errorText(error), requestId),
+    { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
+  );
+  for (const message of startFaults(definition, taps, services, options)) complain('start', message);
+  const subject = { hooks, observer, taps, requested, ...instruments };
+  const { keys, budget: limit } = options;
+  const served = { plugin, name, keys, config: options.config, budget: limit, now: instruments.clock.now, complain };
+  const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint(), (...args) =>
+    serve(served, ...args),
+  );
+  options.t?.after(() => harness.stop());
+  await behaviour.start?.();
+  return harness;
+}
+
+/** What the plugin is given, and what a test reads of it and moves. */
+function instrumentsOf(definition: Definition, config: unknown, replaced?: Partial<Services>) {
+  const complaints: Complaint[] = [];
+  const complain = (hook: string, detail: string, requestId = '') =>
+    void complaints.push(complaint(hook, requestId, detail));
+  const background = new Background((_, error) => complain('background', errorText(error)));
+  const metrics = new TestMetrics();
+  const registry = new MeterRegistry(({ name: instrument }, error) =>
+    complain('metrics', `the instrument "${instrument}" cannot be measured: ${errorText(error)}`),
+  );
+  registry.connect(metrics);
+  const meters = registry.draft();
+  meters.commit();
+  const clock = new TestClock(replaced?.now);
+  const services = servicesOf(definition, config, {
+    background: (work) => background.add(definition.name, work),
+    meters: meters.of(definition.name),
+    ...replaced,
+    now: clock.now,
+  });
+  return { complaints, complain, background, metrics, clock, services };
+}
