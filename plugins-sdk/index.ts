@@ -75,5 +75,4 @@ export { type OpenSigner, signerType } from './signing/signers.ts';
 export { type StateArea, type StateEngine, StateUnavailable, stateEngine } from './state/area.ts';
 export { MemoryArea, takeFrom } from './state/memory-area.ts';
 export { StateKey } from './state/state.ts';
-export { update } from './state/update.ts';
 export { tooManyRequests } from './too-many-requests.ts';
