@@ -60,8 +60,6 @@ export interface Service {
   prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined>;
   /** Says from now on that it is ready; a service by itself does so once it listens. */
   serve(): void;
-  /** Milliseconds that a stop may take. */
-  stopTime(): number;
   /**
    * Stops accepting, lets work in flight finish within bounds, then lets go of everything.
    * @param others whether other processes go on to accept: then nobody needs to hear that the service stops.
@@ -76,7 +74,7 @@ export function definitions(
   link?: WorkerLink,
 ): Definition[] {
   const plugins = builtins(signing);
-  return [listener(plugins, link?.measure), requestLog(requests), ...plugins];
+  return [listener(plugins, (meters) => link?.measure(meters)), requestLog(requests), ...plugins];
 }
 
 /**
@@ -115,7 +113,6 @@ export async function startService(
     },
     prepare: (variables, aloud) => service.prepare(variables, aloud),
     serve: () => service.serve(),
-    stopTime: () => service.stopTime(),
     stop: (others) => service.stop(others).finally(() => control.close()),
   };
 }

@@ -46,8 +46,8 @@ export class Server {
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
   readonly #reloads = new ReloadQueue(true);
-  /** The part of a reload that has plugins to stop if it fails. */
-  #replacing: Promise<unknown> = Promise.resolve();
+  /** The latest reload, once it has plugins to stop if it is not committed. */
+  #replacing: Promise<Prepared | undefined> = Promise.resolve(undefined);
   #stopping: Promise<void> | undefined;
 
   constructor(signers: Signers, log: ServiceLog, load: Load, state?: StateClient, link?: WorkerLink) {
@@ -101,10 +101,6 @@ export class Server {
     if (!this.#isStopping()) this.#phase = 'serving';
   }
 
-  stopTime(): number {
-    return LONGEST_DRAIN_MS + drainDelayOf(this.#current.loaded.config);
-  }
-
   reload(variables: ReadVariables): Promise<boolean> {
     return this.#reloads.run(() => this.#reload(variables));
   }
@@ -136,9 +132,8 @@ export class Server {
   async #reload(variables: ReadVariables): Promise<boolean> {
     try {
       const prepared = await this.prepare(variables, true);
-      if (this.#isStopping()) await prepared?.abort();
-      else prepared?.commit();
-      return prepared !== undefined;
+      prepared?.commit();
+      return prepared !== undefined && !this.#isStopping();
     } catch (error) {
       // The service stops: the error of a reload matters to nobody.
       if (this.#isStopping()) return false;
@@ -156,12 +151,17 @@ export class Server {
       await next.letGo(this.#generations);
       throw error;
     }
+    let isOver = false;
     const abort = async () => {
+      if (isOver) return;
+      isOver = true;
       this.#lastReload = { ...this.#lastReload, succeeded: false };
       await next.stop(0);
       await next.letGo(this.#generations);
     };
     const commit = () => {
+      if (isOver || this.#isStopping()) return;
+      isOver = true;
       next.commit();
       this.#install(next);
       this.#log.setLevel?.(logSettings(env).level);
@@ -169,9 +169,7 @@ export class Server {
       if (announces) report(this.#log, { first, before: old.loaded, after: loaded, env, signers });
       void this.#retire(old);
     };
-    if (!this.#isStopping()) return { config: fingerprintOf(loaded, first), commit, abort };
-    await abort();
-    return undefined;
+    return { config: fingerprintOf(loaded, first), commit, abort };
   }
 
   #listen(loaded: ServedConfig): Promise<void> {
@@ -238,9 +236,10 @@ export class Server {
     }
     this.#debts.tell(this.#log);
     this.#connections.closeAll();
-    const patience = Math.max(this.stopTime() - (performance.now() - started), 0);
-    // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
-    await withTimeout(patience, this.#replacing);
+    const patience = Math.max(LONGEST_DRAIN_MS + delay - (performance.now() - started), 0);
+    // A reload that has started plugins is waited for; one that has started none stops by itself.
+    const aborted = this.#replacing.then((prepared) => prepared?.abort());
+    await withTimeout(patience, aborted);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
     await Promise.all([this.#state?.close(), this.#signers.close()]);
   }

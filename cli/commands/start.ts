@@ -15,7 +15,7 @@ import {
 } from '../../service/surroundings.ts';
 import { startWatchdog, watchdogSeconds } from '../../service/watchdog.ts';
 import { configuredWorkers, MOST_WORKERS, refusePipes } from '../../service/workers/count.ts';
-import { readWorkerIdentity } from '../../service/workers/worker-identity.ts';
+import { readWorkerIdentity } from '../../service/workers/messages.ts';
 import { checkedOption, type Given } from '../arguments.ts';
 
 /** Milliseconds between looks at a watched file. */
@@ -104,10 +104,10 @@ async function supervise(count: number, options: Supervised): Promise<number> {
     log,
     colour: settings.colour,
     variables,
+    served: () => reloads.answerWith(() => supervisor.reload()),
     // The workers have read the same file, and refuse what cannot be read.
     reloaded: () => reloaded().catch(() => undefined),
   });
-  void supervisor.served.then(() => reloads.answerWith(() => supervisor.reload()));
   return supervisor.run(signalled);
 }
 

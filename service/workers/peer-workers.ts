@@ -1,45 +1,40 @@
-import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { areaNames } from '../../plugins-sdk/former-names.ts';
 import type { BucketLimit, Taken } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
-import type { FromWorker } from './messages.ts';
+import type { Line } from './line.ts';
+import type { FromPrimary, FromWorker } from './messages.ts';
 
 /** Milliseconds that the others have; the primary waits for them a little less long. */
 const GATHER_TIMEOUT_MS = 3000;
 
-type Offer = () => Promise<unknown>;
-
-/** The other workers, as plugins of this one ask them and are asked by them: through the primary process. */
+/** The other workers, as plugins of this one ask them: through the primary process. */
 export class PeerWorkers implements Workers {
-  readonly #send: (message: FromWorker) => unknown;
-  readonly #offers = new Map<string, Offer>();
-  readonly #asked = new Map<number, (values: readonly unknown[]) => void>();
-  readonly #buckets = new MemoryArea({ now: () => performance.now() });
+  readonly #line: Line<FromPrimary, FromWorker>;
   readonly #count: number;
-  #last = 0;
+  readonly #offers = new Map<string, () => Promise<unknown>>();
+  readonly #buckets = new MemoryArea({ now: () => performance.now() });
 
   /** @param count of all workers. */
-  constructor(send: (message: FromWorker) => unknown, count: number) {
-    this.#send = send;
+  constructor(line: Line<FromPrimary, FromWorker>, count: number) {
+    this.#line = line;
     this.#count = count;
   }
 
-  offer(topic: string, own: Offer): void {
+  offer(topic: string, own: () => Promise<unknown>): void {
     this.#offers.set(topic, own);
   }
 
+  /** What this worker adds to a topic. */
+  async own(topic: string): Promise<unknown> {
+    return this.#offers.get(topic)?.();
+  }
+
   async gather(topic: string): Promise<unknown[]> {
-    this.#last += 1;
-    const id = this.#last;
-    const asked = new Promise<readonly unknown[]>((resolve) => this.#asked.set(id, resolve));
-    this.#send({ kind: 'gather', id, topic });
-    const [own, others] = await Promise.all([
-      this.#offers.get(topic)?.(),
-      withTimeout(GATHER_TIMEOUT_MS, asked, () => []),
-    ]);
-    this.#asked.delete(id);
-    return [own, ...others].filter((value) => value !== undefined && value !== null);
+    const others = this.#line.ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
+    const own = await this.own(topic);
+    const values = await others;
+    return [own, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
   }
 
   /** Each worker lets in its part of the whole. */
@@ -48,19 +43,6 @@ export class PeerWorkers implements Workers {
     // Where there is no place for one more client, it is let in.
     const unknown = { granted: n, retryAfter: 0, left: max };
     return this.#buckets.takeTokens(key, { ...limit, max }, n, debt).catch(() => unknown);
-  }
-
-  /** What the others said. */
-  gathered(id: number, values: readonly unknown[]): void {
-    this.#asked.get(id)?.(values);
-  }
-
-  /** Another one asks. */
-  async answer(id: number, topic: string): Promise<void> {
-    const value = await this.#offers
-      .get(topic)?.()
-      .catch(() => undefined);
-    this.#send({ kind: 'answer', id, value });
   }
 }
 

@@ -1,16 +1,22 @@
 import cluster from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LATE } from '../../lib/time/with-timeout.ts';
 import type { ProcessLog } from '../log.ts';
 import { ReloadQueue } from '../reload-queue.ts';
 import { complain } from '../terminal.ts';
-import { JointReload } from './joint-reload.ts';
-import { type FromWorker, isListener, NOT_RELOADED } from './messages.ts';
+import { type FromWorker, NOT_RELOADED, type Preparation } from './messages.ts';
 import { differenceOf } from './worker-link.ts';
-import { type Ending, howOf, WorkerProcess } from './worker-process.ts';
-import { WorkerQueries } from './worker-queries.ts';
-import { WorkerSlot } from './worker-slot.ts';
+import { WorkerProcess } from './worker-process.ts';
 
 /** Milliseconds for a signal that goes to all processes to arrive here, too. */
 const SAME_SIGNAL_MS = 100;
+/** Milliseconds before the second attempt to replace a worker; each further one waits twice as long. */
+const DELAY_MS = 500;
+const LONGEST_DELAY_MS = 30_000;
+/** Milliseconds after which the next failure of a worker is its first again. */
+const LONG_LIFE_MS = 30_000;
+/** Milliseconds that a worker has to answer another. */
+const ANSWER_TIMEOUT_MS = 2000;
 
 export interface SupervisorOptions {
   readonly count: number;
@@ -18,6 +24,8 @@ export interface SupervisorOptions {
   readonly colour: boolean;
   /** What workers get besides the environment of this process. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Called when all workers are ready, once. */
+  served(): void;
   /** Called when all workers have a new config. */
   reloaded(): Promise<unknown>;
 }
@@ -26,208 +34,215 @@ export interface SupervisorOptions {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #log: ProcessLog;
-  readonly #slots = new Map<number, WorkerSlot>();
-  readonly #alive = new Set<WorkerProcess>();
-  readonly #queries: WorkerQueries;
-  readonly #joint = new JointReload();
-  readonly #failed: Promise<readonly string[]>;
+  readonly #workers = new Set<WorkerProcess>();
   #fail: (lines: readonly string[]) => void = () => undefined;
-  /** Resolves once all workers were ready. */
-  readonly served: Promise<void>;
-  #serve: () => void = () => undefined;
-  #serves = false;
   /** What all listen with; this process keeps it, so that clients wait while no worker is there. */
   #listener: { close(): void } | undefined;
-  #binds: WorkerProcess | undefined;
   /** Fingerprint of the config in force. */
   #config: string | undefined;
+  #serves = false;
   #restarts = 0;
-  #reloads = 0;
-  readonly #reloading = new ReloadQueue<void>(undefined);
+  readonly #reloads = new ReloadQueue<void>(undefined);
+  /** Ends the waits of workers that could not start. */
+  readonly #wakes = new Set<() => void>();
   #isStopping = false;
-  #code = 0;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#log = options.log;
-    this.#queries = new WorkerQueries(options.log);
-    this.#failed = new Promise((resolve) => {
-      this.#fail = resolve;
-    });
-    this.served = new Promise((resolve) => {
-      this.#serve = resolve;
-    });
   }
 
   /** Resolves with the exit code once a signal has come and all workers have ended, or when they could not start. */
   async run(signalled: Promise<string>): Promise<number> {
     // Workers accept by themselves: what was handed to one that is killed would be lost.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
-    for (let number = 1; number <= this.#options.count; number++) this.#start(number);
-    const end = await Promise.race([signalled, this.#failed]);
+    cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    const failed = new Promise<readonly string[]>((resolve) => {
+      this.#fail = resolve;
+    });
+    void this.#keep(1);
+    const end = await Promise.race([signalled, failed]);
     if (typeof end !== 'string') {
       await complain('error', end);
       await this.#stop('SIGTERM');
       return 1;
     }
     this.#log.info('stopping', { signal: end });
-    await this.#stop(end);
+    const isClean = await this.#stop(end);
     this.#log.info('stopped');
-    return this.#code;
+    return isClean ? 0 : 1;
   }
 
   /** Calls that come while a reload waits to begin share it. */
   reload(): void {
-    void this.#reloading.run(() => this.#reload());
+    void this.#reloads.run(() => this.#reload());
   }
 
-  #start(number: number): void {
+  /** Has one worker after the other at a number, until the stop. */
+  async #keep(number: number): Promise<void> {
+    let failures = 0;
+    for (;;) {
+      await this.#reloads.last;
+      if (this.#isStopping) return;
+      const worker = this.#fork(number);
+      const how = await Promise.race([worker.ended, worker.left]);
+      if (this.#isStopping) return;
+      if (!this.#serves) return this.#fail(worker.fault ?? [`a worker ${how} before all were ready`]);
+      this.#restarts += 1;
+      this.#tellAll();
+      if (worker.isStopping || worker.isOutdated) continue;
+      if (performance.now() - (worker.readySince ?? Number.POSITIVE_INFINITY) >= LONG_LIFE_MS) failures = 0;
+      const wait = failures === 0 ? 0 : Math.min(DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
+      for (const line of worker.fault ?? []) this.#log.error(line, { worker: number });
+      const what = worker.readySince === undefined ? 'a worker cannot start' : `a worker ${how}`;
+      this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid: worker.pid });
+      failures = (await this.#isWoken(wait)) ? 0 : failures + 1;
+    }
+  }
+
+  /** Waits. @returns whether a reload ended that. */
+  async #isWoken(milliseconds: number): Promise<boolean> {
+    const waiting = new AbortController();
+    const wake = () => waiting.abort();
+    this.#wakes.add(wake);
+    const isWoken = await sleep(milliseconds, false, waiting).catch(() => true);
+    this.#wakes.delete(wake);
+    return isWoken;
+  }
+
+  #fork(number: number): WorkerProcess {
     const { count, colour, variables } = this.#options;
-    const slot = this.#slots.get(number) ?? new WorkerSlot();
-    this.#slots.set(number, slot);
-    slot.cancelRetry();
-    const identity = { number, announces: number === 1 && !this.#serves, colour, count };
-    const worker = new WorkerProcess(identity, this.#reloads, variables, this.#log, (...heard) => this.#hear(...heard));
-    slot.worker = worker;
-    this.#alive.add(worker);
-    void worker.ended.then((ending) => this.#ended(worker, slot, ending));
+    const announces = number === 1 && !this.#serves;
+    const worker = new WorkerProcess({ number, announces, colour, count }, variables, {
+      message: (...heard) => this.#hear(...heard),
+      line: (text) => this.#log.pass(text),
+    });
+    this.#workers.add(worker);
+    void worker.ended.then(() => this.#workers.delete(worker));
+    return worker;
   }
 
-  #hear(worker: WorkerProcess, message: FromWorker, handle: unknown): void {
-    // A reload decides which config one must have that has just started.
-    if (message.kind === 'started') void this.#reloading.last.then(() => this.#admit(worker, message.config));
-    else if (message.kind === 'ready') this.#ready(worker, message.stopTime, handle);
-    else if (message.kind === 'failed') worker.fault = message.lines;
-    else if (message.kind === 'committed') worker.stopTime = message.stopTime;
-    else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL_MS);
-    else if (message.kind === 'gather') void this.#gather(worker, message.id, message.topic);
-    else if (message.kind === 'answer') this.#queries.answered(worker, message.id, message.value);
-    else this.#joint.answered(worker, message);
+  #hear(worker: WorkerProcess, message: FromWorker, handle: unknown): unknown {
+    if (message.kind === 'started') return this.#admit(worker, message.config);
+    if (message.kind === 'ready') return this.#ready(worker, handle);
+    if (message.kind === 'leaving') return this.#leave(worker, message.signal);
+    if (message.kind === 'gather') return this.#gather(worker, message.topic);
+    worker.fault = message.lines;
+    return undefined;
   }
 
   /** Lets a worker listen whose config is that of the others. */
   #admit(worker: WorkerProcess, config: string): void {
-    if (worker.isStopping) return;
-    const isLast = this.#serves && [...this.#alive].every(({ isMember }) => !isMember);
-    if (isLast && config !== this.#config)
+    if (worker.isStopping || worker.isOutdated) return;
+    const isAlone = [...this.#workers].every((other) => other.config === undefined);
+    if (isAlone && this.#config !== undefined && config !== this.#config)
       this.#log.warn('no worker is left with the config that was in force: it is now what the files say');
-    if (isLast || this.#config === undefined) this.#config = config;
+    if (isAlone || this.#config === undefined) this.#config = config;
     if (config !== this.#config) {
-      worker.fault = [differenceOf(config, this.#config)];
-      worker.kill();
+      worker.kill(differenceOf(config, this.#config));
       return;
     }
-    worker.isMember = true;
-    if (this.#listener !== undefined) worker.send({ kind: 'listen' }, this.#listener);
-    else if (this.#binds === undefined) {
-      this.#binds = worker;
-      worker.send({ kind: 'listen' });
-    }
+    worker.config = config;
+    void worker.line.tell({ kind: 'listen' }, this.#listener);
   }
 
-  #ready(worker: WorkerProcess, stopTime: number, handle: unknown): void {
-    worker.isReady = true;
+  #ready(worker: WorkerProcess, handle: unknown): void {
     worker.readySince = performance.now();
-    worker.stopTime = stopTime;
     if (this.#listener === undefined && isListener(handle)) {
       this.#listener = handle;
-      if (this.#isStopping) handle.close();
-      for (const other of this.#alive) if (other.isMember && !other.isReady) other.send({ kind: 'listen' }, handle);
+      // The others have where to listen now, and would fail for the same reasons.
+      for (let number = 2; number <= this.#options.count; number++) void this.#keep(number);
     }
-    if (this.#serves) {
-      this.#log.info('a worker is ready', { worker: worker.number, pid: worker.pid });
-    } else {
-      if ([...this.#slots.values()].some((slot) => slot.worker?.isReady !== true)) return;
+    if (this.#serves) this.#log.info('a worker is ready', { worker: worker.number, pid: worker.pid });
+    else if (this.#readyWorkers().length < this.#options.count) return;
+    else {
       this.#serves = true;
       this.#log.info(`${this.#options.count} workers are ready`);
-      this.#serve();
+      this.#options.served();
     }
-    this.#tellAll();
-  }
-
-  #restarted(): void {
-    this.#restarts += 1;
     this.#tellAll();
   }
 
   #tellAll(): void {
-    for (const worker of this.#alive) worker.send({ kind: 'serve', restarts: this.#restarts });
+    for (const { line } of this.#workers) void line.tell({ kind: 'serve', restarts: this.#restarts });
+  }
+
+  #readyWorkers(): WorkerProcess[] {
+    const ready = [...this.#workers].filter(({ readySince, isStopping }) => readySince !== undefined && !isStopping);
+    return ready.sort((a, b) => a.number - b.number);
   }
 
   /** A worker was told to stop by somebody else, who may have told all. */
-  #leave(worker: WorkerProcess, signal: string): void {
-    if (this.#isStopping || !this.#alive.has(worker)) return;
+  async #leave(worker: WorkerProcess, signal: string): Promise<void> {
+    await sleep(SAME_SIGNAL_MS);
+    if (this.#isStopping || worker.isStopping) return;
+    const { number, pid } = worker;
+    if (this.#serves) this.#log.info('a worker leaves: it is replaced', { worker: number, pid, signal });
     worker.stop(signal, true);
-    const slot = this.#slots.get(worker.number);
-    if (!this.#serves || slot?.worker !== worker) return;
-    this.#log.info('a worker leaves: it is replaced', { worker: worker.number, pid: worker.pid, signal });
-    this.#restarted();
-    this.#start(worker.number);
   }
 
-  async #gather(worker: WorkerProcess, id: number, topic: string): Promise<void> {
-    const others = [...this.#alive].filter((other) => other !== worker && other.isReady);
-    worker.send({ kind: 'gathered', id, values: await this.#queries.gather(topic, others) });
-  }
-
-  #ended(worker: WorkerProcess, slot: WorkerSlot, ending: Ending): void {
-    this.#alive.delete(worker);
-    this.#queries.left(worker);
-    this.#joint.left(worker);
-    if (this.#binds === worker) this.#binds = undefined;
-    const isClean = ending.code === 0 || !worker.isReady;
-    if (this.#isStopping && !isClean) this.#code = 1;
-    if (this.#isStopping || slot.worker !== worker) return;
-    if (this.#serves) this.#replace(worker, slot, ending);
-    else this.#fail(worker.fault ?? [`a worker ${howOf(ending)} before all were ready`]);
-  }
-
-  #replace(worker: WorkerProcess, slot: WorkerSlot, ending: Ending): void {
-    // It began with a config that a reload has replaced since.
-    const isOutdated = worker.fault !== undefined && worker.reloads !== this.#reloads;
-    const wait = slot.fail(worker, isOutdated);
-    if (!isOutdated) {
-      const { number, pid } = worker;
-      for (const line of worker.fault ?? []) this.#log.error(line, { worker: number });
-      const what = worker.isReady ? `a worker ${howOf(ending)}` : 'a worker cannot start';
-      this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid });
-    }
-    this.#restarted();
-    slot.retryIn(wait, () => this.#start(worker.number));
+  async #gather(asking: WorkerProcess, topic: string): Promise<unknown[]> {
+    const others = [...this.#workers].filter((other) => other !== asking && other.readySince !== undefined);
+    const answers = others.map(async ({ line, number }) => {
+      const answer = await line.ask({ kind: 'offer', topic }, ANSWER_TIMEOUT_MS);
+      if (answer !== LATE) return answer;
+      this.#log.warn('a worker did not answer another in time', { worker: number, topic });
+      return undefined;
+    });
+    return Promise.all(answers);
   }
 
   async #reload(): Promise<void> {
-    const workers = [...this.#alive].filter(({ isMember, isStopping }) => isMember && !isStopping);
     if (this.#isStopping) return;
-    const outcome = await this.#joint.run(workers.sort((a, b) => a.number - b.number));
+    const ready = this.#readyWorkers();
+    // One that starts just now may have read the files before.
+    for (const worker of this.#workers) if (worker.readySince === undefined) this.#outdate(worker);
+    const { config, lines, worker } = await prepareAll(ready);
+    for (const { line } of ready) void line.tell({ kind: lines === undefined ? 'commit' : 'abort' });
     if (this.#isStopping) return;
-    if (typeof outcome !== 'string') {
-      const worker = outcome.worker.number;
-      for (const line of outcome.lines) this.#log.error(line, { worker });
-      this.#log.error(NOT_RELOADED);
-      return;
-    }
-    this.#reloads += 1;
+    for (const line of lines ?? []) this.#log.error(line, { worker });
+    if (lines !== undefined) return this.#log.error(NOT_RELOADED);
     // Where no worker is left to check a config, the next one that starts decides.
-    this.#config = outcome === '' ? undefined : outcome;
-    for (const [number, slot] of this.#slots) {
-      slot.forgive();
-      if (slot.isRetrying) this.#start(number);
-    }
+    this.#config = config;
+    for (const wake of this.#wakes) wake();
     await this.#options.reloaded();
-    if (outcome !== '') this.#log.info('the new config is in force', { workers: workers.length });
+    if (config !== undefined) this.#log.info('the new config is in force', { workers: ready.length });
   }
 
-  async #stop(signal: string): Promise<void> {
+  #outdate(worker: WorkerProcess): void {
+    worker.isOutdated = true;
+    worker.kill();
+  }
+
+  /** @returns whether all that served ended as they should. */
+  async #stop(signal: string): Promise<boolean> {
     this.#isStopping = true;
     // The queue of connections ends with the last worker that accepts from it.
     this.#listener?.close();
-    for (const slot of this.#slots.values()) slot.cancelRetry();
-    const ends = [...this.#alive].map((worker) => {
-      worker.stop(signal, false);
-      return worker.ended;
-    });
-    await Promise.all(ends);
+    const workers = [...this.#workers];
+    for (const worker of workers) worker.stop(signal, false);
+    await Promise.all(workers.map(({ ended }) => ended));
+    return workers.every(({ isClean }) => isClean);
   }
+}
+
+/** One tries the new config, then the others do. @returns the first refusal and whose it is, or what all have prepared. */
+async function prepareAll([first, ...others]: readonly WorkerProcess[]): Promise<
+  Partial<Preparation> & { readonly worker?: number }
+> {
+  if (first === undefined) return {};
+  const tried = { ...(await first.prepare(true)), worker: first.number };
+  if (tried.lines !== undefined) return tried;
+  const rest = await Promise.all(
+    others.map(async (other) => ({ ...(await other.prepare(false)), worker: other.number })),
+  );
+  const refused = rest.find(({ lines }) => lines !== undefined);
+  const odd = rest.find(({ config }) => config !== tried.config);
+  if (refused !== undefined || odd === undefined) return refused ?? tried;
+  return { worker: odd.worker, lines: ['the config changed while the workers read it'] };
+}
+
+/** Whether a handle that came with a message is one to listen with. */
+function isListener(handle: unknown): handle is { close(): void } {
+  return typeof handle === 'object' && handle !== null && 'close' in handle && typeof handle.close === 'function';
 }

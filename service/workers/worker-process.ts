@@ -1,109 +1,90 @@
-import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
-import type { ProcessLog } from '../log.ts';
-import { LogSink } from '../log-sink.ts';
-import { passLines } from './lines.ts';
-import { type FromPrimary, type FromWorker, readFromWorker } from './messages.ts';
-import { identityVariables, type WorkerIdentity } from './worker-identity.ts';
+import { createInterface } from 'node:readline';
+import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
+import { Line } from './line.ts';
+import { type FromPrimary, type FromWorker, IDENTITY, type Preparation, type WorkerIdentity } from './messages.ts';
 
 /** Milliseconds that what a process wrote has to arrive once it has ended. */
 const LAST_OUTPUT_TIMEOUT_MS = 1000;
-/** Milliseconds that a stop may take beyond what the worker said, or that of one that has said nothing. */
-const EXTRA_STOP_TIME_MS = 10_000;
+/** Milliseconds that a worker has to load and start a config. */
+const PREPARE_TIMEOUT_MS = 120_000;
 
-/** How a worker's process ended. */
-export interface Ending {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  /** Why it could not even begin. */
-  readonly error?: Error;
+/** What the primary process does with what comes of a worker. */
+interface Heard {
+  message(worker: WorkerProcess, message: FromWorker, handle: unknown): unknown;
+  /** A line of its log, with its line feed. */
+  line(text: string): void;
 }
-
-type Heard = (worker: WorkerProcess, message: FromWorker, handle: unknown) => void;
-
-const stderr = new LogSink(2);
-process.on('exit', () => stderr.flushSync());
 
 /** A worker, as the primary process knows it. */
 export class WorkerProcess {
   readonly number: number;
   readonly pid: number | undefined;
-  /** Resolves once it has ended and all that it wrote is passed on. */
-  readonly ended: Promise<Ending>;
-  /** Its config is that in force, so that it takes part in reloads. */
-  isMember = false;
-  isReady = false;
-  /** Whether it was told to stop. */
-  isStopping = false;
+  readonly line: Line<FromWorker, FromPrimary>;
+  /** Resolves with how it ended, once all that it wrote is passed on. */
+  readonly ended: Promise<string>;
+  /** Resolves when it was told to stop by itself. */
+  readonly left: Promise<string>;
+  #leave: () => void = () => undefined;
+  /** The fingerprint of its config, once it may listen. */
+  config: string | undefined;
   /** When it became ready. */
-  readySince = Number.POSITIVE_INFINITY;
+  readySince: number | undefined;
+  isStopping = false;
+  /** Whether it is ended because it began before a reload. */
+  isOutdated = false;
   /** Why it could not start, as it said itself. */
   fault: readonly string[] | undefined;
-  /** Milliseconds that its stop may take. */
-  stopTime = 0;
-  /** Reloads that there had been when it was made. */
-  readonly reloads: number;
-  readonly #process: ChildProcess;
+  /** Whether its end was none to worry about. */
+  isClean = true;
+  readonly #kill: () => void;
 
   /** @param variables that the process gets in addition. */
-  constructor(
-    identity: WorkerIdentity,
-    reloads: number,
-    variables: Readonly<Record<string, string>>,
-    log: ProcessLog,
-    heard: Heard,
-  ) {
+  constructor(identity: WorkerIdentity, variables: Readonly<Record<string, string>>, heard: Heard) {
     this.number = identity.number;
-    this.reloads = reloads;
-    const worker = cluster.fork({ ...variables, ...identityVariables(identity) });
+    const worker = cluster.fork({ ...variables, [IDENTITY]: JSON.stringify(identity) });
     // What matters of it comes from the process, too.
     worker.on('error', () => undefined);
-    this.#process = worker.process;
-    this.pid = this.#process.pid;
-    this.#process.on('message', (message, handle) => {
-      const known = readFromWorker(message);
-      if (known !== undefined) heard(this, known, handle);
+    const child = worker.process;
+    this.pid = child.pid;
+    this.#kill = () => child.kill('SIGKILL');
+    this.line = new Line(child, (message, handle) => heard.message(this, message, handle));
+    if (child.stdout) createInterface(child.stdout).on('line', (text) => heard.line(`${text}\n`));
+    const closed = new Promise((resolve) => child.once('close', resolve));
+    const how = new Promise<string>((resolve) => {
+      child.once('error', ({ message }) => resolve(`could not be made (${message})`));
+      child.once('exit', (code, signal) => {
+        this.isClean = code === 0 || this.readySince === undefined;
+        resolve(signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`);
+      });
     });
-    this.ended = this.#end(log);
+    this.ended = how.then(async (text) => {
+      await withTimeout(LAST_OUTPUT_TIMEOUT_MS, closed);
+      return text;
+    });
+    this.left = new Promise((resolve) => {
+      this.#leave = () => resolve('left');
+    });
   }
 
-  send(message: FromPrimary, handle?: unknown): void {
-    // One that has just ended hears nothing, which is found out elsewhere.
-    if (this.#process.connected) Reflect.apply(this.#process.send, this.#process, [message, handle, () => undefined]);
+  /** Has it start the config that the files have now, beside the one in force. */
+  async prepare(announces: boolean): Promise<Preparation> {
+    const answer = await this.line.ask({ kind: 'prepare', announces }, PREPARE_TIMEOUT_MS);
+    if (answer === LATE)
+      return { lines: [`the worker has not prepared the new config within ${PREPARE_TIMEOUT_MS / 1000} s`] };
+    return Object(answer ?? { lines: ['the worker ended while it prepared the new config'] });
   }
 
-  /** Has it stop, within bounds. @param others whether they go on. */
+  /** @param others whether they go on: then another one takes its place. */
   stop(signal: string, others: boolean): void {
     this.isStopping = true;
-    this.send({ kind: 'stop', signal, others });
-    const killing = setTimeout(() => this.kill(), this.stopTime + EXTRA_STOP_TIME_MS);
-    void this.ended.then(() => clearTimeout(killing));
+    void this.line.tell({ kind: 'stop', signal, others });
+    if (others) this.#leave();
   }
 
-  kill(): void {
-    this.#process.kill('SIGKILL');
+  /** @param fault what it is blamed for. */
+  kill(fault?: string): void {
+    if (fault !== undefined) this.fault = [fault];
+    this.#kill();
   }
-
-  async #end(log: ProcessLog): Promise<Ending> {
-    const child = this.#process;
-    const streams = [
-      passLines(child.stdout, (line) => log.pass(line)),
-      passLines(child.stderr, (line) => stderr.write(line)),
-    ];
-    const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
-    const ending = await new Promise<Ending>((resolve) => {
-      child.once('exit', (code, signal) => resolve({ code, signal }));
-      child.on('error', (error) => child.pid === undefined && resolve({ code: null, signal: null, error }));
-    });
-    await withTimeout(LAST_OUTPUT_TIMEOUT_MS, closed);
-    for (const end of streams) end();
-    return ending;
-  }
-}
-
-/** In words. */
-export function howOf({ code, signal, error }: Ending): string {
-  if (error !== undefined) return `could not be made (${error.message})`;
-  return signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
 }

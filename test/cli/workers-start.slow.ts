@@ -5,11 +5,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { runCommandLine } from '../../cli/command-line.ts';
 import { describeError } from '../../service/terminal.ts';
-import { passLines } from '../../service/workers/lines.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 
@@ -117,22 +115,12 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
   });
 });
 
-it('what a process writes is passed on in whole lines, the last one too', async () => {
-  const stream = new PassThrough();
-  const lines: string[] = [];
-  passLines(stream, (line) => lines.push(line));
-  for (const part of ['one\ntw', 'o', '\nthree\nfo', 'ur']) stream.write(part);
-  stream.end();
-  await once(stream, 'end');
-  assert.deepEqual(lines, ['one\n', 'two\nthree\n', 'four\n']);
-});
-
 it('a signal while workers start ends them all', async (t) => {
   const plugin = `console.log('loading'); await new Promise((done) => setTimeout(done, 60_000));`;
   const cwd = await folderWith(t, { 'c.yaml': configText('https://api.example.com', settings()), 'p.mjs': plugin });
   const args = ['start', '-c', 'c.yaml', '--workers', '2'];
   const running = launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
-  await running.output(/loading\n[\s\S]*loading\n/);
+  await running.output(/loading\n/);
   running.child.kill('SIGTERM');
   const { code, stdout, stderr } = await running.ended;
   assert.deepEqual([code, stderr], [0, '']);
