@@ -162,7 +162,6 @@ const LONG: readonly string[] = [
   'test/e2e/metrics-instruments.slow.ts',
   'test/e2e/upstream-together.test.ts',
   'test/explorer/browser.slow.ts',
-  'test/explorer/operator.slow.ts',
   'test/fhe/relayer.ts',
   'test/real/attestor/run.mjs',
   'test/support/http-proxy.ts',

@@ -1,8 +1,6 @@
 import type { DescribedAuth, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
 import type { PublicEndpoint } from './endpoint.ts';
 
-export type { Trial, TriedValue } from '../../plugins-sdk/services.ts';
-
 /** A type of `auth`, as far as the page can help with it. */
 export interface Access {
   readonly title: string;
@@ -24,8 +22,6 @@ export interface PageData {
   readonly description?: string;
   /** Whether the service describes itself at `openapi.json`, beside the page. */
   readonly openapi: boolean;
-  /** Whether the operator may ask upstreams; said on the operator's machine alone. */
-  readonly isOperated?: boolean;
   /** In the order of the config. */
   readonly endpoints: readonly PublicEndpoint[];
   /** The types of `auth` that endpoints have and a plugin describes. */

@@ -1,26 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { optionalKey } from '../../plugins-sdk/config-key.ts';
-import { definePlugin, type HttpResponse, type Static, Type } from '../../plugins-sdk/index.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { definePlugin, type HttpResponse, Type } from '../../plugins-sdk/index.ts';
 import { detailsOf, openapiKey } from '../shared/discovery.ts';
 import { pageData } from './data.ts';
 import { publicEndpoint } from './endpoint.ts';
-import { isLocal, operatorRoute } from './operator.ts';
 import { pageReply } from './reply.ts';
-
-const Options = closedObject({
-  operatorToken: Type.Optional(
-    Type.String({
-      minLength: 16,
-      description: 'Lets whoever has it ask upstreams on the page, on this machine alone, without keys of clients',
-    }),
-  ),
-});
 
 const explorerKey = optionalKey(
   'settings',
   'explorer',
-  Type.Union([Type.Boolean(), Options], {
+  Type.Boolean({
     description: 'Serves a page at / that shows the endpoints, calls them and checks signatures; default false',
   }),
 );
@@ -42,11 +31,8 @@ async function readTemplate(): Promise<string> {
 export const explorer = definePlugin({
   name: 'explorer',
   keys: [explorerKey],
-  setup(services) {
-    const { config, endpoints, node, describe } = services;
-    const chosen = explorerKey.in(config) ?? false;
-    if (chosen === false) return {};
-    const { operatorToken }: Static<typeof Options> = chosen === true ? {} : chosen;
+  setup({ config, endpoints, node, describe }) {
+    if (explorerKey.in(config) !== true) return {};
     const { title, description } = detailsOf(config).info;
     const about = {
       node,
@@ -57,31 +43,25 @@ export const explorer = definePlugin({
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
     const data = pageData(about, shown, described);
-    let pages: { readonly public: HttpResponse; readonly local: HttpResponse } | undefined;
+    let reply: HttpResponse | undefined;
     return {
       start: async () => {
         template ??= readTemplate().catch((error) => {
           template = undefined;
           throw error;
         });
-        const page = await template;
-        const isOperated = operatorToken !== undefined;
-        pages = {
-          public: pageReply(page, data),
-          local: pageReply(page, isOperated ? { ...data, isOperated } : data),
-        };
+        reply = pageReply(await template, data);
       },
       routes: [
         {
           method: 'GET',
           path: '/',
           admit: true,
-          handle: (_request, exchange) => {
-            if (pages === undefined) throw new Error('the explorer was not started');
-            return isLocal(exchange) ? pages.local : pages.public;
+          handle: () => {
+            if (reply === undefined) throw new Error('the explorer was not started');
+            return reply;
           },
         },
-        ...(operatorToken === undefined ? [] : [operatorRoute(operatorToken, services)]),
       ],
     };
   },

@@ -21,7 +21,6 @@ const variables = {
   CLIENT_KEY: 'client-key-of-some-length',
   CLIENT_KEY_NEXT: 'next-client-key-of-some-length',
   SESSION: 'session-id',
-  EXPLORER_TOKEN: 'token-of-the-operator',
   STATE_PASSWORD: 'of-the-state',
   STATE_CA: rootCertificates[0] ?? '',
 };

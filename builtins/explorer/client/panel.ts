@@ -8,7 +8,6 @@ import { copyButton, element, fact, factList, newId, say, VERBATIM } from './dom
 import { withFactors } from './factor.ts';
 import { type Asked, requestForm } from './form.ts';
 import type { Keys } from './keys.ts';
-import { operatorPart } from './operator.ts';
 import type { Pin } from './pin.ts';
 
 /** All that the page shows of an endpoint. */
@@ -38,7 +37,6 @@ export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, keys: Keys, da
     ...headOf(endpoint, data),
     section('Request', form.element),
     answer.element,
-    ...(data.isOperated ? [section('For the operator', operatorPart(endpoint, keys, form.current))] : []),
   );
 }
 
