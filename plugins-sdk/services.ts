@@ -1,7 +1,6 @@
 import type { Address } from '../lib/eth/hex.ts';
-import type { Leaf } from '../lib/json/leaves.ts';
 import type { Dependency } from './dependency.ts';
-import type { Awaitable, Endpoint, Exchange, Json, Parameters } from './kernel.ts';
+import type { Awaitable, Endpoint, Exchange, Parameters } from './kernel.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 import type { ServiceDescription } from './openapi/part.ts';
@@ -26,20 +25,6 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
   /** The mode in which the endpoint answers, in place of its own. */
   readonly mode?: string | undefined;
-}
-
-/** A value of an upstream's answer, and what would be signed for it, or why nothing. */
-export interface TriedValue extends Leaf {
-  readonly signs?: string;
-  readonly refused?: string;
-}
-
-/** What an upstream answered, and what could be signed of it. */
-export interface Trial {
-  readonly data: Json;
-  readonly values: readonly TriedValue[];
-  /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
-  readonly own?: TriedValue;
 }
 
 /** The functions that plugins have at the stage `price`. */
@@ -101,13 +86,6 @@ export interface Services {
    * @throws Refusal
    */
   admit(exchange: Exchange): Promise<void>;
-  /**
-   * Asks the upstream of an endpoint once, for its operator: without authentication and limits, by the config file as
-   * it is now. Nothing is signed by the service's key. Texts that hold values of variables have `***` in their place.
-   * @param name as in the log, `api/endpoint`.
-   * @throws Error that says why there is no answer.
-   */
-  tryEndpoint(name: string, parameters: Parameters): Promise<Trial>;
   /** What requests cost, by the plugins that say so. */
   readonly prices: Prices;
   /**

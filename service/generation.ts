@@ -34,9 +34,6 @@ const START_TIMEOUT_MS = 30_000;
 
 type Own = 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'prices' | 'background' | 'stateEngine';
 
-/** A config, and how the upstreams of its file are asked for its operator. */
-export interface ServedConfig extends LoadedConfig, Pick<Surroundings, 'tryEndpoint'> {}
-
 /** What all generations of a service have in common. */
 interface Shared extends Omit<Surroundings, Own> {
   readonly log: ServiceLog;

@@ -9,7 +9,6 @@ import type { Definition } from '../plugins-sdk/define.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
 import { type Log, silentLog } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
-import type { Services } from '../plugins-sdk/services.ts';
 import type { Signing } from '../plugins-sdk/signing/signers.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
@@ -17,7 +16,6 @@ import { StateStore } from '../plugins-sdk/state/state.ts';
 import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
 import { Background } from './background.ts';
 import { type AskedOperation, askControl, Control, controlPaths, runOperation } from './control.ts';
-import type { ServedConfig } from './generation.ts';
 import { listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
@@ -88,10 +86,10 @@ export async function startService(
   const signers = Signers.beside(file, env, log);
   const requests = { isJson: log.format === 'json', isTraced: false };
   const loadAlone = configLoader(file, definitions(signers, requests, link), signers, log, link);
-  const load = async (variables: Environment, announces: boolean): Promise<ServedConfig> => {
+  const load = async (variables: Environment, announces: boolean): Promise<LoadedConfig> => {
     // The plugins of this config are set up next: loads come one after the other.
     requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
-    return { ...(await loadAlone(variables, announces)), tryEndpoint: trials({ file, env: variables }) };
+    return loadAlone(variables, announces);
   };
   const announces = link?.announces ?? true;
   const loaded = await load(env, announces);
@@ -187,6 +185,8 @@ function warnOfVariables(env: Environment, log: Log): void {
     if (env[name] && !process.env[name]) log.warn(`${name} counts only as a variable of the process, not in a file`);
 }
 
+export type { TriedValue } from './trial.ts';
+
 /** A trial by the plugins of this program, see {@link runTrial}. */
 export function tryEndpoint({ file, env }: ServiceOptions, ...how: Tail<Parameters<typeof runTrial>>) {
   const program = { file, env, builtins: definitions(throwAwaySigning()), assemble: assembleAside };
@@ -194,17 +194,6 @@ export function tryEndpoint({ file, env }: ServiceOptions, ...how: Tail<Paramete
 }
 
 type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-
-/** The same for an operator who looks at the service by a page: without what comes from variables, which may be secrets. */
-function trials(options: ServiceOptions): Services['tryEndpoint'] {
-  return async (name, parameters) => {
-    const { trial, hide, written } = await tryEndpoint(options, name, () => parameters, silentLog);
-    return JSON.parse(written(JSON.stringify(trial)), (_key, value) => {
-      if (!isRecord(value)) return typeof value === 'string' ? hide(value) : value;
-      return Object.fromEntries(Object.entries(value).map(([key, member]) => [hide(key), member]));
-    });
-  };
-}
 
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */
 export async function describeService({
@@ -232,7 +221,6 @@ export function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: Stat
     ask: () => Promise.reject(new Error('the service has not started')),
     admit: () => Promise.reject(new Error('the service has not started')),
     prices: { providers: () => new Map(), priceOf: () => undefined },
-    tryEndpoint: () => Promise.reject(new Error('the service has not started')),
     background: new Background(() => undefined),
     phase: () => 'starting',
   });

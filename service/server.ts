@@ -1,3 +1,4 @@
+import type { LoadedConfig } from '../config/index.ts';
 import { drain } from '../http/drain.ts';
 import { Connections, createHttpServer } from '../http/limits.ts';
 import { errorForLog } from '../kernel/refusal.ts';
@@ -8,7 +9,7 @@ import type { Phase } from '../plugins-sdk/services.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
 import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
-import { Generation, type ServedConfig } from './generation.ts';
+import { Generation } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
@@ -25,7 +26,7 @@ import { fingerprintOf, type Prepared, quiet, type WorkerLink } from './workers/
 /** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
 const LEAVE_DELAY_MS = 250;
 
-type Load = (env: Environment, announces: boolean) => Promise<ServedConfig>;
+type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
 
 /** The one server of a service, and the generations of its config. */
 export class Server {
@@ -42,7 +43,7 @@ export class Server {
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;
   /** What it started with: where it listens, whatever later configs say. */
-  #first: ServedConfig | undefined;
+  #first: LoadedConfig | undefined;
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
   readonly #reloads = new ReloadQueue(true);
@@ -71,7 +72,7 @@ export class Server {
   }
 
   /** @param listening runs before anybody is told. @returns the URL that it listens on. */
-  async start(loaded: ServedConfig, listening: () => Promise<void>): Promise<string> {
+  async start(loaded: LoadedConfig, listening: () => Promise<void>): Promise<string> {
     const announces = this.#link?.announces ?? true;
     const [generation, say] = this.#generationOf(loaded, announces);
     this.#first = loaded;
@@ -142,7 +143,7 @@ export class Server {
     }
   }
 
-  async #prepare(loaded: ServedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
+  async #prepare(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
     const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#signers];
     const [next, say] = this.#generationOf(loaded, announces, old);
     try {
@@ -172,21 +173,20 @@ export class Server {
     return { config: fingerprintOf(loaded, first), commit, abort };
   }
 
-  #listen(loaded: ServedConfig): Promise<void> {
+  #listen(loaded: LoadedConfig): Promise<void> {
     const address = addressOf(loaded.config);
     if (this.#link === undefined) return listen(this.#server, address);
     return this.#link.listen(this.#server, address, fingerprintOf(loaded, loaded));
   }
 
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */
-  #generationOf(loaded: ServedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
+  #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
     const [meters, stateEngine, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
     const surroundings = {
       ...this.#signers.addressesIn(loaded),
       ...{ log, now: Date.now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
       ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
-      tryEndpoint: loaded.tryEndpoint,
     };
     return [new Generation(loaded, surroundings, () => this.#signers.release(loaded.config), before), say];
   }

@@ -21,7 +21,6 @@ import { keys } from '../plugins-sdk/keys.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
-import type { Trial, TriedValue } from '../plugins-sdk/services.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
 import type { AssembledPlugins } from './assemble.ts';
@@ -37,10 +36,23 @@ interface Program {
   assemble(loaded: LoadedConfig, log: Log): AssembledPlugins;
 }
 
+/** A value of an upstream's answer, and what would be signed for it, or why nothing. */
+export interface TriedValue extends Leaf {
+  readonly signs?: string;
+  readonly refused?: string;
+}
+
+/** What an upstream answered, and what could be signed of it. */
+interface Trial {
+  readonly data: Json;
+  readonly values: readonly TriedValue[];
+  /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
+  readonly own?: TriedValue;
+}
+
 /** A trial, in whose data and values marked texts stand for numbers; see {@link writtenJson}. */
 export interface Tried extends Pick<WrittenJson, 'written'> {
   readonly trial: Trial;
-  readonly hide: LoadedConfig['hide'];
 }
 
 /** What a trial notes on the way. */
@@ -97,7 +109,7 @@ export async function runTrial(
     for (const leaf of leavesOf(data, MOST_VALUES, written)) values.push(await tried(leaf, ask));
     const own = keys.encoding.of(of(OWN) ?? raw);
     const trial = { data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
-    return { trial, hide: loaded.hide, written };
+    return { trial, written };
   } finally {
     const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
     await withTimeout(STOP_TIMEOUT_MS, Promise.allSettled(stops));

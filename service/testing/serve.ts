@@ -73,7 +73,6 @@ async function startIn(folder: string, loaded: LoadedConfig, { signers, log, now
     lastReload: () => ({ succeeded: true, inForceSince: now() / 1000, generation: 1 }),
     status: () => generation.status.read(),
     phase: () => phase,
-    tryEndpoint: () => Promise.reject(new Error('a test has no config file')),
   };
   const generation: Generation = new Generation(loaded, surroundings, () => signers.release(loaded.config));
   const letGo = async () => {

@@ -32,7 +32,6 @@ export function servicesOf(definition: Definition, config: unknown, services: Pa
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
     admit: async () => undefined,
     prices: { providers: () => new Map(), priceOf: () => undefined },
-    tryEndpoint: () => Promise.reject(new Error('a test of one plugin has no upstream to ask')),
     background: () => undefined,
     phase: () => 'serving',
     describe: () =>

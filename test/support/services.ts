@@ -30,7 +30,6 @@ export function idleServices(more: Partial<Services> = {}): Services {
     status: new StatusParts(),
     budget: 'none',
     ask: () => assert.fail('asked'),
-    tryEndpoint: () => assert.fail('asked'),
     admit: () => assert.fail('asked'),
     prices: { providers: () => new Map(), priceOf: () => assert.fail('asked') },
     dependencies: () => [],
