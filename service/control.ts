@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { lstat, mkdir, stat, unlink } from 'node:fs/promises';
+import { lstat, mkdir, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -26,23 +26,21 @@ const LONGEST_PATH = 103;
 const SILENCE_TIMEOUT_MS = 5000;
 const HEARTBEAT_INTERVAL_MS = 1000;
 
+/** Codes of errors where no process listens. */
+const NOBODY: readonly string[] = ['ENOENT', 'ECONNREFUSED'];
+
 /** The folder of the unit's `RuntimeDirectory=`, where commands look by themselves. */
 const UNIT_FOLDER = '/run/signed-data-proxy';
 
 /**
  * The sockets on which the service of a config file may take operations; it listens at the first. With systemd that is in the
- * runtime directory: a service may have temporary files that nobody else sees. Else it is beside the state file. Without one, or
- * where that path is too long, it is in a folder of its user among the temporary files.
- * @param file absolute path of the config file. @param state that of the state file, if there is one.
+ * runtime directory: a service may have temporary files that nobody else sees. Else it is in a folder of its user among those.
+ * @param file absolute path of the config file.
  */
-export function controlPaths(file: string, state: string | undefined): readonly [own: string, ...others: string[]] {
-  const beside = state === undefined ? undefined : `${state}.control`;
-  const name = hash('sha256', beside ?? file).slice(0, 16);
+export function controlPaths(file: string): readonly [own: string, ...others: string[]] {
+  const name = `${hash('sha256', file).slice(0, 16)}.control`;
   const [runtime] = (process.env.RUNTIME_DIRECTORY ?? '').split(':');
-  const unit = join(runtime || UNIT_FOLDER, `${name}.control`);
-  if (runtime) return [unit];
-  const isShort = beside !== undefined && Buffer.byteLength(beside) <= LONGEST_PATH;
-  return [isShort ? beside : join(ownFolder(), `${name}.control`), unit];
+  return runtime ? [join(runtime, name)] : [join(ownFolder(), name), join(UNIT_FOLDER, name)];
 }
 
 function ownFolder(): string {
@@ -75,7 +73,8 @@ export class Control {
   async open(): Promise<void> {
     if (this.#server !== undefined || this.#operations().length === 0) return;
     try {
-      await makeFolder(this.#path);
+      if (dirname(this.#path) === ownFolder()) await mkdir(ownFolder(), { recursive: true, mode: 0o700 });
+      await checkPlace(this.#path);
       this.#server = await listenAt(this.#path, (socket) => void this.#answer(socket));
       // Later, too: without a file descriptor left it cannot accept a connection.
       this.#server?.on('error', (error) => this.#unreachable(error));
@@ -130,74 +129,47 @@ function silentText(path: string): string {
   return `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked`;
 }
 
-/** What is asked may hold keys of nodes, and what is answered is believed: nobody else may listen. @throws Error */
+/** @throws Error */
 async function reach(path: string): Promise<Socket | undefined> {
   try {
     await checkPlace(path);
-    if (!(await isPrivate(path)))
-      throw new Error(
-        `${path} is not a socket of this user alone: use the command as the user of the service, or remove it`,
-      );
     const socket = connect({ path, allowHalfOpen: true });
     await once(socket, 'connect');
     return socket;
   } catch (error) {
     const code = codeOf(error);
-    if (['ENOENT', 'ECONNREFUSED'].includes(code)) return undefined;
+    if (NOBODY.includes(code)) return undefined;
     if (code === 'unknown') throw error;
     throw new Error(`${path} cannot be asked (${code}): use the command as the user of the service, or as root`);
   }
 }
 
-/** Makes the folder of a socket among the temporary files, where others could have made it. @throws Error */
-async function makeFolder(path: string): Promise<void> {
-  if (dirname(path) === ownFolder())
-    await mkdir(ownFolder(), { mode: 0o700 }).catch((error) => {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    });
-  await checkPlace(path);
-}
-
-/** Whether a socket can be where it is to be, and by nobody else's doing. @throws Error */
+/**
+ * Checks that a socket can be there, and by nobody else's doing: what is asked may hold keys of nodes, and what is answered is
+ * believed. @throws Error
+ */
 async function checkPlace(path: string): Promise<void> {
   if (Buffer.byteLength(path) > LONGEST_PATH)
     throw new Error(`${path} is too long for a socket: set TMPDIR to a shorter path for service and command`);
   const folder = dirname(path);
-  if (folder !== ownFolder()) return;
-  if (!(await lstat(folder)).isDirectory() || !(await isPrivate(folder)))
+  const about = await lstat(folder);
+  // Among the temporary files anybody could have made it.
+  const isOwn = folder !== ownFolder() || about.uid === process.getuid?.();
+  if (!about.isDirectory() || !isOwn || (about.mode & 0o022) !== 0)
     throw new Error(
       `${folder} is not a folder of this user alone: remove it, or set TMPDIR to another folder for service and command`,
     );
 }
 
-/** Whether a socket or a folder is of this user alone. Root may use a socket of the user to whom alone its folder is open for writing. */
-async function isPrivate(path: string): Promise<boolean> {
-  const { uid, mode } = await lstat(path);
-  if ((mode & 0o077) !== 0) return false;
-  const user = process.getuid?.();
-  if (uid === user) return true;
-  const folder = dirname(path);
-  if (user !== 0 || [folder, path].includes(ownFolder())) return false;
-  const about = await stat(folder);
-  return about.uid === uid && (about.mode & 0o022) === 0;
-}
-
 /** @returns nothing where another process of the service listens already. @throws Error */
 async function listenAt(path: string, answer: (socket: Socket) => void): Promise<Server | undefined> {
-  for (const isLast of [false, true]) {
-    const server = createServer({ allowHalfOpen: true }, answer).unref();
-    try {
-      listenPrivately(server, path);
-      await once(server, 'listening');
-      return server;
-    } catch (error) {
-      if (codeOf(error) !== 'EADDRINUSE') throw error;
-      if (isLast || (await isAlive(path))) return undefined;
-      // Left behind by a process that was killed.
-      await unlink(path);
-    }
-  }
-  return undefined;
+  if (await isAlive(path)) return undefined;
+  // Left behind by a process that was killed.
+  await rm(path, { force: true });
+  const server = createServer({ allowHalfOpen: true }, answer).unref();
+  listenPrivately(server, path);
+  await once(server, 'listening');
+  return server;
 }
 
 /** The socket is made at once, so that nothing else is made with this mask; a worker does not ask its primary to listen. */
@@ -214,6 +186,6 @@ async function isAlive(path: string): Promise<boolean> {
   const socket = connect({ path });
   return once(socket, 'connect').then(
     () => socket.destroy() !== undefined,
-    (error) => codeOf(error) !== 'ECONNREFUSED',
+    (error) => !NOBODY.includes(codeOf(error)),
   );
 }

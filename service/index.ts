@@ -6,7 +6,6 @@ import type { PluginSet } from '../kernel/registry.ts';
 import type { Address } from '../lib/eth/hex.ts';
 import { proxiesInForce } from '../lib/http/client/proxies.ts';
 import type { Definition } from '../plugins-sdk/define.ts';
-import { stateKey } from '../plugins-sdk/keys.ts';
 import { type Log, silentLog } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import type { Signing } from '../plugins-sdk/signing/signers.ts';
@@ -97,7 +96,7 @@ export async function startService(
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, link);
-  const [socket] = controlPaths(file, stateFileOf(file, stateKey.in(loaded.config)));
+  const [socket] = controlPaths(file);
   const control = new Control(socket, log, () => service.operations());
   const url = await service.start(loaded, () => control.open());
   if (link === undefined) service.serve();
@@ -131,7 +130,7 @@ function stateFileOf(file: string, state: unknown): string | undefined {
 export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {
   const settings = await readSettings(file, env, builtins());
   const stateFile = stateFileOf(file, settings.state);
-  const paths = controlPaths(file, stateFile);
+  const paths = controlPaths(file);
   for (const path of paths) {
     const answered = await askControl(path, asked);
     if (answered !== undefined) return answered;

@@ -36,7 +36,7 @@ it('a service that is stopped is named, with what to do; one that goes on is ask
   assert.deepEqual(await show(), {
     code: 1,
     stdout: '',
-    stderr: `error: the service that listens at ${join(cwd, 'state.control')} was silent for 5000 ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked\n`,
+    stderr: `error: the service that listens at ${controlPaths(join(cwd, 'c.yaml'))[0]} was silent for 5000 ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked\n`,
   });
   service.child.kill('SIGCONT');
   const unknown = `error: nothing is known of ${ID}: look for it in the log\n`;
@@ -44,7 +44,7 @@ it('a service that is stopped is named, with what to do; one that goes on is ask
 });
 
 it('a service that works on it is waited for', async (t) => {
-  const [path] = controlPaths('', join(await folderWith(t), 'state'));
+  const [path] = controlPaths(join(await folderWith(t), 'c.yaml'));
   const nothing = () => undefined;
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const slow = async () => {

@@ -1,7 +1,7 @@
 /** Only the service's own user may ask it about payments. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
+import { chmod, chown, mkdir } from 'node:fs/promises';
 import { createServer, Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -36,7 +36,7 @@ async function configIn(t: TestContext, state?: { type: 'file'; path: string }) 
   const settings = state === undefined ? {} : { state };
   const config = { version: '1.0', server: { port: 0 }, apis: [{ ...upstream, endpoints: [endpoint] }], settings };
   const file = join(await folderWith(t, { 'c.yaml': JSON.stringify(config) }), 'c.yaml');
-  return { file, path: controlPaths(file, state?.path)[0] };
+  return { file, path: controlPaths(file)[0] };
 }
 
 /** A service that answers with its name; resolves with what it warns of. */
@@ -68,8 +68,6 @@ async function plant(t: TestContext, path: string) {
 
 const notFolder = (path: string) =>
   `${dirname(path)} is not a folder of this user alone: remove it, or set TMPDIR to another folder for service and command`;
-const notSocket = (path: string) =>
-  `${path} is not a socket of this user alone: use the command as the user of the service, or remove it`;
 
 describe('the socket that commands ask', () => {
   it('is asked where it is of this user alone, in a folder of the same', async (t) => {
@@ -101,10 +99,7 @@ describe('the socket that commands ask', () => {
     await ownTemporary(t);
     const { path } = await configIn(t);
     await plant(t, path);
-    await chmod(path, 0o660);
-    await assert.rejects(askControl(path, ASKED), { message: notSocket(path) });
-    await chmod(path, 0o600);
-    await chmod(dirname(path), 0o711);
+    await chmod(dirname(path), 0o720);
     await assert.rejects(askControl(path, ASKED), { message: notFolder(path) });
     assert.deepEqual(await serve(t, path, 'one'), [{ path, detail: notFolder(path) }]);
   });
@@ -113,8 +108,6 @@ describe('the socket that commands ask', () => {
     const temporary = await ownTemporary(t);
     const { file, path } = await configIn(t);
     await plant(t, path);
-    await chown(path, 65534, 65534);
-    await assert.rejects(askControl(path, ASKED), { message: notSocket(path) });
     await chown(dirname(path), 65534, 65534);
     const { code, stdout, stderr } = await runCli(t, ['payments', ASKED.words.id, '--release', '-c', file], {
       env: { TMPDIR: temporary },
@@ -129,7 +122,7 @@ describe('the socket that commands ask', () => {
     const { file } = await configIn(t);
     process.env.RUNTIME_DIRECTORY = `${runtime}:/run/other`;
     t.after(() => delete process.env.RUNTIME_DIRECTORY);
-    const [path] = controlPaths(file, '/var/lib/signed-data-proxy/payments');
+    const [path] = controlPaths(file);
     assert.equal(dirname(path), runtime);
     assert.deepEqual(await serve(t, path, 'one'), []);
     const ask = () => askControl(path, ASKED);
@@ -137,10 +130,7 @@ describe('the socket that commands ask', () => {
     assert.deepEqual(await ask(), [{ result: 'one' }]);
     // Others than the user could have made it there.
     await chmod(runtime, 0o777);
-    await assert.rejects(ask(), { message: notSocket(path) });
-    await chmod(runtime, 0o700);
-    await chown(runtime, 65533, 65533);
-    await assert.rejects(ask(), { message: notSocket(path) });
+    await assert.rejects(ask(), { message: notFolder(path) });
   });
 
   it('of the unit is found without a word, a key or a variable', { skip: withoutNamespaces }, async (t) => {
@@ -149,7 +139,7 @@ describe('the socket that commands ask', () => {
     process.env.RUNTIME_DIRECTORY = join(run, 'signed-data-proxy');
     t.after(() => delete process.env.RUNTIME_DIRECTORY);
     await mkdir(process.env.RUNTIME_DIRECTORY, { mode: 0o700 });
-    const [path] = controlPaths(file, undefined);
+    const [path] = controlPaths(file);
     assert.deepEqual(await serve(t, path, 'one'), []);
     const program = [
       process.execPath,
@@ -172,38 +162,20 @@ describe('the socket that commands ask', () => {
     const state = join(await folderWith(t, { state: '' }), 'state');
     const [memory, kept] = [await configIn(t), await configIn(t, { type: 'file', path: state })];
     await chown(state, 65534, 65534);
-    const unit = (of: string | undefined, file: string) => controlPaths(file, of)[1];
+    const unit = (file: string) => controlPaths(file)[1];
     for (const [{ file, path }, error] of [
       [
         memory,
-        `without settings.state only the running service knows, and none listens at ${memory.path} or ${unit(undefined, memory.file)}`,
+        `without settings.state only the running service knows, and none listens at ${memory.path} or ${unit(memory.file)}`,
       ],
       [
         kept,
-        `no service listens at ${kept.path} or ${unit(state, kept.file)}, and ${state} belongs to another user, who could not read what root writes: start the service, or use the command as that user`,
+        `no service listens at ${kept.path} or ${unit(kept.file)}, and ${state} belongs to another user, who could not read what root writes: start the service, or use the command as that user`,
       ],
     ] as const) {
       const env = { TMPDIR: temporary };
       const { code, stdout, stderr } = await runCli(t, ['payments', ASKED.words.id, '-c', file], { env });
       assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error: ${error}\n` }, path);
-    }
-  });
-
-  it('is one for each service, however deep the folders of their state are', async (t) => {
-    const temporary = await ownTemporary(t);
-    const deep = join(await folderWith(t), 'd'.repeat(60), 'é'.repeat(30));
-    await mkdir(deep, { recursive: true });
-    const services = await Promise.all(
-      ['one', 'two'].map(async (name) => {
-        const { path } = await configIn(t, { type: 'file', path: join(deep, name) });
-        assert.equal(dirname(path), join(temporary, `signed-data-proxy-${uid}`));
-        return { name, path };
-      }),
-    );
-    for (const { name, path } of services) assert.deepEqual(await serve(t, path, name), []);
-    for (const { name, path } of services) {
-      assert.ok((await lstat(path)).isSocket());
-      assert.deepEqual(await askControl(path, ASKED), [{ result: name }]);
     }
   });
 

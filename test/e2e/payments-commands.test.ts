@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { hexlify, randomBytes } from 'ethers';
+import { controlPaths } from '../../service/control.ts';
 import { runCli } from '../cli/run.ts';
 import { eventually } from '../state/redis-server.ts';
 import { suite } from '../support/lifetime.ts';
@@ -168,7 +169,8 @@ describe('payments, --release and --reconcile', async () => {
 
   it('say of a settlement whose end is not known that its money may have been taken', async (t) => {
     const { service, taken, lost, byNonce } = await withUnknown(t);
-    assert.equal((await stat(join(service.folder, 'state.control'))).mode & 0o777, 0o600);
+    const [socket] = controlPaths(join(service.folder, 'config.yaml'));
+    assert.equal((await stat(socket)).mode & 0o777, 0o600);
     const cure = 'the chain knows: payments --reconcile';
     const mark = 'free: it can be used, unless it is too old';
     const { stdout: listed, ...rest } = await cli(service);
