@@ -1,6 +1,6 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
-import { exactNumbersAt, type Found } from './exact-number.ts';
-import { BudgetError, type CompiledPath, fullBudget, type Match, PathError } from './json-path/index.ts';
+import { numberTextsAt } from './exact-number.ts';
+import { BudgetError, fullBudget, type Match, PathError } from './json-path/index.ts';
 import type { Field, Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
@@ -14,29 +14,26 @@ function failed(reason: string, isClients: boolean): Refusal {
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
-function find(encoding: Encoding, data: Json): readonly Match[] {
+function find({ plan, delegated }: Encoding, data: Json): readonly Match[] {
   const budget = fullBudget();
-  return encoding.plan.map(({ path }) => required(path.first(data, budget), path, encoding));
-}
-
-function required<T>(found: T | undefined, path: CompiledPath, { delegated }: Encoding): T {
-  if (found !== undefined) return found;
   const isClients = delegated.includes('path');
-  // What a client has sent stays out of the log.
-  const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
-  throw new Refusal(502, `No value found at path: ${path.text}`, { reason, ...blame(isClients) });
+  return plan.map(({ path }) => {
+    const found = path.first(data, budget);
+    if (found !== undefined) return found;
+    // What a client has sent stays out of the log.
+    const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
+    throw new Refusal(502, `No value found at path: ${path.text}`, { reason, ...blame(isClients) });
+  });
 }
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
 const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
 
-/** Matches with the digits of those that are numbers. The text is read once for all, and not at all if a double tells as much. */
-function withDigits(matches: readonly Match[], json: string | undefined): readonly Found[] {
+/** The digits of those matches that are numbers, as the upstream wrote them. */
+function digitsOf(matches: readonly Match[], json: string | undefined): readonly (string | undefined)[] {
   const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
-  const isNeeded =
-    json !== undefined && locations.some((location) => location !== undefined) && MAY_BE_INEXACT.test(json);
-  const tokens = isNeeded ? exactNumbersAt(json, locations) : [];
-  return matches.map(({ value }, i) => ({ value, token: tokens[i] }));
+  if (json === undefined || locations.every((location) => location === undefined)) return [];
+  return MAY_BE_INEXACT.test(json) ? numberTextsAt(json, locations) : [];
 }
 
 /** How values become an encoding. */
@@ -48,21 +45,19 @@ export interface Encoding {
   onCutToZero(): void;
 }
 
-/** @throws ValueError */
-function encoded({ plan, onCutToZero }: Encoding, found: readonly Found[]): Encoded {
-  // Spread, the plan would cost more than its encoding.
-  const items = plan.map(({ type, times, exact }, i): Item => {
-    return { type, times, exact, value: found[i]?.value, token: found[i]?.token, onCutToZero };
-  });
-  const value = toHex(encodeValues(items));
-  return { bytes: value, field: 'data', value };
-}
-
 /** @throws Refusal */
 export function encode(encoding: Encoding, response: ApiResponse): Encoded {
+  const { plan, onCutToZero } = encoding;
+  if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
   try {
-    if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
-    return encoded(encoding, withDigits(find(encoding, response.data), response.text));
+    const matches = find(encoding, response.data);
+    const tokens = digitsOf(matches, response.text);
+    // Spread, the plan would cost more than its encoding.
+    const items = plan.map(({ type, times, exact }, i): Item => {
+      return { type, times, exact, value: matches[i]?.value, token: tokens[i], onCutToZero };
+    });
+    const value = toHex(encodeValues(items));
+    return { bytes: value, field: 'data', value };
   } catch (cause) {
     throw refusalOf(cause, encoding);
   }

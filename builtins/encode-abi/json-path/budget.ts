@@ -10,7 +10,7 @@ export class BudgetError extends PathError {
 
 /**
  * The steps that path evaluations may still take together. One step looks at one value; {@link fullBudget} keeps an
- * evaluation below about 40 ms. Pass one object through all evaluations of a request, so that a long list of paths costs
+ * evaluation below about 80 ms. Pass one object through all evaluations of a request, so that a long list of paths costs
  * no more than one path.
  */
 export interface StepBudget {

@@ -1,11 +1,12 @@
-import type { Place } from '../exact-number.ts';
+import { JSONPath } from 'jsonpath-plus';
+import { scriptFault } from '../filters.ts';
 import { fullBudget, PathError, type StepBudget } from './budget.ts';
-import { librarySearch } from './library.ts';
-import { type Match, Search } from './search.ts';
-import { isDefinite, parse, placeOf } from './syntax.ts';
+import { follow, type Match } from './follow.ts';
+import { type LibraryPath, search } from './library.ts';
+import { isDefinite, namesOf, parse, tokensOf } from './syntax.ts';
 
 export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
-export type { Match } from './search.ts';
+export type { Match } from './follow.ts';
 export { splitList } from './syntax.ts';
 
 /** A JSONPath ready to run. */
@@ -13,8 +14,6 @@ export interface CompiledPath {
   readonly text: string;
   /** Whether it can match one value at most, whatever the document. */
   readonly definite: boolean;
-  /** Where the value is, if the path is made of names and indices only: it can be found without the rest. */
-  readonly place?: Place | undefined;
   /**
    * The first match in the order of the path's selectors and the document, or undefined.
    *
@@ -47,14 +46,19 @@ export function compilePath(text: string, origin: 'operator' | 'requester'): Com
   if (EXTENSION.test(text.replace(QUOTED_TEXT, ''))) {
     if (origin === 'requester')
       throw new PathError('filters, scripts, type selectors, "^", "~" and "`" are not allowed');
-    const search = librarySearch(text);
-    return { text, definite: false, first: (document, budget = fullBudget()) => search(document, budget) };
+    const fault = scriptFault(text);
+    if (fault !== undefined) throw new PathError(fault);
+    return { text, definite: false, first: searchOf({ tokens: JSONPath.toPathArray(text), isWhole: true }) };
   }
   const segments = parse(text);
+  const names = namesOf(segments);
   return {
     text,
     definite: isDefinite(segments),
-    place: placeOf(segments),
-    first: (document, budget = fullBudget()) => new Search(segments, budget).first(document),
+    first: names ? (document) => follow(document, names) : searchOf({ tokens: tokensOf(segments), isWhole: false }),
   };
+}
+
+function searchOf(path: LibraryPath): CompiledPath['first'] {
+  return (document, budget = fullBudget()) => search(path, document, budget);
 }

@@ -1,86 +1,96 @@
 import { JSONPathClass } from 'jsonpath-plus';
-import type { Location } from '../exact-number.ts';
-import { scriptFault } from '../filters.ts';
-import { BudgetError, fullBudget, PathError, type StepBudget, tooManySteps } from './budget.ts';
-import { type Match, Search } from './search.ts';
-import { parse } from './syntax.ts';
+import { isRecord } from '../../../lib/json/value.ts';
+import { BudgetError, PathError, type StepBudget, tooManySteps } from './budget.ts';
+import { follow, type Match } from './follow.ts';
+import type { Token } from './syntax.ts';
 
 /** Prices of what takes longer than looking at one value. */
-const LIBRARY_STEPS = 40;
+const TRACE_STEPS = 10;
+const SCRIPT_STEPS = 40;
 const FAILED_SCRIPT_STEPS = 400;
+const MEMBER_STEPS = 3;
+
+/** A path as jsonpath-plus takes it. */
+export interface LibraryPath {
+  readonly tokens: readonly Token[];
+  /** Whether all that it finds must be known: what the library comes to within a filter, or below a `^`, is no match. */
+  readonly isWhole: boolean;
+}
 
 /**
- * The first match of a path that only jsonpath-plus can evaluate.
- * @throws PathError when the path can never match.
+ * The first match in the order of the path's selectors and the document.
+ * @throws BudgetError, PathError when a script fails in a way that is not "no match".
  */
-export function librarySearch(text: string): (document: unknown, budget: StepBudget) => Match | undefined {
-  const fault = scriptFault(text);
-  if (fault !== undefined) throw new PathError(fault);
-  const selectsName = text.endsWith('~');
-  return (document, budget) => {
-    const match = evaluate(text, document, budget);
-    if (match === undefined) return undefined;
-    const { value, path } = match;
-    return { value, location: selectsName ? undefined : locate(path, value, document) };
-  };
-}
-
-interface LibraryMatch {
-  readonly value: unknown;
-  readonly path: unknown;
-}
-
-/** Not through the library's callback: that also reports what it finds while it tries nested filters. */
-function evaluate(text: string, document: unknown, budget: StepBudget): LibraryMatch | undefined {
-  let found: unknown;
+export function search(path: LibraryPath, document: unknown, budget: StepBudget): Match | undefined {
   try {
-    found = new BoundedLibrary(document, budget).evaluate(text, document);
+    return new BoundedLibrary(path, document, budget).first();
   } catch (error) {
+    if (error instanceof Ended) return error.match;
     if (error instanceof BudgetError) throw error;
     if (error instanceof RangeError) throw new BudgetError('the document is nested too deep', { cause: error });
     throw new PathError(error instanceof Error ? error.message : 'the path cannot be evaluated', { cause: error });
   }
-  const first: unknown = Array.isArray(found) ? found[0] : undefined;
-  return isLibraryMatch(first) ? first : undefined;
 }
 
-function isLibraryMatch(value: unknown): value is LibraryMatch {
-  return typeof value === 'object' && value !== null && 'value' in value && 'path' in value;
-}
+/** Ends a search at its first match. */
+class Ended extends Error {
+  readonly match: Match;
 
-/** The library's answer names its path as text; the same path, read by ourselves, must lead to the same value. */
-function locate(path: unknown, value: unknown, document: unknown): Location | undefined {
-  if (typeof path !== 'string') return undefined;
-  try {
-    const match = new Search(parse(path), fullBudget()).first(document);
-    return match !== undefined && Object.is(match.value, value) ? match.location : undefined;
-  } catch (error) {
-    if (error instanceof PathError) return undefined;
-    throw error;
+  constructor(match: Match) {
+    super();
+    this.match = match;
   }
 }
+
+type Trace = Parameters<JSONPathClass['_trace']>;
+type Found = Parameters<JSONPathClass['_handleCallback']>[0];
 
 /** The library with a price on each of its steps. A candidate on which a script fails does not match, as in RFC 9535. */
 class BoundedLibrary extends JSONPathClass {
+  readonly #path: LibraryPath;
   readonly #budget: StepBudget;
 
-  constructor(document: unknown, budget: StepBudget) {
-    super({ autostart: false, eval: 'safe', resultType: 'all' });
+  constructor(path: LibraryPath, document: unknown, budget: StepBudget) {
+    super({ autostart: false });
+    this.#path = path;
+    this.#budget = budget;
     // What `@root` stands for in a script.
     this.json = document;
-    this.#budget = budget;
+    this.currEval = 'safe';
+    this.currSandbox = {};
   }
 
-  override _trace(...step: Parameters<JSONPathClass['_trace']>): ReturnType<JSONPathClass['_trace']> {
-    this.#spend(LIBRARY_STEPS);
+  first(): Match | undefined {
+    const { tokens, isWhole } = this.#path;
+    const found = this._trace([...tokens] as string[], this.json, ['$'], null, null, undefined, undefined);
+    const first = [found].flat().find((one) => one?.isParentSelector === undefined);
+    return isWhole && first !== undefined ? this.#matchOf(first) : undefined;
+  }
+
+  override _trace(...step: Trace): ReturnType<JSONPathClass['_trace']> {
+    this.#spend(TRACE_STEPS);
+    const [[selector, ...rest], value, ...around] = step;
+    if (Array.isArray(selector)) return selector.flatMap((one) => this._trace([one, ...rest], value, ...around));
     // The library cannot go on with a script's result that is neither text nor the index of an element.
-    const [[selector], value] = step;
     if (selector !== undefined && typeof selector !== 'string' && !hasOwn(value, selector)) return [];
     return super._trace(...step);
   }
 
+  override _walk(value: unknown, visit: (name: string | number) => void): void {
+    if (Array.isArray(value)) this.#spend(value.length);
+    else if (isRecord(value)) this.#spend(Object.keys(value).length * MEMBER_STEPS);
+    super._walk(value, visit);
+  }
+
+  override _handleCallback(found: Found): void {
+    if (this.#path.isWhole) return;
+    const match = this.#matchOf(found);
+    // Otherwise it is the length of a list, or a character.
+    if (match.location !== undefined) throw new Ended(match);
+  }
+
   override _eval(...script: Parameters<JSONPathClass['_eval']>): unknown {
-    this.#spend(LIBRARY_STEPS);
+    this.#spend(SCRIPT_STEPS);
     try {
       return super._eval(...script);
     } catch (error) {
@@ -89,6 +99,11 @@ class BoundedLibrary extends JSONPathClass {
       this.#spend(FAILED_SCRIPT_STEPS);
       return false;
     }
+  }
+
+  #matchOf({ value, path }: Found): Match {
+    const there = Array.isArray(path) ? follow(this.json, path.slice(1)) : undefined;
+    return { value, location: Object.is(there?.value, value) ? there?.location : undefined };
   }
 
   #spend(steps: number): void {

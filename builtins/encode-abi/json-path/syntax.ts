@@ -1,10 +1,13 @@
-import type { Place } from '../exact-number.ts';
 import { PathError } from './budget.ts';
 
-export type Selector =
-  | { readonly kind: 'name'; readonly name: string; readonly index: number }
-  | { readonly kind: 'wildcard' }
-  | { readonly kind: 'slice'; readonly start?: number; readonly end?: number; readonly step: number };
+/** A selector in the words of jsonpath-plus, or several that are tried in turn. */
+export type Token = string | readonly string[];
+
+interface Selector {
+  readonly token: string;
+  /** Of a member, or the index of an element. */
+  readonly name?: string;
+}
 
 export interface Segment {
   /** Whether the selectors apply to all values below, too (`..`). */
@@ -15,9 +18,11 @@ export interface Segment {
 const DOT_NAME = /[^.[\]()'"`~^?*,;]+/y;
 const BARE_NAME = /[^[\]()'"`~^?*,;:]+/y;
 const QUOTED = /'((?:[^'\\]|\\['"\\])*)'|"((?:[^"\\]|\\['"\\])*)"/y;
-const SLICE = /(-?\d+)?:(-?\d+)?(?::(-?\d+)?)?/y;
+const SLICE = /(?:-?\d+)?:(?:-?\d+)?(?::(?:-?\d+)?)?/y;
 const SPACES = /[ \t\r\n]*/y;
-const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/;
+/** A slice of the last element alone. */
+const LAST = /^-1:(?::1?)?$/;
+const WILDCARD: Selector = { token: '*' };
 
 /** @throws PathError */
 export function parse(text: string): Segment[] {
@@ -37,7 +42,7 @@ function segment(reader: Reader): Segment {
   const descends = reader.take('..');
   if (reader.sees('[') && (descends || !reader.sees('.'))) return { descends, selectors: bracketed(reader) };
   if (!descends && !reader.take('.')) throw reader.error('expected "." or "["');
-  if (reader.take('*')) return { descends, selectors: [{ kind: 'wildcard' }] };
+  if (reader.take('*')) return { descends, selectors: [WILDCARD] };
   return { descends, selectors: [named(reader.dotName('expected a name or "*"'))] };
 }
 
@@ -54,27 +59,19 @@ function bracketed(reader: Reader): Selector[] {
 }
 
 function selector(reader: Reader): Selector {
-  if (reader.take('*')) return { kind: 'wildcard' };
+  if (reader.take('*')) return WILDCARD;
   const quoted = reader.match(QUOTED);
   if (quoted !== null) return named((quoted[1] ?? quoted[2] ?? '').replace(/\\(.)/gs, '$1'));
   const slice = reader.match(SLICE);
-  if (slice !== null) return sliced(slice[1], slice[2], slice[3]);
+  if (slice !== null) return { token: slice[0] };
   const name = reader.match(BARE_NAME)?.[0].trim();
   if (name === undefined || name === '') throw reader.error('expected a name, an index or "*"');
   return named(name);
 }
 
+/** In quotes a name is nothing else to the library. */
 function named(name: string): Selector {
-  return { kind: 'name', name, index: ARRAY_INDEX.test(name) ? Number(name) : -1 };
-}
-
-function sliced(start: string | undefined, end: string | undefined, step: string | undefined): Selector {
-  return {
-    kind: 'slice',
-    ...(start === undefined ? {} : { start: Number(start) }),
-    ...(end === undefined ? {} : { end: Number(end) }),
-    step: step === undefined ? 1 : Number(step),
-  };
+  return { name, token: `'${name.replace(/['"\\]/g, '\\$&')}'` };
 }
 
 /** A position in the text of a path. */
@@ -118,24 +115,28 @@ class Reader {
   }
 }
 
+/** The selector of a segment that has but one, and looks no deeper. */
+function soleOf({ descends, selectors: [selector, ...others] }: Segment): Selector | undefined {
+  return descends || others.length > 0 ? undefined : selector;
+}
+
 /** Whether the segments can match one value at most, whatever the document. */
 export function isDefinite(segments: readonly Segment[]): boolean {
-  return segments.every(selectsOne);
+  return segments.map(soleOf).every((sole) => sole !== undefined && (sole.name !== undefined || LAST.test(sole.token)));
 }
 
-function selectsOne({ descends, selectors: [selector, ...others] }: Segment): boolean {
-  if (descends || selector === undefined || others.length > 0) return false;
-  return selector.kind === 'name' || (selector.kind === 'slice' && selector.start === -1 && selector.end === undefined);
+/** The names and indices of segments that are one each. */
+export function namesOf(segments: readonly Segment[]): readonly string[] | undefined {
+  const names = segments.map((segment) => soleOf(segment)?.name);
+  return names.every((name) => name !== undefined) ? names : undefined;
 }
 
-/** The steps of segments that are but a name or an index each: the name for objects, the index for arrays. */
-export function placeOf(segments: readonly Segment[]): Place | undefined {
-  const place = segments.map(({ descends, selectors: [selector, ...others] }) => {
-    if (descends || selector?.kind !== 'name' || others.length > 0) return undefined;
-    const { name, index } = selector;
-    return index < 0 ? [name] : [name, index];
+export function tokensOf(segments: readonly Segment[]): readonly Token[] {
+  return segments.flatMap(({ descends, selectors }): Token[] => {
+    const tokens = selectors.map(({ token }) => token);
+    const token = tokens.length === 1 ? tokens : [tokens];
+    return descends ? ['..', ...token] : token;
   });
-  return place.every((step) => step !== undefined) ? place : undefined;
 }
 
 /**

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { exactNumberAt, exactNumbersAt, type Location, valuesAt } from '../../../builtins/encode-abi/exact-number.ts';
-import { compilePath } from '../../../builtins/encode-abi/json-path/index.ts';
+import { type Location, numberTextsAt } from '../../../builtins/encode-abi/exact-number.ts';
 
 /** A document as it is written: with its number tokens, its member names as literals, and all its duplicates. */
 type Written =
@@ -121,7 +120,7 @@ describe('the source text of a number', () => {
     ['{"a":1}', [], undefined],
   ];
   for (const [text, location, expected] of rows) {
-    it(`${text} at ${JSON.stringify(location)}`, () => assert.equal(exactNumberAt(text, location), expected));
+    it(`${text} at ${JSON.stringify(location)}`, () => assert.deepEqual(numberTextsAt(text, [location]), [expected]));
   }
 
   it('is found in documents with any spaces, escapes and duplicates', () => {
@@ -134,82 +133,10 @@ describe('the source text of a number', () => {
         JSON.parse(text);
         const all = [...locations(document), ['nowhere'], [99]];
         const expected = all.map((location) => tokenAt(document, location));
-        assert.deepEqual(exactNumbersAt(text, all), expected);
-        for (const [i, location] of all.entries()) assert.equal(exactNumberAt(text, location), expected[i]);
+        assert.deepEqual(numberTextsAt(text, all), expected);
+        for (const [i, location] of all.entries()) assert.deepEqual(numberTextsAt(text, [location]), [expected[i]]);
       }),
       { numRuns: 2000 },
     );
-  });
-
-  it('comes to an end on texts that are no JSON', () => {
-    for (const text of [
-      '',
-      '{',
-      '[',
-      '{"a',
-      '{"a"',
-      '{"a":',
-      '{"a\\',
-      '[1',
-      '}',
-      ']',
-      ',',
-      ':',
-      '{,',
-      '{"\\u":1}',
-      '[[',
-      '"',
-    ]) {
-      exactNumbersAt(text, [[], ['a'], [0], [0, 0], ['a', 'b']]);
-    }
-    fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:\\ua1 ') }), (text) => {
-        exactNumbersAt(text, [[], ['a'], [0], ['a', 0], [0, 'a'], ['']]);
-      }),
-      { numRuns: 2000 },
-    );
-  });
-
-  it('does not follow a location of more than 1,000 steps', () => {
-    const nested = (depth: number) => '['.repeat(depth) + 7 + ']'.repeat(depth);
-    assert.equal(exactNumberAt(nested(1_000), Array(1_000).fill(0)), '7');
-    assert.equal(exactNumberAt(nested(1_001), Array(1_001).fill(0)), undefined);
-    assert.equal(exactNumberAt(nested(200_000), [0, 0]), undefined);
-    assert.equal(exactNumberAt(`{"x":${nested(200_000)},"a":7}`, ['a']), '7');
-  });
-});
-
-describe('values at places', () => {
-  const steps = fc.array(fc.constantFrom('a', 'b', 'aa', 'a"b', 'é', '😀', '__proto__', '0', '1', '2', '-1', '/'), {
-    maxLength: 4,
-  });
-  /** A list or object stands for any: nothing of it is made. */
-  const emptied = (value: unknown) =>
-    typeof value === 'object' && value !== null ? (Array.isArray(value) ? [] : {}) : value;
-
-  it('are those that the path finds in the parsed document, with the digits of numbers', () => {
-    fc.assert(
-      fc.property(written, fc.array(steps, { minLength: 1, maxLength: 3 }), (document, places) => {
-        const text = print(document, () => '');
-        fc.pre(text.isWellFormed());
-        const paths = places.map((names) => compilePath(`$${names.map((n) => `['${n}']`).join('')}`, 'operator'));
-        const found = valuesAt(
-          text,
-          paths.map(({ place }) => place ?? assert.fail('a path of names is a place')),
-        );
-        for (const [i, path] of paths.entries()) {
-          const match = path.first(JSON.parse(text));
-          assert.deepEqual(found[i]?.value, match && emptied(match.value));
-          assert.equal(found[i]?.token, match?.location && exactNumberAt(text, match.location));
-        }
-      }),
-      { numRuns: 2000 },
-    );
-  });
-
-  it('are found by paths of names and indices alone', () => {
-    for (const path of ['$', '$.a', 'a.b', '$[0].a', "$['a b']['0']"]) assert.ok(compilePath(path, 'operator').place);
-    for (const path of ['$..a', '$.*', '$[-1:]', '$[0,1]', '$[?(@.a)]', '$.a~'])
-      assert.equal(compilePath(path, 'operator').place, undefined, path);
   });
 });

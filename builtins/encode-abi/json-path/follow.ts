@@ -1,0 +1,22 @@
+import type { Location } from '../exact-number.ts';
+
+/** A value found in a document. */
+export interface Match {
+  readonly value: unknown;
+  /** Where the value is; undefined when it is no value of the document, such as the name that a final `~` selects. */
+  readonly location: Location | undefined;
+}
+
+/** The value behind some names and indices. Texts have no members, and arrays none but their elements. */
+export function follow(document: unknown, names: Location): Match | undefined {
+  const location: (string | number)[] = [];
+  let value = document;
+  for (const name of names) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    const isList = Array.isArray(value);
+    if (isList && name === 'length') return undefined;
+    location.push(isList ? Number(name) : String(name));
+    value = Reflect.get(value, name);
+  }
+  return { value, location };
+}
