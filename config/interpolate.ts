@@ -103,7 +103,11 @@ function substitute(text: string, variables: Variables, prefix: string): string 
   return text.replace(TOKEN, (token, name: string | undefined) => {
     if (token === '$${') return '${';
     if (name === undefined) return token;
-    // A stand-in fits into host names, so that a URL around it stays a URL.
-    return lookUp(name, variables) ?? `${prefix}-${name.toLowerCase().replaceAll('_', '-')}`;
+    return lookUp(name, variables) ?? standInFor(name, prefix);
   });
+}
+
+/** What stands for a variable without a value. It fits into host names, so that a URL around it stays a URL. */
+export function standInFor(name: string, prefix = 'unset'): string {
+  return `${prefix}-${name.toLowerCase().replaceAll('_', '-')}`;
 }

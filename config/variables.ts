@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
-import { type Concerns, type ConvertLeaf, convert, fromText } from '../plugins-sdk/schema/convert.ts';
-import { isRecord, isWithin, lineage } from '../plugins-sdk/schema/path.ts';
+import { type ConvertLeaf, convert, fromText } from '../plugins-sdk/schema/convert.ts';
+import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import type { Interpolated, Reference } from './interpolate.ts';
 import { sample } from './schema/samples.ts';
 
@@ -15,28 +15,15 @@ export interface Filled {
 /**
  * Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. Durations
  * become milliseconds.
+ * @param choice which of two different samples stands in for an unset variable.
  */
-export function fill(source: Interpolated, schema: TSchema): Filled {
+export function fill(source: Interpolated, schema: TSchema, choice: 0 | 1 = 0): Filled {
   const rigid = new Set<string>();
-  const config = convert(schema, source.value, '', leafOf(source, 0, rigid));
+  const config = convert(schema, source.value, '', leafOf(source, choice, rigid));
   return { config: isRecord(config) ? config : {}, rigid };
 }
 
-/** A config that was filled, with the second samples at some paths. */
-export function vary(source: Interpolated, schema: TSchema, filled: Config, paths: Iterable<string>): Config {
-  const config = convert(schema, source.value, '', leafOf(source, 1), onTheWayTo(paths), filled);
-  return isRecord(config) ? config : {};
-}
-
-function onTheWayTo(paths: Iterable<string>): Concerns {
-  const all = new Set(['', ...[...paths].flatMap((path) => [...lineage(path)])]);
-  return (path) => all.has(path);
-}
-
-/**
- * What becomes of one text, see {@link fill}.
- * @param choice which of the two samples stands in for an unset variable.
- */
+/** What becomes of one text, see {@link fill}. */
 export function leafOf(
   { references, bareHex }: Pick<Interpolated, 'references' | 'bareHex'>,
   choice: 0 | 1 = 0,

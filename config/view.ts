@@ -7,8 +7,8 @@ import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
-import type { Interpolated } from './interpolate.ts';
-import { doubtfulPaths, fill, vary } from './variables.ts';
+import { type Interpolated, standInFor } from './interpolate.ts';
+import { doubtfulPaths, fill } from './variables.ts';
 
 /** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */
 export interface Identified {
@@ -25,19 +25,18 @@ export class View {
   /** Findings of the schema in the config with its samples. */
   readonly wrongShapes: readonly Finding[];
   readonly context: CheckContext;
+  /** The same with other samples: what differs depends on unset variables. */
+  readonly #other: CheckContext;
   readonly #doubtful: ReadonlySet<string>;
   /** The same by the endpoint or API that they lie in. */
   readonly #doubtfulIn = new Map<string, string[]>();
   /** Doubtful paths at which there is no choice of samples. */
   readonly #rigid: ReadonlySet<string>;
-  readonly #source: Interpolated;
-  readonly #schema: TSchema;
+  readonly #references: Interpolated['references'];
   readonly #definitions: readonly Definition[];
-  readonly #folder: string;
 
   /** @param folder that of the config file. */
   constructor(source: Interpolated, schema: TSchema, definitions: readonly Definition[], folder: string) {
-    this.#folder = folder;
     const { config, rigid } = fill(source, schema);
     this.config = deepFreeze(config);
     const wrong = hasManyEndpoints(config) ? explainAll(schema, config) : explain(schema, config, '');
@@ -47,10 +46,15 @@ export class View {
       this.#doubtfulIn.set(ownerOf(path), [...(this.#doubtfulIn.get(ownerOf(path)) ?? []), path]);
     }
     this.#rigid = rigid;
-    this.#source = source;
-    this.#schema = schema;
+    this.#references = source.references;
     this.#definitions = definitions;
-    this.context = this.#contextOf(config);
+    const contextOf = (of: Readonly<Record<string, unknown>>) =>
+      checkContext(of, draftEndpoints(of, this.wrongShapes), {
+        interpolated: (path) => source.references.has(path),
+        path: (relative) => resolve(folder, relative),
+      });
+    this.context = contextOf(this.config);
+    this.#other = this.#doubtful.size === 0 ? this.context : contextOf(deepFreeze(fill(source, schema, 1).config));
   }
 
   /** Whether the text at a path is not what the operator meant. */
@@ -68,67 +72,43 @@ export class View {
 
   /**
    * Identifies the endpoints; says why where that is impossible.
-   * @param nameVariables whether to say on which unset variables an ID depends, which takes a try for each variable.
+   * @param nameVariables whether to say on which unset variables an ID depends.
    */
   identify(nameVariables: boolean): {
     readonly identified: readonly Identified[];
     readonly findings: readonly Finding[];
   } {
-    const attempts = this.#attempts(this.context);
-    const others = this.#doubtful.size === 0 ? attempts : this.#attempts(this.#contextWith(this.#doubtful));
-    const entries = this.context.endpoints.map((draft, index) => {
-      const attempt = attempts[index] ?? { text: undefined, error: undefined };
-      const depends =
-        attempt.text !== others[index]?.text || this.#concerning(draft).some((path) => this.#rigid.has(path));
-      return { draft, attempt, index, text: depends ? undefined : attempt.text };
-    });
-    const failed = entries.filter(({ text }) => text === undefined);
-    const namesOf = this.#dependencies(attempts, others);
-    const findings = failed.flatMap(({ draft, attempt, index }) => {
+    const findings: Finding[] = [];
+    const identified = this.context.endpoints.map((draft, index): Identified => {
+      const attempt = this.#attempt(draft, this.context);
+      const concerning = this.#concerning(draft);
+      const other = this.#other === this.context ? attempt : this.#attempt(this.#other.endpoints[index], this.#other);
+      const isKnown = attempt.text === other.text && !concerning.some((path) => this.#rigid.has(path));
+      if (isKnown && attempt.text !== undefined) return { draft, text: attempt.text };
       // What fails without any sample in it is a fault of the endpoint, or of a plugin.
-      if (attempt.text === undefined && this.#concerning(draft).length === 0)
-        return [identityFailure(draft, attempt.error)];
-      return nameVariables ? [unidentified(draft.path, namesOf(draft, index))] : [];
+      if (attempt.text === undefined && concerning.length === 0) findings.push(identityFailure(draft, attempt.error));
+      else if (nameVariables) findings.push(...unidentified(draft.path, this.#namesIn(attempt.text, concerning)));
+      return { draft, text: undefined };
     });
-    return { identified: entries, findings: [...findings, ...this.#leftOut()] };
+    return { identified, findings: [...findings, ...this.#leftOut()] };
   }
 
-  /** Finds the unset variables that an endpoint's ID depends on, by a try with another sample for each. */
-  #dependencies(
-    attempts: readonly Attempt[],
-    others: readonly Attempt[],
-  ): (draft: EndpointDraft, index: number) => readonly string[] {
-    const { references } = this.#source;
-    const places = new Map<string, string[]>();
-    for (const [path, { unset }] of references)
-      for (const name of unset) places.set(name, [...(places.get(name) ?? []), path]);
-    const names = [...places.keys()];
-    const contexts = new Map<string, CheckContext>();
-    const contextWith = (changed: readonly string[]): CheckContext => {
-      const key = changed.join();
-      const context = contexts.get(key) ?? this.#contextWith(changed.flatMap((name) => places.get(name) ?? []));
-      contexts.set(key, context);
-      return context;
-    };
-    return (draft, index) => {
-      const text = attempts[index]?.text;
-      const concerning = this.#concerning(draft);
-      // Where a sample makes a plugin fail, or there is none to vary, the variable counts as needed.
-      const opaque = concerning.filter((path) => this.#rigid.has(path) || text === undefined);
-      const needed = new Set(opaque.flatMap((path) => references.get(path)?.unset ?? []));
-      const matters = (name: string) => needed.has(name) || this.#attempt(contextWith([name]), index).text !== text;
-      const nearby = new Set([draft.path, apiOf(draft), 'elsewhere', '']);
-      const near = names.filter((name) => places.get(name)?.some((path) => nearby.has(ownerOf(path))));
-      const found = near.filter(matters);
-      // A plugin may look at other endpoints, too: then there is more to the ID than what was found.
-      const enough = this.#attempt(contextWith(found), index).text === others[index]?.text;
-      return enough ? found : names.filter(matters);
-    };
+  /** The unset variables whose stand-ins a text shows; where it shows none, those at the paths, or all. */
+  #namesIn(text: string | undefined, concerning: readonly string[]): readonly string[] {
+    const all = this.#unsetAt([...this.#references.keys()]);
+    const shown = all.filter((name) => text !== undefined && new RegExp(`${standInFor(name)}(?![a-z0-9])`).test(text));
+    const near = this.#unsetAt(concerning);
+    return [shown, near, all].find(({ length }) => length > 0) ?? [];
+  }
+
+  #unsetAt(paths: readonly string[]): readonly string[] {
+    return [...new Set(paths.flatMap((path) => this.#references.get(path)?.unset ?? []))];
   }
 
   /** The doubtful paths in an endpoint, and in its API outside the other endpoints. */
-  #concerning(draft: EndpointDraft): readonly string[] {
-    return [...(this.#doubtfulIn.get(draft.path) ?? []), ...(this.#doubtfulIn.get(apiOf(draft)) ?? [])];
+  #concerning({ path }: EndpointDraft): readonly string[] {
+    const api = path.slice(0, path.indexOf('.'));
+    return [path, api].flatMap((owner) => this.#doubtfulIn.get(owner) ?? []);
   }
 
   /** Endpoints and APIs that cannot be read at all because no sample fits. */
@@ -136,34 +116,16 @@ export class View {
     const drafted = new Set(this.context.endpoints.map(({ path }) => path));
     return this.wrongShapes
       .filter(({ path }) => this.isDoubtful(path) && path.startsWith('apis') && !drafted.has(ownerOf(path)))
-      .map(({ path }) => unidentified(ownerOf(path), this.#source.references.get(path)?.unset ?? []));
+      .flatMap(({ path }) => unidentified(ownerOf(path), this.#unsetAt([path])));
   }
 
-  /** The context with second samples at some paths. */
-  #contextWith(paths: Iterable<string>): CheckContext {
-    return this.#contextOf(deepFreeze(vary(this.#source, this.#schema, this.config, paths)));
-  }
-
-  #attempts(context: CheckContext): Attempt[] {
-    return context.endpoints.map((_, index) => this.#attempt(context, index));
-  }
-
-  #attempt(context: CheckContext, index: number): Attempt {
-    const draft = context.endpoints[index];
+  #attempt(draft: EndpointDraft | undefined, context: CheckContext): Attempt {
     if (draft === undefined) return { text: undefined, error: undefined };
     try {
       return { text: identityText(this.#definitions, draft, context) };
     } catch (error) {
       return { text: undefined, error };
     }
-  }
-
-  #contextOf(config: Readonly<Record<string, unknown>>): CheckContext {
-    const { references } = this.#source;
-    return checkContext(config, draftEndpoints(config, this.wrongShapes), {
-      interpolated: (path) => references.has(path),
-      path: (relative) => resolve(this.#folder, relative),
-    });
   }
 }
 
@@ -175,16 +137,9 @@ function hasManyEndpoints({ apis }: Readonly<Record<string, unknown>>): boolean 
   return lists.filter(Array.isArray).flat().length >= MANY_ENDPOINTS;
 }
 
-/** The path of an endpoint's API. */
-function apiOf({ path }: EndpointDraft): string {
-  return path.slice(0, path.indexOf('.'));
-}
-
-/** Without names where an ID changes only with several variables at once. */
-function unidentified(path: string, names: readonly string[]): Finding {
-  const variables =
-    names.length === 0
-      ? 'several variables that are not set'
-      : `the ${names.length === 1 ? 'variable' : 'variables'} ${names.join(', ')}`;
-  return warningAt(path, `no endpoint ID: it depends on ${variables}`);
+/** Without a name something else is wrong, and told. */
+function unidentified(path: string, names: readonly string[]): Finding[] {
+  if (names.length === 0) return [];
+  const variables = `the ${names.length === 1 ? 'variable' : 'variables'} ${names.join(', ')}`;
+  return [warningAt(path, `no endpoint ID: it depends on ${variables}`)];
 }

@@ -7,62 +7,34 @@ import { childPath, isRecord } from './path.ts';
 /** Gives a text or number at a config path its value; `nodes` are the schemas that may apply there. */
 export type ConvertLeaf = (given: string | number, nodes: readonly SchemaNode[], path: string) => unknown;
 
-/** Whether the value at a config path, or one inside it, is to be converted. */
-export type Concerns = (path: string) => boolean;
-
-/**
- * A copy of a value in which every text and number went through `leaf`, along its schema; durations become milliseconds.
- * @param kept what the copy holds wherever `concerns` says no: the value itself, or one of the same form.
- */
-export function convert(
-  schema: TSchema,
-  value: unknown,
-  path: string,
-  leaf: ConvertLeaf,
-  concerns: Concerns = () => true,
-  kept: unknown = value,
-): unknown {
-  return new Conversion(leaf, concerns).visit([schema], value, path, kept);
+/** A copy of a value in which every text and number went through `leaf`, along its schema; durations become milliseconds. */
+export function convert(schema: TSchema, value: unknown, path: string, leaf: ConvertLeaf): unknown {
+  return visit([schema], value, path, leaf);
 }
 
-class Conversion {
-  readonly #leaf: ConvertLeaf;
-  readonly #concerns: Concerns;
-
-  constructor(leaf: ConvertLeaf, concerns: Concerns) {
-    this.#leaf = leaf;
-    this.#concerns = concerns;
-  }
-
-  visit(schemas: readonly TSchema[], value: unknown, path: string, kept: unknown): unknown {
-    if (!this.#concerns(path)) return kept;
-    const nodes = schemas.flatMap(alternatives);
-    if (typeof value === 'string' || typeof value === 'number') return decoded(this.#leaf(value, nodes, path), nodes);
-    if (Array.isArray(value)) {
-      return value.map((item, index) => {
-        const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
-        return this.visit(inner, item, childPath(path, index), memberOf(kept, index));
-      });
-    }
-    if (!isRecord(value)) return value;
-    const candidates = nodes.filter(allows('object'));
-    const agreeing = candidates.filter((node) => agrees(node, value));
-    const fitting = agreeing.length > 0 ? agreeing : candidates;
-    const members = Object.entries(value).map(([key, member]) => {
-      const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
-      return [key, this.visit(inner, member, childPath(path, key), memberOf(kept, key))];
+function visit(schemas: readonly TSchema[], value: unknown, path: string, leaf: ConvertLeaf): unknown {
+  const nodes = schemas.flatMap(alternatives);
+  if (typeof value === 'string' || typeof value === 'number') return decoded(leaf(value, nodes, path), nodes);
+  if (Array.isArray(value)) {
+    return value.map((item, index) => {
+      const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
+      return visit(inner, item, childPath(path, index), leaf);
     });
-    return Object.fromEntries(members);
   }
+  if (!isRecord(value)) return value;
+  const candidates = nodes.filter(allows('object'));
+  const agreeing = candidates.filter((node) => agrees(node, value));
+  const fitting = agreeing.length > 0 ? agreeing : candidates;
+  const members = Object.entries(value).map(([key, member]) => {
+    const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
+    return [key, visit(inner, member, childPath(path, key), leaf)];
+  });
+  return Object.fromEntries(members);
 }
 
 function decoded(value: unknown, nodes: readonly SchemaNode[]): unknown {
   const isTime = typeof value === 'string' && nodes.some(isDuration) && !nodes.some((node) => acceptsText(node, value));
   return isTime ? (millisecondsOf(value) ?? value) : value;
-}
-
-function memberOf(value: unknown, key: string | number): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
 /** A thousand endpoints have one schema. */

@@ -156,7 +156,7 @@ test('a plugin that fails on a stand-in makes the endpoint depend on it', async 
   assert.ok(warningsOf(loaded).includes('apis[0].endpoints[0]: no endpoint ID: it depends on the variable U'));
 });
 
-test('variables that matter are named wherever they stand: in the endpoint, its API, the settings, another endpoint', async (t) => {
+test('variables that an ID shows are named wherever they stand; where it shows none, those of the endpoint, or all', async (t) => {
   const keys = [
     configKey('endpoint', 'note', Type.Optional(Type.String())),
     configKey('endpoint', 'nosy', Type.Optional(Type.Boolean())),
@@ -192,9 +192,9 @@ test('variables that matter are named wherever they stand: in the endpoint, its 
   assert.deepEqual(unidentified, [
     'apis[0].endpoints[0]: no endpoint ID: it depends on the variables A, B, NOTE',
     'apis[0].endpoints[1]: no endpoint ID: it depends on the variable NOTE',
-    'apis[0].endpoints[3]: no endpoint ID: it depends on the variable PORT',
+    'apis[0].endpoints[3]: no endpoint ID: it depends on the variables PORT, A, B, NOTE, MORE',
     'apis[0].endpoints[4]: no endpoint ID: it depends on the variable A',
-    'apis[0].endpoints[5]: no endpoint ID: it depends on several variables that are not set',
+    'apis[0].endpoints[5]: no endpoint ID: it depends on the variables PORT, A, B, NOTE, MORE',
   ]);
   assert.deepEqual(
     loaded.endpoints.map(({ name }) => name),
