@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, lstat, open, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, chown, lstat, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { loadConfig } from '../../config/index.ts';
 import { parseConfig, readConfigFile, type Tree } from '../../config/yaml.ts';
@@ -42,7 +42,7 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
     if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
     if (file !== undefined) {
       if (!/^y(?:es)?$/i.test((await terminal?.ask(`Write ${out}? [y/N]`)) ?? 'y')) return 1;
-      await save(file, text, before);
+      await save(file, text, before !== undefined);
     }
     const made = file === undefined ? { config: text } : { file };
     if (isJson) await printJson({ ok: true, ...made, ...told(imported, added, notes) });
@@ -174,30 +174,21 @@ function dialogue(): Dialogue {
   };
 }
 
-/** A new file never takes the place of another; one that is added to is replaced as a whole. */
-async function save(file: string, text: string, before: string | undefined): Promise<void> {
-  const draft = before === undefined ? file : `${file}.${randomBytes(6).toString('hex')}`;
+/** A new file never takes the place of another. One that is added to is replaced as a whole, and keeps mode and owner. */
+async function save(file: string, text: string, isThere: boolean): Promise<void> {
+  const draft = isThere ? `${file}.${randomBytes(6).toString('hex')}` : file;
   try {
-    const handle = await open(draft, 'wx', before === undefined ? 0o666 : 0o600);
-    try {
-      await handle.writeFile(text);
-      if (draft !== file) await putInPlace(handle, draft, file);
-    } catch (error) {
-      // On a full disk it would be the first half of a config.
-      await rm(draft, { force: true });
-      throw error;
-    } finally {
-      await handle.close();
-    }
+    await writeFile(draft, text, { flag: 'wx', mode: isThere ? 0o600 : 0o666 });
+    if (draft === file) return;
+    const { mode, uid, gid } = await lstat(file);
+    // Where root adds to the file of a service, the service must still be able to read it.
+    await chown(draft, uid, gid).catch(() => undefined);
+    await chmod(draft, mode & 0o777);
+    await rename(draft, file);
   } catch (error) {
-    throw new Error(`${file} cannot be written: ${codeOf(error)}`);
+    const code = codeOf(error);
+    // On a full disk it would be the first half of a config; what is there already is not ours.
+    if (code !== 'EEXIST') await rm(draft, { force: true });
+    throw new Error(`${file} cannot be written: ${code}`);
   }
-}
-
-/** The owner stays, too: where root adds to the file of a service, the service must still be able to read it. */
-async function putInPlace(handle: FileHandle, draft: string, file: string): Promise<void> {
-  const { mode, uid, gid } = await lstat(file);
-  await handle.chown(uid, gid).catch(() => undefined);
-  await handle.chmod(mode & 0o777);
-  await rename(draft, file);
 }

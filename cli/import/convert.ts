@@ -1,8 +1,8 @@
 import type { Tree } from '../../config/yaml.ts';
 import { isLoopback } from '../../lib/http/target.ts';
 import { bodyOf } from './body.ts';
-import { CredentialGuard, type Security } from './credential-guard.ts';
-import { Credentials } from './credentials.ts';
+import type { Security } from './credential-guard.ts';
+import { Credentials, type Scheme } from './credentials.ts';
 import { ApiDocument, type Block, type Operation, type ReadNeighbour } from './document.ts';
 import { Inexpressible, type LeftOut } from './left-out.ts';
 import { mediaHeadersOf } from './media.ts';
@@ -23,14 +23,14 @@ export interface ImportedEndpoint {
 export interface ImportedApi {
   readonly name: string;
   readonly url: string;
-  readonly headers: Record<string, string>;
+  headers: Record<string, string>;
   oauth2?: Block;
   readonly auth: Block;
-  readonly endpoints: ImportedEndpoint[];
+  endpoints: ImportedEndpoint[];
 }
 
 export interface Imported {
-  readonly apis: ImportedApi[];
+  apis: ImportedApi[];
   readonly leftOut: LeftOut[];
   /** Encodings that an operator may choose from. */
   readonly suggestions: ReadonlyMap<ImportedEndpoint, readonly Block[]>;
@@ -53,13 +53,6 @@ export interface ImportOptions {
   wants(method: string, path: string, name: string): boolean;
 }
 
-/** The API that an endpoint belongs to, and how the endpoint shows who asks. */
-interface Access extends Security {
-  readonly api: ImportedApi;
-  /** Parameters that carry credentials. */
-  readonly own: readonly Block[];
-}
-
 /** Of clients: an API whose credentials are the operator's is not for everyone. */
 const AUTH = { type: 'apiKey', keys: ['$' + '{CLIENT_KEY}'] };
 const CONFIGURABLE = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
@@ -67,7 +60,7 @@ const PRIVATE = /^(?:0\.|10\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|
 
 /** Makes APIs and endpoints of a document. What a config cannot say is listed, with the reason. */
 export class Conversion implements Imported {
-  readonly apis: ImportedApi[] = [];
+  apis: ImportedApi[] = [];
   readonly leftOut: LeftOut[] = [];
   readonly suggestions = new Map<ImportedEndpoint, readonly Block[]>();
   readonly remarks = new Set<string>();
@@ -77,8 +70,7 @@ export class Conversion implements Imported {
   readonly #options: ImportOptions;
   readonly #credentials: Credentials;
   readonly #name: string;
-  readonly #apiNames = new Set<string>();
-  readonly #names = new Map<ImportedApi, Set<string>>();
+  readonly #taken = new Map<ImportedApi | undefined, Set<string>>();
 
   constructor(document: ApiDocument, options: ImportOptions) {
     const { title } = document.block(document.root.info);
@@ -92,51 +84,54 @@ export class Conversion implements Imported {
 
   #fail(at: string, error: unknown): void {
     if (!(error instanceof Inexpressible)) throw error;
-    this.leftOut.push({ what: '', at, reason: error.message });
+    this.#leave('', at, error.message);
+  }
+
+  #leave(what: string, at: string, reason: string): void {
+    this.leftOut.push({ what, at, reason });
   }
 
   #add(operation: Operation): void {
     const { method, path, block } = operation;
-    const { operationId, deprecated } = block;
     this.operations.add(`${method} ${literal(encoded(path))}`);
-    const name = nameOf(
-      typeof operationId === 'string' ? operationId : '',
-      nameOf(`${method.toLowerCase()}-${path}`, 'endpoint'),
-    );
+    const operationId = typeof block.operationId === 'string' ? block.operationId : '';
+    const name = nameOf(operationId, nameOf(`${method.toLowerCase()}-${path}`, 'endpoint'));
     if (!this.#options.wants(method, path, name)) return;
     const at = `${method} ${path}`;
     try {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
       const answer = answerOf(this.#document, operation);
-      const access = this.#accessOf(operation, at);
-      const endpoint = this.#endpoint(operation, name, access, answer.type);
-      access.api.endpoints.push(endpoint);
+      const api = this.#apiAt(this.#urlOf(operation));
+      const endpoint = this.#endpoint(operation, name, api, answer.type);
+      api.endpoints.push(endpoint);
       const found = suggestionsOf(this.#document, answer.schema);
       if (found.length > 0) this.suggestions.set(endpoint, found);
-      if (deprecated === true)
-        this.leftOut.push({ what: 'the mark "deprecated"', at, reason: 'has no place in a config' });
+      if (block.deprecated === true) this.#leave('the mark "deprecated"', at, 'has no place in a config');
     } catch (error) {
       this.#fail(at, error);
     }
   }
 
-  #endpoint(operation: Operation, name: string, access: Access, answer: string | undefined): ImportedEndpoint {
+  #endpoint(operation: Operation, name: string, api: ImportedApi, answer: string | undefined): ImportedEndpoint {
     const { method, path, block } = operation;
-    const { api, own } = access;
-    const note = (what: string, reason: string) => this.leftOut.push({ what, at: `${method} ${path}`, reason });
-    const guard = new CredentialGuard(this.#document, access, (key) => this.#credentials.variable(key));
+    const note = (what: string, reason: string) => this.#leave(what, `${method} ${path}`, reason);
+    const schemes = this.#schemesOf(operation, api, note);
+    const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));
+    const security: Security = {
+      hasWay: schemes.length > 0,
+      isSent: (place, parameter) => isSentBy(api, own, place, parameter),
+      variable: (key) => this.#credentials.variable(key),
+    };
     const body = bodyOf(this.#document, operation, note);
     const parameters = [
-      ...parametersOf(this.#document, operation, guard, note),
+      ...parametersOf(this.#document, operation, security, note),
       ...mediaHeadersOf(this.#document, operation, { answer, body: body.type }, note),
       ...own,
       ...body.parameters,
     ];
     const description = sentence(block.summary, block.description);
-    const names = this.#names.get(api) ?? new Set();
-    this.#names.set(api, names);
     return {
-      name: unique(name, names),
+      name: this.#unique(name, api),
       ...(description === undefined ? {} : { description: literal(description) }),
       path: literal(encoded(path)),
       ...(method === 'GET' ? {} : { method }),
@@ -144,46 +139,44 @@ export class Conversion implements Imported {
     };
   }
 
-  /** The API of an operation's server, with the operation's credentials. */
-  #accessOf(operation: Operation, at: string): Access {
-    const url = this.#urlOf(operation);
-    let api = this.apis.find((each) => each.url === url);
-    if (api === undefined) {
-      api = { name: unique(this.#name, this.#apiNames), url, headers: {}, auth: AUTH, endpoints: [] };
-      this.apis.push(api);
-    }
-    const schemes = this.#credentials.of(operation.security);
+  /** A name that no other endpoint of an API has, or no other API. */
+  #unique(name: string, within?: ImportedApi): string {
+    const taken = this.#taken.get(within) ?? new Set();
+    this.#taken.set(within, taken);
+    return unique(name, taken);
+  }
+
+  #apiAt(url: string): ImportedApi {
+    const known = this.apis.find((each) => each.url === url);
+    if (known !== undefined) return known;
+    const api = { name: this.#unique(this.#name), url, headers: {}, auth: AUTH, endpoints: [] };
+    this.apis.push(api);
+    return api;
+  }
+
+  /** How an operation shows who asks; what its API sends for all of its endpoints is added there. */
+  #schemesOf(
+    { security }: Operation,
+    api: ImportedApi,
+    note: (what: string, reason: string) => void,
+  ): readonly Scheme[] {
+    const schemes = this.#credentials.of(security);
     if (typeof schemes === 'string') {
-      this.leftOut.push({ what: 'its security', at, reason: schemes });
-      return { api, own: [], hasWay: false, isSent: isSentBy(api, []) };
+      note('its security', schemes);
+      return [];
     }
-    if (schemes.length > 0 && operation.security.length > 1)
-      this.leftOut.push({
-        what: 'its security',
-        at,
-        reason: 'has several ways, of which the first possible one is taken',
-      });
-    for (const { headers = {}, oauth2, remark } of schemes) {
-      const isTaken =
-        (oauth2 !== undefined && hasHeader(api, 'authorization')) ||
-        (api.oauth2 !== undefined && headers.Authorization !== undefined);
-      const clashes = Object.entries(headers).some(
-        ([name, value]) => hasHeader(api, name) && api.headers[name] !== value,
-      );
-      if ((isTaken && oauth2?.tokenUrl !== api.oauth2?.tokenUrl) || clashes) {
-        this.leftOut.push({
-          what: 'its security',
-          at,
-          reason: 'differs from that of other endpoints, whose header is sent',
-        });
+    if (schemes.length > 0 && security.length > 1)
+      note('its security', 'has several ways, of which the first possible one is taken');
+    for (const scheme of schemes) {
+      if (differs(api, scheme)) {
+        note('its security', 'differs from that of other endpoints, whose header is sent');
         continue;
       }
-      if (oauth2 !== undefined) api.oauth2 ??= oauth2;
-      Object.assign(api.headers, headers);
-      if (remark !== undefined) this.remarks.add(remark);
+      if (scheme.oauth2 !== undefined) api.oauth2 ??= scheme.oauth2;
+      Object.assign(api.headers, scheme.headers);
+      if (scheme.remark !== undefined) this.remarks.add(scheme.remark);
     }
-    const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));
-    return { api, own, hasWay: schemes.length > 0, isSent: isSentBy(api, own) };
+    return schemes;
   }
 
   /** @throws Inexpressible */
@@ -192,17 +185,16 @@ export class Conversion implements Imported {
     const values = this.#document.block(variables);
     const filled = String(url).replace(/\{([^{}]*)\}/g, (all, name: string) => {
       const { default: fallback } = this.#document.block(Object.hasOwn(values, name) ? values[name] : undefined);
-      return fallback === undefined ? all : String(fallback);
+      return String(fallback ?? all);
     });
-    if (another !== undefined)
-      this.leftOut.push({ what: 'servers', at: 'the document', reason: 'only the first of several is taken' });
+    if (another !== undefined) this.#leave('servers', 'the document', 'only the first of several is taken');
     const { url: chosen, base } = this.#options;
     if (chosen !== undefined) return literal(chosen.replace(/\/$/, ''));
     if (!URL.canParse(filled, base))
       throw new Inexpressible('has no server with a whole URL: say where it is, with --url https://…');
     const target = new URL(filled, base);
     if (target.username !== '' || target.password !== '') {
-      this.leftOut.push({ what: 'the user name in the URL of the server', at: target.host, reason: 'is left out' });
+      this.#leave('the user name in the URL of the server', target.host, 'is left out');
       target.username = target.password = '';
     }
     if (isLoopback(target.hostname) || PRIVATE.test(target.hostname))
@@ -211,11 +203,19 @@ export class Conversion implements Imported {
   }
 }
 
-function isSentBy(api: ImportedApi, own: readonly Block[]): Access['isSent'] {
-  return (place, name) =>
-    place === 'header'
-      ? hasHeader(api, name) || (api.oauth2 !== undefined && name.toLowerCase() === 'authorization')
-      : own.some((parameter) => parameter.name === literal(name) && (parameter.in ?? 'query') === place);
+/** Whether an API sends another header in that place already. */
+function differs(api: ImportedApi, { headers = {}, oauth2 }: Scheme): boolean {
+  const isTaken =
+    (oauth2 !== undefined && hasHeader(api, 'authorization')) ||
+    (api.oauth2 !== undefined && headers.Authorization !== undefined);
+  const clashes = Object.entries(headers).some(([name, value]) => hasHeader(api, name) && api.headers[name] !== value);
+  return clashes || (isTaken && oauth2?.tokenUrl !== api.oauth2?.tokenUrl);
+}
+
+function isSentBy(api: ImportedApi, own: readonly Block[], place: unknown, name: string): boolean {
+  if (place !== 'header')
+    return own.some((parameter) => parameter.name === literal(name) && (parameter.in ?? 'query') === place);
+  return hasHeader(api, name) || (api.oauth2 !== undefined && name.toLowerCase() === 'authorization');
 }
 
 function hasHeader({ headers }: ImportedApi, name: string): boolean {

@@ -8,7 +8,6 @@ const ALONE = /^(?:x-)?(?:auth|client-?secret|secret(?:-?key)?|pass(?:word|wd)?|
 /** By itself an application is what clients ask for. */
 const BESIDE_A_KEY = /^(?:x-)?app-?id$/i;
 const KEY = /^(?:x-)?app-?key$/i;
-const TEXT = new Set<unknown>(['string', undefined]);
 
 /** How the security of an operation shows who asks. */
 export interface Security {
@@ -16,40 +15,34 @@ export interface Security {
   readonly hasWay: boolean;
   /** Whether it sends a value in that place, under that name. */
   isSent(place: unknown, name: string): boolean;
+  /** Names the variable of a credential. */
+  variable(name: string): string;
 }
 
-/** Tells which parameters of an operation are for its operator, so that no client gives them. */
-export class CredentialGuard {
-  readonly #document: ApiDocument;
-  readonly #security: Security;
-  readonly #variable: (name: string) => string;
-
-  /** @param variable names the variable of a credential. */
-  constructor(document: ApiDocument, security: Security, variable: (name: string) => string) {
-    this.#document = document;
-    this.#security = security;
-    this.#variable = variable;
-  }
-
-  /** The value of a credential, the reason why a parameter is left out, or nothing for what clients give. */
-  roleOf(parameter: Block, beside: readonly Block[]): { readonly fixed: string } | string | undefined {
-    const { name, in: place, required } = parameter;
-    if (this.#security.isSent(place, String(name))) return 'is sent as its security says';
-    if (!this.#isCredential(parameter, beside)) return undefined;
-    if (this.#security.hasWay && required !== true) return 'is another credential beside its security';
-    return { fixed: `\${${this.#variable(String(name))}}` };
-  }
-
-  #isCredential(parameter: Block, beside: readonly Block[]): boolean {
-    const { in: place, description } = parameter;
-    const schema = this.#document.block(parameter.schema ?? parameter);
-    // What filters, chooses or counts is no secret.
-    const isFilter = /\bfilter/i.test(String(description ?? '')) || listOf(schema.enum).length > 0;
-    if (place === 'path' || isFilter || !TEXT.has(schema.type)) return false;
-    const words = wordsOf(parameter);
-    if (BESIDE_A_KEY.test(words)) return beside.some((each) => each.in === place && KEY.test(wordsOf(each)));
-    return CREDENTIAL.test(words) || (ALONE.test(words) && !this.#security.hasWay);
-  }
+/**
+ * Tells which parameters of an operation are for its operator, so that no client gives them.
+ * @returns the value of a credential, the reason why a parameter is left out, or nothing for what clients give.
+ */
+export function roleOf(
+  document: ApiDocument,
+  security: Security,
+  parameter: Block,
+  beside: readonly Block[],
+): { readonly fixed: string } | string | undefined {
+  const { name, in: place, required, description } = parameter;
+  if (security.isSent(place, String(name))) return 'is sent as its security says';
+  const schema = document.block(parameter.schema ?? parameter);
+  // What filters, chooses or counts is no secret.
+  const isFilter = /\bfilter/i.test(String(description ?? '')) || listOf(schema.enum).length > 0;
+  if (place === 'path' || isFilter || (schema.type ?? 'string') !== 'string') return undefined;
+  const words = wordsOf(parameter);
+  const isBesideKey = () => beside.some((each) => each.in === place && KEY.test(wordsOf(each)));
+  const isCredential = BESIDE_A_KEY.test(words)
+    ? isBesideKey()
+    : CREDENTIAL.test(words) || (ALONE.test(words) && !security.hasWay);
+  if (!isCredential) return undefined;
+  if (security.hasWay && required !== true) return 'is another credential beside its security';
+  return { fixed: `\${${security.variable(String(name))}}` };
 }
 
 /** A name with a hyphen between its words. */

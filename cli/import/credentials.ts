@@ -3,7 +3,7 @@ import { variableOf } from './names.ts';
 import { literal } from './text.ts';
 
 /** How a request shows who asks. */
-interface Scheme {
+export interface Scheme {
   /** Of the API. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the API: a token that the service gets by itself. */

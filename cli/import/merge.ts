@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isMap, isNode, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX, unique } from './names.ts';
 import { apisText, indented, itemsText, variablesIn, variablesOf } from './write.ts';
@@ -49,9 +49,7 @@ export function merge(text: string, imported: Imported): Merged {
   added += fresh.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
   if (fresh.length > 0) insertions.push(insertion(text, apis, apisText({ ...imported, apis: fresh })));
   // From the end, so that places before it stay right. Of two at one place the inner one comes first in the text.
-  const last = insertions.toSorted(
-    (one, other) => other.at - one.at || insertions.indexOf(other) - insertions.indexOf(one),
-  );
+  const last = insertions.toReversed().toSorted((one, other) => other.at - one.at);
   return { text: last.reduce((all, { at, text: more }) => all.slice(0, at) + more + all.slice(at), text), added, kept };
 }
 
@@ -73,9 +71,7 @@ function withoutKnown(list: YAMLSeq, endpoints: readonly ImportedEndpoint[]): Im
 
 function differences(block: YAMLMap, api: ImportedApi): string[] {
   const headers = block.get('headers');
-  const has = isMap(headers)
-    ? headers.items.map(({ key }) => String(isScalar(key) ? key.value : key).toLowerCase())
-    : [];
+  const has = Object.keys(isMap(headers) ? headers.toJSON() : {}).map((name) => name.toLowerCase());
   return Object.keys(api.headers)
     .filter((name) => !has.includes(name.toLowerCase()))
     .map((name) => `the API ${block.get('name')} has no header ${name}, which the document asks for`);
@@ -103,27 +99,15 @@ function sharedSecrets(api: ImportedApi, text: string): string[] {
 
 /** Where the next item of a list goes: behind the last one, and the comments that are indented as it is. */
 function insertion(text: string, list: YAMLSeq, items: string): Insertion {
-  const column = columnOf(text, list.range?.[0] ?? 0);
+  const columnAt = (at: number) => at - (text.lastIndexOf('\n', at - 1) + 1);
+  const column = columnAt(list.range?.[0] ?? 0);
   const last = list.items.at(-1);
-  let at = (isMap(last) || isScalar(last) || isSeq(last) ? last.range?.[1] : undefined) ?? text.length;
-  if (columnOf(text, at) > 0) at = endOfLine(text, at);
-  for (let comment = commentAt(text, at, column); comment > 0; comment = commentAt(text, at, column)) at += comment;
+  const end = (isNode(last) ? last.range?.[1] : undefined) ?? text.length;
+  const rest = columnAt(end) > 0 ? '[^\\n]*\\n?' : '';
+  const inside = new RegExp(`${rest}(?: {${column + 1},}#[^\\n]*\\n?)*`, 'y');
+  inside.lastIndex = end;
+  inside.test(text);
+  const at = inside.lastIndex;
   const lead = at > 0 && text.charAt(at - 1) !== '\n' ? '\n' : '';
   return { at, text: `${lead}${indented(items, column)}` };
-}
-
-function columnOf(text: string, at: number): number {
-  return at - (text.lastIndexOf('\n', at - 1) + 1);
-}
-
-function endOfLine(text: string, at: number): number {
-  const end = text.indexOf('\n', at);
-  return end === -1 ? text.length : end + 1;
-}
-
-/** The length of a line that is a comment indented by more than so many columns, or 0. */
-function commentAt(text: string, at: number, column: number): number {
-  const line = text.slice(at, endOfLine(text, at));
-  const [, indentation] = /^( *)#/.exec(line) ?? [];
-  return indentation !== undefined && indentation.length > column ? line.length : 0;
 }

@@ -1,4 +1,4 @@
-import type { CredentialGuard } from './credential-guard.ts';
+import { roleOf, type Security } from './credential-guard.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { jsonChoiceOf } from './formats.ts';
 import { Inexpressible, type Note } from './left-out.ts';
@@ -13,15 +13,14 @@ const SEPARATORS: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: 
 
 /**
  * The parameters that an operation takes outside its body.
- * @param guard tells credentials from what clients give.
  * @throws Inexpressible for one that is required and that no config can have.
  */
-export function parametersOf(document: ApiDocument, operation: Operation, guard: CredentialGuard, note: Note): Block[] {
+export function parametersOf(document: ApiDocument, operation: Operation, security: Security, note: Note): Block[] {
   const declared = declaredOf(document, operation, note);
   const parameters = [...declared.values()].flatMap((parameter) => {
     const { name, in: place, required } = parameter;
     const what = `${place} parameter "${name}"`;
-    const role = guard.roleOf(parameter, [...declared.values()]);
+    const role = roleOf(document, security, parameter, [...declared.values()]);
     if (typeof role === 'string') {
       note(what, role);
       return [];

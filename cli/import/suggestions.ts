@@ -40,23 +40,22 @@ export function answerOf(document: ApiDocument, { block }: Operation): Answer {
 /** Encodings of the numbers in an answer, those nearest to its top first. */
 export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
   const found: Block[] = [];
-  let level: [path: string, schema: unknown][] = [['$', schema]];
-  let looked = 0;
-  for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
-    const next: typeof level = [];
-    for (const [path, value] of level) {
-      if (found.length === MOST || ++looked > MAX_MEMBERS) return found;
-      const { type, properties, items, allOf, writeOnly } = followed(document, value);
-      if (writeOnly === true) continue;
-      const types = [type].flat();
-      if (types.includes('integer')) found.push({ type: 'int256', path });
-      else if (types.includes('number')) found.push({ type: 'int256', path, times: '1e18' });
-      if (isRecord(properties))
-        for (const [name, inner] of Object.entries(properties)) next.push([path + literal(pathStep(name)), inner]);
-      if (isRecord(items)) next.push([`${path}[0]`, items]);
-      for (const part of listOf(allOf)) next.push([path, part]);
-    }
-    level = next;
+  const queue: (readonly [path: string, schema: unknown, depth: number])[] = [['$', schema, 1]];
+  // A list goes on with what is added while it is walked.
+  for (const [path, value, depth] of queue) {
+    const { type, properties, items, allOf, writeOnly } = followed(document, value);
+    if (writeOnly === true) continue;
+    const types = [type].flat();
+    if (types.includes('integer')) found.push({ type: 'int256', path });
+    else if (types.includes('number')) found.push({ type: 'int256', path, times: '1e18' });
+    if (found.length === MOST) break;
+    const add = (at: string, each: unknown) => {
+      if (depth < MAX_DEPTH && queue.length < MAX_MEMBERS) queue.push([at, each, depth + 1]);
+    };
+    if (isRecord(properties))
+      for (const [name, member] of Object.entries(properties)) add(path + literal(pathStep(name)), member);
+    if (isRecord(items)) add(`${path}[0]`, items);
+    for (const part of listOf(allOf)) add(path, part);
   }
   return found;
 }
