@@ -1,172 +1,156 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { buildSync } from 'esbuild';
+import { filesOf } from '../../test/support/docs.ts';
 import { type Major, withNode } from './nodes.ts';
-import {
-  compileShown,
-  makePluginProject,
-  makeServiceProject,
-  makeVerifyProject,
-  type Projects,
-  writePlugin,
-} from './package/projects.ts';
-import { Background, complain, fail, root, run, runBeside, step } from './package/run.ts';
-import { checkFiles, lint, pack } from './package/tarball.ts';
+import { Background } from './package/background.ts';
+import { complain, fail, root, run, step } from './package/run.ts';
+import { tarballOf } from './package/tarball.ts';
 
 /**
- * Builds the packages, packs them, and holds each tarball to what its users will do with it. Linters of packages look at it, and
- * projects of their own, outside this tree, install it. One project writes a plugin with the SDK alone, and one verifies answers with
- * the verifier alone. One runs the service on plain node with plugins whose effect is in the answers.
+ * Builds and packs the packages, installs them into a project of its own, outside this tree, and does there what their users do.
+ * It writes plugins, checks answers, compiles a contract, and runs the service on each version of Node.js.
  */
-
-const dist = join(root, 'dist');
-const folder = mkdtempSync(join(tmpdir(), 'sdp-package-'));
 
 /** The upstream's price, and what is signed: the plugin of the template lets it pass as it is, times 1e18. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345}';
 const SIGNED = 2_064_012_345_000_000_000_000n;
+const UPSTREAM = `const server = require('node:http').createServer((_, response) =>
+  response.setHeader('Content-Type', 'application/json').end('${QUOTE}'));
+server.listen(0, '127.0.0.1', () => console.log('listening on http://127.0.0.1:' + server.address().port));`;
 
-/** Each package, with the files that it must have. */
+/** Bytes that the verifier may take in a browser, minified, and compressed by gzip. */
+const ROOM = { minified: 48_000, compressed: 19_000 };
+
+const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
+
+/** Each package, by its folder in `dist/`, with files that it must have. */
 const PACKAGES = {
-  service: {
-    folder: dist,
-    files: ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
-  },
-  verify: { folder: join(dist, 'packages', 'verify'), files: ['verify/index.js', 'verify/index.d.ts'] },
-  contracts: { folder: join(dist, 'packages', 'contracts'), files: ['SignedDataQuorum.sol', 'SignedDataReader.sol'] },
-  sdk: {
-    folder: join(dist, 'packages', 'plugins-sdk'),
-    files: ['plugins-sdk/index.d.ts', 'service/testing/alone.d.ts'],
-  },
+  '.': ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
+  'packages/verify': ['verify/index.js', 'verify/index.d.ts'],
+  'packages/contracts': ['SignedDataQuorum.sol', 'SignedDataReader.sol'],
+  'packages/plugins-sdk': ['plugins-sdk/index.d.ts', 'service/testing/alone.d.ts'],
 };
 
-/** Packs a package and looks at the tarball. @returns its path. */
-async function tarballOf(name: keyof typeof PACKAGES): Promise<string> {
-  const { folder: built, files } = PACKAGES[name];
-  const packed = pack(built, folder);
-  checkFiles(built, packed, files);
-  const tarball = join(folder, packed.filename);
-  // Linters look at JavaScript.
-  if (name !== 'contracts') await lint(tarball);
-  const kilobytes = (bytes: number) => `${Math.round(bytes / 1000)} kB`;
-  const { size, unpackedSize } = packed;
-  console.log(
-    `        ${packed.filename}: ${kilobytes(size)} packed, ${kilobytes(unpackedSize)} unpacked, ${packed.files.length} files`,
-  );
-  return tarball;
+/** A project with all packages, the tools that their users have, and the files of tests and pages; a folder for each package's. */
+function makeProject(path: string, tarballs: readonly string[]): void {
+  const { dependencies, devDependencies }: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
+  const versions = { ...dependencies, ...devDependencies };
+  const files = {
+    '.': ['test/package/consumer', 'docs/plugins.md'],
+    verify: ['tools/packages/verify/README.md'],
+    plugin: ['test/package/plugin', 'tools/packages/plugins-sdk/README.md'],
+    contracts: ['tools/packages/contracts/README.md'],
+  };
+  for (const [folder, sources] of Object.entries(files)) {
+    mkdirSync(join(path, folder), { recursive: true });
+    for (const source of sources) {
+      if (!source.endsWith('.md')) cpSync(join(root, source), join(path, folder), { recursive: true });
+      else
+        for (const [name, text] of filesOf(read(source)))
+          if (/\.(?:[jt]s|sol)$/.test(name)) writeFileSync(join(path, folder, name), text);
+    }
+  }
+  writeFileSync(join(path, 'package.json'), '{ "private": true, "type": "module" }');
+  const tools = ['typescript', 'tsx', '@types/node', 'solc'].map((tool) => `${tool}@${versions[tool]}`);
+  const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+  run(path, 'npm', 'install', ...quietly, ...tarballs, ...tools);
 }
 
-async function startUpstream(): Promise<Server> {
-  const server = createServer((_, response) => response.setHeader('Content-Type', 'application/json').end(QUOTE));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return server;
+/** A bundle of the verifier is what a page in a browser would load. */
+function weigh(resolveDir: string): void {
+  const contents = "import * as all from 'signed-data-proxy-verify'; globalThis.verify = all;";
+  const form = { bundle: true, minify: true, platform: 'browser', format: 'esm', target: 'es2022' } as const;
+  const { outputFiles } = buildSync({ stdin: { contents, resolveDir }, ...form, write: false, logLevel: 'silent' });
+  const bytes = outputFiles[0]?.contents ?? fail('there is no bundle');
+  const size = { minified: bytes.length, compressed: gzipSync(bytes).length };
+  if (size.minified > ROOM.minified || size.compressed > ROOM.compressed)
+    fail(`the verifier has become too large: ${JSON.stringify(size)}`);
 }
 
-const PROGRAM = [join('node_modules', '.bin', 'signed-data-proxy'), 'start', '-c', 'config.yaml'];
+function compileShown(folder: string): void {
+  const places = ['--base-path', '.', '--include-path', '../node_modules'];
+  run(folder, '../node_modules/.bin/solcjs', 'Consumer.sol', '--bin', ...places);
+  const made = readFileSync(join(folder, 'Consumer_sol_Consumer.bin'), 'utf8');
+  if (!/^60[0-9a-f]{1000,}$/.test(made)) fail(`solc made ${made.slice(0, 20)}… of Consumer.sol`);
+}
 
-/** The ways of starting the service that the documents recommend, and the versions of Node.js on which plugins in TypeScript are loaded. */
-const WAYS: readonly { readonly shown: string; readonly words: readonly string[]; readonly node?: Major }[] = [
-  { shown: 'node_modules/.bin', words: PROGRAM },
-  { shown: 'npx -c exec', words: ['npx', '-c', 'exec signed-data-proxy start -c config.yaml'] },
-  { shown: 'node_modules/.bin on Node 22', words: PROGRAM, node: 22 },
-  { shown: 'node_modules/.bin on Node 24', words: PROGRAM, node: 24 },
-];
+/** Plugins with their tests: those of pages, one of `plugin new`, and one that would not work with a second copy of the SDK. */
+function testPlugins(project: string): void {
+  const said = run(project, 'npx', 'signed-data-proxy', 'plugin', 'new', 'my-plugin');
+  const [, command] = /^ {2}(node --import .*)$/m.exec(said) ?? fail(`plugin new says no command:\n${said}`);
+  run(project, 'sh', '-c', command ?? '');
+  const plugin = join(project, 'plugin');
+  run(plugin, process.execPath, '--import', 'tsx', '--test', 'floor.test.ts', 'tenants.trial.ts');
+  for (const folder of [project, plugin]) run(folder, join(project, 'node_modules/.bin/tsc'), '-p', '.');
+}
 
-async function serving(
-  projects: Projects,
-  { words, node }: (typeof WAYS)[number],
-  use: (service: Background) => Promise<void>,
-): Promise<void> {
-  const upstream = await startUpstream();
-  const { port } = upstream.address() as AddressInfo;
-  const [program = '', ...args] = words;
+/** Asks the service as installed, checks what it answers with the package for that, and stops it. */
+async function serve(project: string, node: Major | undefined): Promise<void> {
+  const upstream = new Background(project, {}, process.execPath, '-e', UPSTREAM);
   const variables = {
-    UPSTREAM: `http://127.0.0.1:${port}`,
-    SDK_PROJECT: projects.plugin,
+    UPSTREAM: await upstream.find(/listening on (http:\S+)/),
+    SDK_PROJECT: join(project, 'plugin'),
     SERVICE_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}`,
     ...(node !== undefined && { PATH: String(withNode(node).PATH) }),
   };
-  const service = new Background(projects.service, variables, program, ...args);
+  const args = ['start', '-c', 'config.yaml'];
+  const service = new Background(project, variables, 'node_modules/.bin/signed-data-proxy', ...args);
   try {
-    await use(service);
+    const url = await service.find(/listening on (http:\S+)/);
+    const signer = await service.find(/signer (0x[0-9a-fA-F]{40})/);
+    const id = await service.find(/prices\/eth-usd (0x[0-9a-f]{64})/);
+    const verify = join(project, 'verify');
+    const signed = run(verify, process.execPath, 'check.js', url, signer, id).trim();
+    const asked = run(verify, process.execPath, 'ask.js', id, '1', `${url}=${signer}`).trim();
+    if (BigInt(signed) !== SIGNED || asked !== String(SIGNED)) fail(`signed was ${signed}, asked ${asked}`);
+    const body = '{"parameters":{"symbol":" ETHUSD "}}';
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await (await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body })).text();
+    const verifier = ['--import', 'signed-data-proxy/plugins-sdk/register', 'verify.ts', answer, signer, id];
+    const same = run(project, process.execPath, ...verifier).trim();
+    if (same !== signed) fail(`signed was ${same} instead of ${signed}: ${answer}`);
+    await askTenants(`${url}/endpoints/${await service.find(/prices\/for-tenants (0x[0-9a-f]{64})/)}`, service);
+    const html = await (await fetch(url)).text();
+    if (!/^<!doctype html>/i.test(html)) fail(`the explorer answered ${html}`);
     await service.stop();
   } finally {
     service.child.kill('SIGKILL');
-    upstream.close();
-    upstream.closeAllConnections();
+    upstream.child.kill('SIGKILL');
   }
-}
-
-/** Asks the service as installed, and checks what it answers with the package for that alone. */
-async function askAndVerify(service: Background, { verify, service: project }: Projects): Promise<void> {
-  const url = await service.find(/listening on (http:\S+)/);
-  const signer = await service.find(/signer (0x[0-9a-fA-F]{40})/);
-  const id = await service.find(/prices\/eth-usd (0x[0-9a-f]{64})/);
-  const signed = await runBeside(verify, process.execPath, 'check.js', url, signer, id);
-  if (BigInt(signed) !== SIGNED) fail(`signed was ${signed} instead of ${SIGNED}`);
-  const asked = await runBeside(verify, process.execPath, 'ask.js', id, '1', `${url}=${signer}`);
-  if (asked.trim() !== String(SIGNED)) fail(`ask said ${asked} instead of ${SIGNED}`);
-  const post = (endpoint: string, body: string, headers: Record<string, string> = {}) =>
-    fetch(`${url}/endpoints/${endpoint}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
-      body,
-    });
-  const answer = await (await post(id, '{"parameters":{"symbol":" ETHUSD "}}')).text();
-  const verifier = ['--import', 'signed-data-proxy/plugins-sdk/register', 'verify.ts', answer, signer, id];
-  const same = run(project, process.execPath, ...verifier).trim();
-  if (same !== signed) fail(`signed was ${same} instead of ${signed}: ${answer}`);
-  await askTenants(await service.find(/prices\/for-tenants (0x[0-9a-f]{64})/), post, service);
-  const page = await fetch(url);
-  const html = await page.text();
-  if (page.status !== 200 || !/^<!doctype html>/i.test(html)) fail(`the explorer answered ${page.status}: ${html}`);
 }
 
 /** The plugin that was written with another package than the service: its refusals and context keys are the service's. */
-async function askTenants(
-  id: string,
-  post: (id: string, body: string, headers?: Record<string, string>) => Promise<Response>,
-  service: Background,
-): Promise<void> {
-  const refused = await post(id, '{}');
+async function askTenants(url: string, service: Background): Promise<void> {
+  const headers = { 'Content-Type': 'application/json' };
+  const post = (more = {}) => fetch(url, { method: 'POST', headers: { ...headers, ...more }, body: '{}' });
+  const refused = await post();
   const said = `${refused.status} ${refused.headers.get('x-tenants')} ${await refused.text()}`;
   if (said !== '401 ada {"error":"Which tenant?"}') fail(`the plugin's refusal was ${said}`);
-  const served = await post(id, '{}', { 'X-Tenant': 'ada' });
-  const { status, headers } = served;
-  if (status !== 200 || headers.get('x-tenant') !== 'ada')
-    fail(`the plugin's answer was ${status}: ${await served.text()}`);
+  const served = await post({ 'X-Tenant': 'ada' });
+  if (served.status !== 200 || served.headers.get('x-tenant') !== 'ada')
+    fail(`the plugin's answer was ${served.status}: ${await served.text()}`);
   await service.find(/200 [\d.]+ms .*(client=ada)/);
 }
 
-const begin = performance.now();
+const folder = mkdtempSync(join(tmpdir(), 'sdp-package-'));
+const project = join(folder, 'project');
 try {
   await step('build', () => run(root, process.execPath, '--import', 'tsx', 'tools/scripts/build.ts'));
-  const service = await step('the service: files, publint, types', () => tarballOf('service'));
-  const verify = await step('the verifier: files, publint, types', () => tarballOf('verify'));
-  const sdk = await step('the SDK: files, publint, types', () => tarballOf('sdk'));
-  await step('the contracts: files, the contract that its page shows', async () =>
-    compileShown(folder, await tarballOf('contracts')),
-  );
-  const projects: Projects = {
-    verify: await step('a project with the verifier, its size in a browser', () => makeVerifyProject(folder, verify)),
-    plugin: await step('a project with the SDK: a plugin, its types and its test', () =>
-      makePluginProject(folder, sdk),
-    ),
-    service: await step('a project with the service', () => makeServiceProject(folder, service)),
-  };
-  await step('plugin new, its test, types', () => writePlugin(projects.service));
-  for (const way of WAYS) {
-    await step(`${way.shown}: plugins, an answer verified, SIGTERM`, () =>
-      serving(projects, way, (running) => askAndVerify(running, projects)),
-    );
+  const tarballs: string[] = [];
+  for (const [name, files] of Object.entries(PACKAGES)) {
+    const built = join(root, 'dist', name);
+    tarballs.push(await step(`pack ${name}: files, links, publint, types`, () => tarballOf(built, folder, files)));
   }
-  const packages = readdirSync(join(projects.service, 'node_modules')).length;
-  console.log(`${packages} folders in node_modules; ${((performance.now() - begin) / 1000).toFixed(1)} s in all`);
+  await step('a project with all packages', () => makeProject(project, tarballs));
+  await step('the size of the verifier in a browser', () => weigh(project));
+  await step('a contract', () => compileShown(join(project, 'contracts')));
+  await step('plugin new; plugins, their tests and types', () => testPlugins(project));
+  for (const node of [undefined, 22, 24] as const)
+    await step(`${node ?? 'this'} Node: the service, an answer verified, SIGTERM`, () => serve(project, node));
 } catch (error) {
   complain(error);
 } finally {

@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { anchorsOf, linksOf } from '../../../test/support/docs.ts';
+import { fail, root, run } from './run.ts';
+
+/** What is published as it is in the source tree. */
+const RAW = /^(?:examples|cli\/plugin\/template)\//;
+const ODD = /\.map$|\.test\.|^(?:bench|scripts|packages|tools)\/|^test\/(?!vectors\/[\w-]+\.json$)|(?<!\.d)\.ts$/;
+const TO_SOURCES = /\/\/# sourceMappingURL=|(?:from |import\()['"]\.[^'"]*\.ts['"]/;
+
+/** Packs a built package into another folder, and looks at what is in it. @returns the path of the tarball. */
+export async function tarballOf(built: string, into: string, expected: readonly string[]): Promise<string> {
+  const printed: unknown = JSON.parse(run(built, 'npm', 'pack', '--json', '--pack-destination', into));
+  // npm prints a list, or an object by package name.
+  const [packed] = Object.values(Object(printed)) as { filename: string; files: { path: string; mode: number }[] }[];
+  const { filename, files } = packed ?? fail('npm packed nothing');
+  const names = files.map(({ path }) => path);
+  const text = (name: string) => readFileSync(join(built, name), 'utf8');
+  const none = (what: string, found: readonly string[]) => found.length === 0 || fail(`${what}: ${found.join(', ')}`);
+  const own = names.filter((name) => !RAW.test(name));
+  const odd = own.filter((name) => ODD.test(name));
+  none('does not belong into the package', odd);
+  const wanted = ['README.md', 'LICENSE', 'package.json', ...expected];
+  const absent = wanted.filter((name) => !names.includes(name));
+  none('missing in the package', absent);
+  const code = own.filter((name) => /\.(?:m?js|d\.ts)$/.test(name));
+  const broken = code.filter((name) => TO_SOURCES.test(text(name)));
+  none('refers to sources that are not there', broken);
+  const links = names.filter((name) => name.endsWith('.md')).flatMap((name) => brokenLinks(name, names, text));
+  none('links lead out of the package or nowhere', links);
+  if (files.some(({ path, mode }) => path === 'cli/bin.js' && mode !== 0o755)) fail('cli/bin.js cannot be executed');
+  const tarball = join(into, filename);
+  if (code.length > 0) await lint(tarball);
+  return tarball;
+}
+
+/** Links of a page to what was not packed, or to headings that there are not. */
+function brokenLinks(page: string, names: readonly string[], read: (name: string) => string): string[] {
+  const isPacked = (target: string) => names.some((name) => name === target || name.startsWith(`${target}/`));
+  return linksOf(read(page)).flatMap((link) => {
+    const [file = '', anchor] = link.split('#');
+    const target = file === '' ? page : join(dirname(page), file).replace(/\/$/, '');
+    const leads = isPacked(target) && (anchor === undefined || anchorsOf(read(target)).has(anchor));
+    return leads ? [] : [`${page} → ${link}`];
+  });
+}
+
+/** What the linters of packages have to say, warnings included. */
+async function lint(path: string): Promise<void> {
+  const { buffer, byteOffset, byteLength } = readFileSync(path);
+  const tarball = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+  const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+  // Of the program's own folder: node does look there when a module of it names the package.
+  const wrong = messages.filter(({ code }) => code !== 'NESTED_PACKAGE_JSON_FIELD_IGNORED');
+  if (wrong.length > 0) fail(`publint:\n${wrong.map((message) => formatMessage(message, pkg)).join('\n')}`);
+  run(root, join(root, 'node_modules', '.bin', 'attw'), path, '--profile', 'esm-only');
+}
