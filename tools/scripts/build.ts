@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { bundlePackage } from '../../cli/program.js';
 import { type Manifest, PUBLISHED, typed, writePackages } from './packages.ts';
 
@@ -77,28 +76,11 @@ function leaveOutPictures(): void {
   }
 }
 
-/** The published files whose names match, with their texts changed. */
-function rewrite(names: RegExp, change: (text: string, file: string) => string): void {
-  for (const file of PUBLISHED.flatMap((folder) => filesIn(dist, folder)).filter((name) => names.test(name)))
-    writeFileSync(join(dist, file), change(readFileSync(join(dist, file), 'utf8'), file));
-}
-
 /** The compiler leaves `.ts` in the specifiers of declarations. */
 function renameInDeclarations(): void {
   const specifier = /(\bfrom |\bimport\(|^import )(['"])(\.{1,2}\/[^'"]+)\.ts\2/gm;
-  rewrite(/\.d\.ts$/, (text) => text.replace(specifier, '$1$2$3.js$2'));
-}
-
-/** Has modules import typebox as a few files: node takes long to open its 700. Declarations go on naming it, as a dependency. */
-async function vendorTypebox(): Promise<void> {
-  const folder = 'vendor';
-  const fileOf = (part: string) => part.replace('/', '-');
-  const entryPoints = ['typebox', 'typebox/value', 'typebox/compile'].map((part) => ({ in: part, out: fileOf(part) }));
-  const outdir = join(dist, folder);
-  await build({ entryPoints, outdir, bundle: true, splitting: true, format: 'esm', platform: 'node' });
-  const redirected = (file: string) => (_: string, part: string) =>
-    `from '${relative(dirname(file), join(folder, fileOf(part)))}.js'`;
-  rewrite(/\.js$/, (text, file) => text.replace(/\bfrom '(typebox(?:\/(?:value|compile))?)'/g, redirected(file)));
+  for (const file of PUBLISHED.flatMap((folder) => filesIn(dist, folder)).filter((name) => name.endsWith('.d.ts')))
+    writeFileSync(join(dist, file), readFileSync(join(dist, file), 'utf8').replace(specifier, '$1$2$3.js$2'));
 }
 
 /** What a consumer of the package sees under a name: the source's module in JavaScript, and its types. */
@@ -113,7 +95,7 @@ function writeManifest(manifest: Manifest): void {
     ...kept,
     exports: Object.fromEntries(exports),
     sideEffects: SIDE_EFFECTS,
-    files: [...PUBLISHED, ...READ, ...PAGES, VECTORS, 'vendor', 'program'],
+    files: [...PUBLISHED, ...READ, ...PAGES, VECTORS, 'program'],
     dependencies: { ...manifest.dependencies, [KOA_TYPES]: manifest.devDependencies[KOA_TYPES] },
   };
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
@@ -132,7 +114,6 @@ rmSync(dist, { recursive: true, force: true });
 compile();
 copyRest();
 leaveOutPictures();
-await vendorTypebox();
 renameInDeclarations();
 writeManifest(manifest);
 writePackages(dist, join(root, 'tools/packages'), manifest);
