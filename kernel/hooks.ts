@@ -11,7 +11,6 @@ import {
   type StageName,
   stageNames,
   stageOf,
-  type VariantStage,
 } from './stages.ts';
 import type { Awaitable } from './values.ts';
 
@@ -64,10 +63,17 @@ export type Tapped = (first: unknown, second: unknown, exchange: Exchange, done:
 /** The same in an onion. */
 export type Wrapping = (rest: Layer) => Layer;
 
+interface TapOptions extends Pick<TapDescription, 'budget'> {
+  readonly name: string;
+  readonly stage: number;
+}
+
 /** The part of tapable's hooks that is used here, with the types of the stages' arguments erased. */
 interface StageHook {
-  tap(options: { readonly name: string; readonly stage: number }, fn: Tapped | Wrapping): void;
-  tapAsync(options: { readonly name: string; readonly stage: number }, fn: Tapped | Wrapping): void;
+  /** In the order in which they are called. */
+  readonly taps: readonly TapOptions[];
+  tap(options: TapOptions, fn: Tapped | Wrapping): void;
+  tapAsync(options: TapOptions, fn: Tapped | Wrapping): void;
   call(innermost: Layer): Layer;
   callAsync(first: unknown, second: unknown, exchange: Exchange, done: Done): void;
 }
@@ -106,7 +112,7 @@ export class Hooks {
   /** Work that a stop waits for. */
   readonly running = new WaitGroup();
   readonly #hooks: Readonly<Record<StageName, HookMap<StageHook>>>;
-  readonly #taps: Readonly<Record<StageName, (TapDescription & { readonly isLast: boolean })[]>>;
+  readonly #variants: Readonly<Record<StageName, Set<string>>>;
   readonly #onions = new Map<StageName, Layer>();
   readonly #observer: Pick<Observer, 'stage'>;
 
@@ -115,18 +121,18 @@ export class Hooks {
     const byStage = <T>(make: (stage: StageName) => T) =>
       Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
     this.#hooks = byStage((stage) => new HookMap(() => hookFor[stageOf(stage).kind]() as StageHook));
-    this.#taps = byStage(() => []);
+    this.#variants = byStage(() => new Set());
     this.#observer = observer;
   }
 
   /** @param isLast whether it comes after those that are not, wherever they were registered. */
-  tap(stage: StageName, { variant = '', ...tap }: TapDescription, isLast: boolean, fn: Tapped | Wrapping): void {
+  tap(stage: StageName, { plugin: name, variant = '', budget }: TapDescription, isLast: boolean, fn: Tapped | Wrapping): void {
     const hook = this.#hooks[stage].for(variant);
+    this.#variants[stage].add(variant);
     const place = isLast ? LAST : 0;
-    const count = this.#taps[stage].push({ ...tap, variant, isLast });
     // The one that wraps last is outside.
-    if (stageOf(stage).kind === 'around') hook.tap({ name: tap.plugin, stage: -place - count }, fn);
-    else hook.tapAsync({ name: tap.plugin, stage: place }, fn);
+    if (stageOf(stage).kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
+    else hook.tapAsync({ name, budget, stage: place }, fn);
   }
 
   /** Composes the onions, now that all functions are there. */
@@ -140,10 +146,12 @@ export class Hooks {
 
   /** Who is asked, in order. */
   taps(stage: StageName): readonly TapDescription[] {
-    const { variants } = stageOf(stage);
-    const taps = this.#taps[stage];
-    const ordered = variants ? taps : taps.toSorted((one, other) => Number(one.isLast) - Number(other.isLast));
-    return ordered.map(({ plugin, variant, budget }) => ({ plugin, ...(variants && { variant }), budget }));
+    const { variants, kind } = stageOf(stage);
+    return [...this.#variants[stage]].flatMap((variant) => {
+      const { taps } = this.#hooks[stage].for(variant);
+      const ordered = kind === 'around' ? taps.toReversed() : taps;
+      return ordered.map(({ name: plugin, budget }) => ({ plugin, ...(variants && { variant }), budget }));
+    });
   }
 
   isTapped(stage: StageName, variant = ''): boolean {
@@ -153,17 +161,14 @@ export class Hooks {
   /**
    * Asks the plugins of a stage: `undefined` when none had anything to say. Without a promise where all of them answer at
    * once, as most do.
+   * @param variant for which a plugin is registered, such as an auth type; '' at stages without variants.
    * @throws Refusal
    */
-  ask<N extends Exclude<StageName, VariantStage | AroundStage>>(
+  ask<N extends Exclude<StageName, AroundStage>>(
     stage: N,
-    ...args: ArgsOf<N>
+    args: ArgsOf<N>,
+    variant = '',
   ): Awaitable<ResultOf<N> | undefined> {
-    return this.askFor(stage, '', ...args);
-  }
-
-  /** Asks the plugin that is registered for a variant, such as an auth type; '' is that of stages without variants. @throws Refusal */
-  askFor<N extends StageName>(stage: N, variant: string, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return undefined;
     const [first, second] = args as readonly unknown[];

@@ -10,13 +10,14 @@ import type {
   Awaitable,
   BodyStream,
   Headers,
+  Hex,
   HttpRequest,
   HttpResponse,
+  Json,
   Question,
   RequestOutcome,
   RouteRequest,
   Run,
-  Signed,
   SignedParts,
   SignedResponse,
   StatementBeside,
@@ -64,23 +65,23 @@ export class Pipeline {
 
   /** May the client come in at all? @throws Refusal */
   admit(exchange: Exchange): Awaitable<unknown> {
-    return this.#hooks.ask('admit', exchange);
+    return this.#hooks.ask('admit', [exchange]);
   }
 
   /** @param key of the route. @throws Refusal */
   async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
-    const response = await this.#hooks.askFor('route', key, request, exchange);
+    const response = await this.#hooks.ask('route', [request, exchange], key);
     return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
   /** The headers of any response, if there are any. */
   headers(exchange: Exchange): Awaitable<Headers | undefined> {
-    return this.#hooks.ask('respond', none, exchange);
+    return this.#hooks.ask('respond', [none, exchange]);
   }
 
   /** One request, from its endpoint's id to the response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new RequestLifecycle(this.#hooks, this.#runtime, request).serve();
+    return this.#hooks.running.track(() => new RequestLifecycle(this.#hooks, this.#runtime, request).serve());
   }
 }
 
@@ -107,20 +108,16 @@ class RequestLifecycle {
 
   /** @throws Refusal */
   async serve(): Promise<HttpResponse> {
-    const { running } = this.#hooks;
-    running.add();
     try {
       const response = await this.#respond();
       // A mode may go on to answer while its body streams: it ends when nobody waits for more.
-      if (isStream(response.body)) onAbort(this.#exchange.client, () => void running.track(() => this.#ended()));
-      else if (this.#hasRun) this.#hasEnded = true;
+      if (isStream(response.body))
+        onAbort(this.#exchange.client, () => void this.#hooks.running.track(() => this.#ended()));
       else await this.#ended();
       return response;
     } catch (error) {
       this.#hasEnded = true;
       throw await this.#conclude(asRefusal(error));
-    } finally {
-      running.done();
     }
   }
 
@@ -129,41 +126,40 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
     // Which endpoint is meant?
-    let endpoint = hooks.ask('resolve', id, exchange);
+    let endpoint = hooks.ask('resolve', [id, exchange]);
     if (endpoint instanceof Promise) endpoint = await endpoint;
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     // What does the client say?
-    const sent = httpRequest && (await hooks.ask('parseBody', httpRequest, exchange));
+    const sent = httpRequest && (await hooks.ask('parseBody', [httpRequest, exchange]));
     if (sent !== undefined) control.receive(exchange, sent);
     // May a plugin reject it?
-    let rejection = hooks.ask('onHttpRequest', exchange);
+    let rejection = hooks.ask('onHttpRequest', [exchange]);
     if (rejection instanceof Promise) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
     const authenticated = this.#authenticate(exchange.endpoint.auth);
     if (authenticated instanceof Promise) await authenticated;
     // What is asked? From here on, this one value says it.
-    let parameters = hooks.ask('validate', exchange.parameters, exchange);
-    if (parameters instanceof Promise) parameters = await parameters;
-    let variation = hooks.ask('vary', '', exchange);
-    if (variation instanceof Promise) variation = await variation;
-    let question = hooks.ask('prepare', parameters ?? exchange.parameters, variation ?? '', exchange);
+    let parameters = hooks.ask('validate', [exchange.parameters, exchange]) ?? exchange.parameters;
+    if (parameters instanceof Promise) parameters = (await parameters) ?? exchange.parameters;
+    let variation = hooks.ask('vary', ['', exchange]) ?? '';
+    if (variation instanceof Promise) variation = (await variation) ?? '';
+    let question = hooks.ask('prepare', [parameters, variation, exchange]);
     if (question instanceof Promise) question = await question;
     if (question === undefined) refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const mode = this.#request.mode ?? exchange.endpoint.mode;
-    const response = await hooks.askFor('present', mode, this.#runOf(question), exchange);
+    const response = await hooks.ask('present', [this.#runOf(question), exchange], mode);
     return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
   }
 
-  /** Any one method is enough; when all fail, the last one's refusal is the answer. @param index the method that is asked first. */
-  #authenticate(methods: readonly AuthMethod[], index = 0, last?: Refusal): Awaitable<void> {
-    const method = methods[index];
-    if (method === undefined) refuse('authenticate', last ?? refusals.unauthenticated());
-    const goOn = (error: unknown = last) =>
-      this.#authenticate(methods, index + 1, error === undefined ? undefined : asRefusal(error));
+  /** Any one method is enough; when all fail, the last one's refusal is the answer. @param last that of the method before. */
+  #authenticate(methods: readonly AuthMethod[], last?: unknown): Awaitable<void> {
+    const [method, ...others] = methods;
+    if (method === undefined) refuse('authenticate', last === undefined ? refusals.unauthenticated() : asRefusal(last));
+    const goOn = (error: unknown = last) => this.#authenticate(others, error);
     try {
-      const isAllowed = this.#hooks.askFor('authenticate', method.type, method, this.#exchange);
+      const isAllowed = this.#hooks.ask('authenticate', [method, this.#exchange], method.type);
       if (isAllowed instanceof Promise) return isAllowed.then((late) => (late ? undefined : goOn()), goOn);
       if (isAllowed) return undefined;
     } catch (error) {
@@ -179,7 +175,7 @@ class RequestLifecycle {
       this.#hasRun = true;
       this.#isUntied = detached;
       if (detached) control.detach(this.#exchange);
-      const running = this.#answer(question, after);
+      const running = this.#hooks.running.track(() => this.#answer(question, after));
       // A mode may drop it: what went wrong is concluded by then.
       running.catch(() => undefined);
       return running;
@@ -189,25 +185,22 @@ class RequestLifecycle {
   async #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
-    hooks.running.add();
     try {
       if (after !== undefined) await after;
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
       // May it go out? No client sees it before. A request that was refused meanwhile gets no approval, since nobody pays for it.
       requireOpen(exchange, 'approve');
-      const approved = hooks.ask('approve', response, exchange);
+      const approved = hooks.ask('approve', [response, exchange]);
       if (approved instanceof Promise) await approved;
       requireOpen(exchange, 'approve');
       // It is certain now, and nobody has seen it yet.
       const told = this.#tellOutcome({ kind: 'signed', response });
       if (told instanceof Promise) await told;
       if (hooks.isTapped('onResponseSent'))
-        this.#later(() => this.#refusal ?? hooks.ask('onResponseSent', 200, response, exchange));
+        this.#later(() => this.#refusal ?? hooks.ask('onResponseSent', [200, response, exchange]));
       return response;
     } catch (error) {
       throw await this.#conclude(asRefusal(error));
-    } finally {
-      hooks.running.done();
     }
   }
 
@@ -215,20 +208,19 @@ class RequestLifecycle {
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
     // Plugins may change what is asked.
-    let changed = hooks.ask('onBeforeApiCall', question.parameters, exchange);
+    let changed = hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
     if (changed instanceof Promise) changed = await changed;
     const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
     // Ask the upstream.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, noCall);
     // Plugins may change what it said; an error status is never signed, whoever set it.
-    let response = hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange);
-    if (response instanceof Promise) response = await response;
-    response ??= fetched;
+    let response = hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]) ?? fetched;
+    if (response instanceof Promise) response = (await response) ?? fetched;
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const signed = await this.#sign(response, asked, exchange);
     // Have somebody else vouch for the upstream.
-    let proof = fetched.request && hooks.ask('attest', fetched.request, exchange);
+    let proof = fetched.request && hooks.ask('attest', [fetched.request, exchange]);
     if (proof instanceof Promise) proof = await proof;
     return this.#runtime.serialize({ ...signed, proof }, asked);
   };
@@ -237,14 +229,14 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     requireOpen(exchange, 'sign');
     // What is signed, and what is shown?
-    let encoded = hooks.ask('encode', response, question, exchange);
+    let encoded = hooks.ask('encode', [response, question, exchange]);
     if (encoded instanceof Promise) encoded = await encoded;
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Only bytes that are shown as they are signed may still change.
     const isShown = value === bytes;
-    let encrypted = isShown ? hooks.ask('encrypt', bytes, exchange) : bytes;
+    let encrypted = isShown ? hooks.ask('encrypt', [bytes, exchange]) : bytes;
     if (encrypted instanceof Promise) encrypted = await encrypted;
-    let changed = isShown ? hooks.ask('onBeforeSign', encrypted ?? bytes, exchange) : bytes;
+    let changed = isShown ? hooks.ask('onBeforeSign', [encrypted ?? bytes, exchange]) : bytes;
     if (changed instanceof Promise) changed = await changed;
     const data = changed ?? encrypted ?? bytes;
     // Vouch for it.
@@ -252,13 +244,13 @@ class RequestLifecycle {
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, question });
-    let statements = hooks.ask('statements', nothing, request, exchange);
-    if (statements instanceof Promise) statements = await statements;
-    let signed = hooks.ask('sign', statements?.length ? Object.freeze({ ...request, statements }) : request, exchange);
+    let statements = hooks.ask('statements', [nothing, request, exchange]) ?? nothing;
+    if (statements instanceof Promise) statements = (await statements) ?? nothing;
+    const signRequest = statements.length > 0 ? Object.freeze({ ...request, statements }) : request;
+    let signed = hooks.ask('sign', [signRequest, exchange]);
     if (signed instanceof Promise) signed = await signed;
-    if (signed === undefined) refuse('sign', refusals.internal('nothing signs the answer'));
-    const { node, signature } = signed;
-    const beside = statements?.length ? shownBeside(signed, statements) : signed.beside;
+    const { node, signature, ...rest } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
+    const beside = statements.length > 0 ? { ...rest.beside, ...membersOf(statements, rest.statements) } : rest.beside;
     return { node, signature, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
   }
 
@@ -286,14 +278,14 @@ class RequestLifecycle {
     this.#runtime.failed(exchange, refusal);
     this.#later(() => {
       const last = this.#refusal ?? refusal;
-      return last.stage === undefined ? undefined : this.#hooks.ask('onError', last, this.#request.id, exchange);
+      return last.stage === undefined ? undefined : this.#hooks.ask('onError', [last, this.#request.id, exchange]);
     });
     return refusal;
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
     if (!control.conclude(this.#exchange, outcome)) return undefined;
-    return this.#hooks.ask('concluded', outcome, this.#exchange);
+    return this.#hooks.ask('concluded', [outcome, this.#exchange]);
   }
 
   /** Does what must not delay the response, and what a stop waits for. */
@@ -306,13 +298,11 @@ class RequestLifecycle {
 
 const nothing: readonly StatementBeside[] = Object.freeze([]);
 
-/** What stands beside the signature of an answer: other signatures of it, and the statements with theirs. */
-function shownBeside({ beside, statements: signatures = [] }: Signed, statements: readonly StatementBeside[]) {
-  const members = statements.map(({ name, shown }, index) => [
-    name,
-    { ...shown, signature: signatures[index] ?? '0x' },
-  ]);
-  return { ...beside, ...(Object.fromEntries(members) as Signed['beside']) };
+/** The members of an answer that show statements, each with its signature. */
+function membersOf(statements: readonly StatementBeside[], signatures: readonly Hex[] = []): Record<string, Json> {
+  return Object.fromEntries(
+    statements.map(({ name, shown }, index) => [name, { ...shown, signature: signatures[index] ?? '0x' }]),
+  );
 }
 
 function noCall(): never {

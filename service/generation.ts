@@ -232,6 +232,6 @@ function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['faile
 function pricesOf(of: () => AssembledPlugins): Services['prices'] {
   return {
     providers: () => new Map(of().taps.price.map(({ variant = '', plugin }) => [variant, plugin])),
-    priceOf: (name, ...asked) => of().hooks.askFor('price', name, ...asked),
+    priceOf: (name, ...asked) => of().hooks.ask('price', asked, name),
   };
 }

@@ -95,7 +95,7 @@ export class TestRequest {
 
   onHttpRequest(): Promise<HookOutcome<never>> {
     return this.#outcome('onHttpRequest', async () => {
-      const rejection = await this.#hooks.ask('onHttpRequest', this.#exchange);
+      const rejection = await this.#hooks.ask('onHttpRequest', [this.#exchange]);
       return rejection === undefined ? { passed: true } : refused(rejection);
     });
   }
@@ -103,7 +103,7 @@ export class TestRequest {
   onBeforeApiCall({ parameters }: BeforeApiCallInput = {}): Promise<HookOutcome<Parameters>> {
     const given = this.#parameters(parameters);
     return this.#outcome('onBeforeApiCall', async () => {
-      return changed(await this.#hooks.ask('onBeforeApiCall', given, this.#exchange), given);
+      return changed(await this.#hooks.ask('onBeforeApiCall', [given, this.#exchange]), given);
     });
   }
 
@@ -113,13 +113,13 @@ export class TestRequest {
     const response = { data: deepFreeze(parseJson(text)), status, text };
     return this.#outcome('onAfterApiCall', async () => {
       const parameters = this.#parameters(input.parameters);
-      return changed(await this.#hooks.ask('onAfterApiCall', response, parameters, this.#exchange), response);
+      return changed(await this.#hooks.ask('onAfterApiCall', [response, parameters, this.#exchange]), response);
     });
   }
 
   onBeforeSign({ data = `0x${'00'.repeat(32)}` }: BeforeSignInput = {}): Promise<HookOutcome<Hex>> {
     return this.#outcome('onBeforeSign', async () => {
-      return changed(await this.#hooks.ask('onBeforeSign', data, this.#exchange), data);
+      return changed(await this.#hooks.ask('onBeforeSign', [data, this.#exchange]), data);
     });
   }
 
@@ -128,14 +128,14 @@ export class TestRequest {
     this.#exchange.duration = duration;
     this.#respond(status);
     const sent = SignedResponse.parse(JSON.stringify({ ...sample, endpointId: this.#endpointId, ...answer }));
-    await this.#hooks.ask('onResponseSent', status, sent, this.#exchange);
+    await this.#hooks.ask('onResponseSent', [status, sent, this.#exchange]);
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */
   async onError({ status = 502, message = 'API call failed', stage = 'callApi' }: ErrorInput = {}): Promise<void> {
     const refusal = new Refusal(status, message, { stage });
     this.#respond(status);
-    await this.#hooks.ask('onError', refusal, this.#endpointId, this.#exchange);
+    await this.#hooks.ask('onError', [refusal, this.#endpointId, this.#exchange]);
   }
 
   /**
@@ -152,7 +152,7 @@ export class TestRequest {
     const given: unknown[] = name === 'authenticate' ? [this.#known(asked[0])] : asked;
     return this.#outcome(name, async () => {
       // The type of `input` has just said what the stage takes.
-      const result = await this.#hooks.askFor(name, variant, ...([...given, this.#exchange] as unknown as ArgsOf<N>));
+      const result = await this.#hooks.ask(name, [...given, this.#exchange] as unknown as ArgsOf<N>, variant);
       return changed(result as NonNullable<ResultOf<N>> | undefined, given[0]);
     });
   }
@@ -194,7 +194,7 @@ export class TestRequest {
     const request = { params, query: new URLSearchParams(query), body: maxBody > 0 ? bytes : Buffer.alloc(0) };
     return this.#outcome('route', async () => {
       if (maxBody > 0 && bytes.length > maxBody) throw new Refusal(413, 'Request body too large');
-      const value = await this.#hooks.askFor('route', routeKey(route), request, this.#exchange);
+      const value = await this.#hooks.ask('route', [request, this.#exchange], routeKey(route));
       if (value === undefined) throw new Error('a route has to answer');
       this.#respond(value.status);
       return { value };

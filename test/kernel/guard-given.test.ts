@@ -107,7 +107,7 @@ describe('what a hook gets', () => {
     registry.register({ name: 'p', budget: 10_000, plugin: { hooks: { onHttpRequest } } });
     registry.register({ name: 'q', budget: 10_000, credentials: ['X-Token'], plugin: {} });
     const { hooks, hidden } = registry.seal();
-    await hooks.ask('onHttpRequest', newExchange({ 'x-token': 'secret', accept: '*/*' }));
+    await hooks.ask('onHttpRequest', [newExchange({ 'x-token': 'secret', accept: '*/*' })]);
     assert.deepEqual(seen, [{ accept: '*/*' }]);
     assert.deepEqual([...hidden], ['x-token']);
   });
@@ -170,7 +170,7 @@ describe('the handler of a route', () => {
     registry.register({ name: 'p', budget, plugin: { routes: [{ method: 'GET', path: '/', admit: false, handle }] } });
     const request = { params: {}, query: new URLSearchParams(), body: new Uint8Array() };
     try {
-      return { value: await registry.seal().hooks.askFor('route', 'GET /', request, exchange) };
+      return { value: await registry.seal().hooks.ask('route', [request, exchange], 'GET /') };
     } catch (error) {
       const { status, message, reason } = asRefusal(error);
       return { status, message, reason: reason?.split('\n')[0] };

@@ -58,7 +58,7 @@ function asked(hooks: Hooks): Readonly<Record<StageName, Ask>> {
     if (stage === 'callApi')
       return async (value, on) => hooks.askAround(stage, value as never, on as never, () => response);
     const variant = stageOf(stage).variants === undefined ? '' : 'v';
-    return async (...args) => hooks.askFor(stage, variant, ...(args as never));
+    return async (...args) => hooks.ask(stage, args as never, variant);
   };
   return Object.fromEntries(stageNames.map((stage) => [stage, askStage(stage)])) as Record<StageName, Ask>;
 }
