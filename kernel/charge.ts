@@ -5,7 +5,7 @@ export type AbortSource = Pick<AbortSignal, 'aborted' | 'addEventListener' | 're
 
 type Listener = Parameters<AbortSource['addEventListener']>[1];
 
-/** Tells all who wait. */
+/** Tells all who wait. Whoever holds the signal cannot. */
 export let abort: (signal: ClientSignal) => void;
 
 /** Aborts when the client leaves: an `AbortSignal` at a fiftieth of the cost. */
@@ -19,10 +19,6 @@ export class ClientSignal implements AbortSource {
       for (const listener of signal.#listeners) notify(listener);
       signal.#listeners.clear();
     };
-  }
-
-  constructor() {
-    Object.freeze(this);
   }
 
   get aborted(): boolean {
@@ -62,53 +58,74 @@ export function signalOf(source: AbortSource | undefined): AbortController {
   return controller;
 }
 
-/** Milliseconds of the longest timer. */
-const LONGEST = 2 ** 31 - 1;
+/** Milliseconds between two looks at budgets of calls that wait: a timer for each of them would cost more than all the rest. */
+const LOOK_INTERVAL_MS = 5;
+const waiting = new Set<Charge>();
+let timer: NodeJS.Timeout | undefined;
+
+function lookAtAll(): void {
+  const now = performance.now();
+  for (const charge of waiting) charge.look(now);
+  if (waiting.size > 0) return;
+  clearInterval(timer);
+  timer = undefined;
+}
 
 /**
  * What one plugin has left of its budget in one request, shared by all its functions, which get it for its signal. Time is charged
- * while more calls are under way than wait for the rest of the pipeline.
+ * once, however many of its calls are under way.
  */
 export class Charge implements CallContext {
-  /** Milliseconds at the beginning of the request. */
-  readonly total: number;
+  readonly #total: number;
   readonly #of: { readonly client: AbortSource } | undefined;
   #used = 0;
   /** Milliseconds of calls that have ended. */
   #noted = 0;
+  /** Calls under way that do not wait for the rest of the pipeline. */
   #active = 0;
-  /** When the calls were charged last. */
+  /** When the clock was read last. */
   #since = 0;
   #controller: AbortController | undefined;
-  /** Told when the budget ends, by calls that wait. */
-  #waiting: Set<() => void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  /** Calls that wait, told when the budget ends. */
+  #late: Set<() => void> | undefined;
 
   /** @param of whose client ends the work, too, when it leaves. */
   constructor(total: number, of?: { readonly client: AbortSource }) {
-    this.total = total;
+    this.#total = total;
     this.#of = of;
-    Object.freeze(this);
+  }
+
+  /** Milliseconds at the beginning of the request. */
+  get total(): number {
+    return this.#total;
   }
 
   get remaining(): number {
-    return this.total - this.#used;
-  }
-
-  get exhausted(): boolean {
-    return this.#used >= this.total;
+    return this.#total - this.#used;
   }
 
   get signal(): AbortSignal {
     this.#controller ??= signalOf(this.#of?.client);
-    if (this.#used >= this.total) this.#controller.abort();
+    if (this.#used >= this.#total) this.#controller.abort();
     return this.#controller.signal;
+  }
+
+  /**
+   * Reads the clock, and charges the time since it was read last.
+   * @param isCharged whether a call was under way meanwhile.
+   * @returns whether any time is left.
+   */
+  hasTime(isCharged: boolean = this.#active > 0, now: number = performance.now()): boolean {
+    if (isCharged) this.#used += now - this.#since;
+    this.#since = now;
+    if (this.#used < this.#total) return true;
+    this.#controller?.abort();
+    return false;
   }
 
   /** A call begins. @returns what `end` wants to know. */
   begin(): number {
-    this.hasTime();
-    this.#active += 1;
+    this.resume(1);
     return this.#used - this.#noted;
   }
 
@@ -120,19 +137,10 @@ export class Charge implements CallContext {
     return milliseconds;
   }
 
-  /** Whether any time is left, now that the calls under way are charged. What is charged once is not charged again. */
-  hasTime(): boolean {
-    const now = performance.now();
-    if (this.#active > 0) this.#spend(now - this.#since);
-    this.#since = now;
-    return this.#used < this.total;
-  }
-
   /** Calls go on (1), or wait for what is charged to nobody (-1). */
   resume(calls: 1 | -1): void {
     this.hasTime();
     this.#active += calls;
-    this.#watch();
   }
 
   /** Does work that takes none of the budget's time. */
@@ -145,38 +153,20 @@ export class Charge implements CallContext {
     }
   }
 
-  /** What is pending. @throws Error when the budget ends first. */
-  within<T>(pending: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const tell = () => reject(new Error('the budget has ended'));
-      this.#waiting ??= new Set();
-      this.#waiting.add(tell);
-      this.#watch();
-      const over = (settle: (outcome: never) => void) => (outcome: unknown) => {
-        this.#waiting?.delete(tell);
-        this.#watch();
-        settle(outcome as never);
-      };
-      pending.then(over(resolve), over(reject));
-    });
+  /** Has a call that waits told when the budget ends. @returns what takes that back. */
+  onEnd(tell: () => void): () => void {
+    this.#late ??= new Set();
+    this.#late.add(tell);
+    waiting.add(this);
+    timer ??= setInterval(lookAtAll, LOOK_INTERVAL_MS);
+    return () => {
+      this.#late?.delete(tell);
+      if (this.#late?.size === 0) waiting.delete(this);
+    };
   }
 
-  #spend(milliseconds: number): void {
-    this.#used += milliseconds;
-    if (this.#used >= this.total) this.#controller?.abort();
-  }
-
-  /** Tells those who wait when the budget ends, as long as time is charged. */
-  #watch(): void {
-    clearTimeout(this.#timer);
-    if (this.#active > 0 && this.#waiting?.size)
-      this.#timer = setTimeout(() => this.#look(), Math.min(this.remaining, LONGEST));
-  }
-
-  #look(): void {
-    // A timer may come a fraction of a millisecond early: the rest is charged with it.
-    if (this.hasTime() && this.remaining < 1) this.#spend(this.remaining);
-    if (this.exhausted) for (const tell of this.#waiting ?? []) tell();
-    else this.#watch();
+  /** Tells those who wait, where the budget has ended. */
+  look(now: number): void {
+    if (!this.hasTime(undefined, now)) for (const tell of this.#late ?? []) tell();
   }
 }

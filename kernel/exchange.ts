@@ -1,4 +1,4 @@
-import { type AbortSource, abort, type Charge, ClientSignal, onAbort, signalOf } from './charge.ts';
+import { type AbortSource, abort, Charge, ClientSignal, onAbort, signalOf } from './charge.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
@@ -144,8 +144,14 @@ export class Exchange implements ExchangeInput {
       return { values: exchange.#left, origin: exchange.#origin };
     },
 
-    /** What plugins have left of their budgets in this request, by their names. */
-    charges: (exchange: Exchange): Map<string, Charge> => exchange.#charges,
+    /** What a plugin has left of its budget in this request, if it has been called. @param total milliseconds, once it is. */
+    charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {
+      let charge = exchange.#charges.get(plugin);
+      if (charge !== undefined || total === undefined) return charge;
+      charge = new Charge(total, exchange);
+      exchange.#charges.set(plugin, charge);
+      return charge;
+    },
   };
 }
 

@@ -57,12 +57,10 @@ interface Guarded extends Tap, Stage {
 export function guarded(tap: Tap): Tapped | Wrapping {
   const contract = tap.options.contracts.of(tap.stage);
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract, isPublic: contract.context !== undefined };
-  const wrap: Wrapping = (rest) => (value, exchange, innermost) =>
-    new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run();
-  if (own.kind === 'around') return wrap;
+  if (own.kind === 'around') return wrapping(own);
   const { length } = own.takes;
   const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.isPublic;
-  const ask: Tapped = (first, second, exchange, done) => {
+  return (first, second, exchange, done) => {
     const args = length === 0 ? [exchange] : length === 1 ? [first, exchange] : [first, second, exchange];
     let result: unknown;
     try {
@@ -73,39 +71,34 @@ export function guarded(tap: Tap): Tapped | Wrapping {
     if (result instanceof Promise) result.then((value) => done(null, value), done);
     else done(null, result);
   };
-  return ask;
+}
+
+function wrapping(tap: Guarded): Wrapping {
+  return (rest) => (value, exchange, innermost) =>
+    new Call(tap, [value, exchange], (given, on) => rest(given, on, innermost)).run();
 }
 
 /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
 function chargeOf({ plugin, budget, kind }: Guarded, exchange: Exchange): Charge | undefined {
   if (budget === 'none') return undefined;
-  if (kind === 'watch') return new Charge(budget);
-  const charges = control.charges(exchange);
-  let charge = charges.get(plugin);
-  if (charge === undefined) {
-    charge = new Charge(budget, exchange);
-    charges.set(plugin, charge);
-  }
-  return charge;
+  return kind === 'watch' ? new Charge(budget) : control.charge(exchange, plugin, budget);
 }
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. @throws Refusal */
 function plainly(tap: Guarded, args: Args, exchange: Exchange): unknown {
   const charge = chargeOf(tap, exchange);
-  if (charge?.exhausted) return new Call(tap, args).run();
-  const begun = charge?.begin();
-  let result: unknown;
+  if (charge?.hasTime() === false) return new Call(tap, args).failed(undefined, undefined);
   try {
-    result = tap.fn(...args, charge ?? exchange);
+    const result = tap.fn(...args, charge ?? exchange);
     const pending = promiseOf(result);
-    if (pending !== undefined) return new Call(tap, args, undefined, begun).waited(pending);
-    if (result !== undefined) result = tap.contract.accept?.(result, args, tap.plugin);
+    if (pending !== undefined) return new Call(tap, args).late(pending);
+    const accepted = result === undefined ? undefined : tap.contract.accept?.(result, args, tap.plugin);
+    if (charge === undefined || charge.hasTime(true)) return accepted;
   } catch (error) {
-    return new Call(tap, args, undefined, begun).failed(error ?? NOTHING, IN_CALL);
+    charge?.hasTime(true);
+    return new Call(tap, args).failed(error ?? NOTHING, IN_CALL);
   }
-  if (charge?.hasTime() === false) return new Call(tap, args, undefined, begun).failed(undefined, IN_CALL);
-  charge?.end(begun ?? 0);
-  return result;
+  return new Call(tap, args).failed(undefined, IN_CALL);
 }
 
 const NOTHING = new Error('threw nothing');
@@ -126,14 +119,13 @@ class Call {
   #hasAsked = false;
   #isOver = false;
 
-  /** @param inner the rest of the onion. @param begun of one that has begun. */
-  constructor(tap: Guarded, args: Args, inner?: Inner, begun?: number) {
+  /** @param inner the rest of the onion. */
+  constructor(tap: Guarded, args: Args, inner?: Inner) {
     this.#tap = tap;
     this.#args = args;
     this.#inner = inner;
     this.#exchange = args[args.length - 1] as Exchange;
     this.#charge = chargeOf(tap, this.#exchange);
-    this.#begun = begun;
   }
 
   get signal(): AbortSignal {
@@ -170,7 +162,7 @@ class Call {
 
   /** @throws Refusal */
   run(): unknown {
-    if (this.#charge?.exhausted) return this.failed(undefined, undefined);
+    if (this.#charge?.hasTime() === false) return this.failed(undefined, undefined);
     this.#begun = this.#charge?.begin();
     let returned: unknown;
     let pending: Promise<unknown> | undefined;
@@ -180,7 +172,14 @@ class Call {
     } catch (error) {
       return this.failed(error ?? NOTHING, IN_CALL);
     }
-    return pending === undefined ? this.#returned(returned) : this.waited(pending);
+    return pending === undefined ? this.#returned(returned) : this.#waited(pending);
+  }
+
+  /** Goes on with what a function has returned that was called already. @throws Refusal */
+  late(pending: Promise<unknown>): Promise<unknown> {
+    this.#charge?.hasTime(true);
+    this.#begun = this.#charge?.begin();
+    return this.#waited(pending);
   }
 
   #call(): unknown {
@@ -198,16 +197,28 @@ class Call {
     return fn(...(this.#charge ? args.map(rest) : args), this.#given);
   }
 
-  /** @throws Refusal */
-  async waited(pending: Promise<unknown>): Promise<unknown> {
-    let returned: unknown;
-    try {
-      // Whatever the function does after its budget ended lands nowhere.
-      returned = await (this.#charge?.within(pending) ?? pending);
-    } catch (error) {
-      return this.failed(error ?? new Error('rejected with nothing'), IN_CALL);
-    }
-    return this.#returned(returned);
+  /** Whatever the function does after its budget ended lands nowhere. @throws Refusal */
+  #waited(pending: Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const settle = (look: () => unknown) => {
+        if (this.#isOver) return;
+        stay?.();
+        try {
+          resolve(look());
+        } catch (refusal) {
+          reject(refusal);
+        }
+      };
+      const stay = this.#charge?.onEnd(() => settle(() => this.failed(undefined, IN_CALL)));
+      const failed = (error: unknown) => this.failed(error ?? new Error('rejected with nothing'), IN_CALL);
+      const returned = (value: unknown) => settle(() => this.#returned(value));
+      const rejected = (error: unknown) => settle(() => failed(error));
+      try {
+        pending.then(returned, rejected);
+      } catch (error) {
+        rejected(error);
+      }
+    });
   }
 
   /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
@@ -249,7 +260,7 @@ class Call {
     this.#end(outcome);
     if (fails !== 'open') throw refusal;
     const { requestId } = this.#exchange;
-    options.complain({ plugin, stage, requestId, error: charge?.exhausted ? refusal : error });
+    options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
     return undefined;
   }
 
@@ -277,7 +288,7 @@ class Call {
     this.#pauses += 1;
     if (this.#pauses === 1 && !this.#isOver) this.#charge?.resume(-1);
     try {
-      if (this.#charge?.exhausted) throw new Error('the budget has ended');
+      if (this.#charge?.hasTime() === false) throw new Error('the budget has ended');
       return await work();
     } finally {
       this.#pauses -= 1;

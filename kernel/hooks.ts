@@ -126,7 +126,12 @@ export class Hooks {
   }
 
   /** @param isLast whether it comes after those that are not, wherever they were registered. */
-  tap(stage: StageName, { plugin: name, variant = '', budget }: TapDescription, isLast: boolean, fn: Tapped | Wrapping): void {
+  tap(
+    stage: StageName,
+    { plugin: name, variant = '', budget }: TapDescription,
+    isLast: boolean,
+    fn: Tapped | Wrapping,
+  ): void {
     const hook = this.#hooks[stage].for(variant);
     this.#variants[stage].add(variant);
     const place = isLast ? LAST : 0;

@@ -46,8 +46,8 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   // The id is that which the client is told: by it, what was done for the client is found.
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
   control.receive(exchange, parameters);
-  const charge = control.charges(as).get(plugin);
-  if (charge?.exhausted) throw new Error('the budget has ended');
+  const charge = control.charge(as, plugin);
+  if (charge?.hasTime() === false) throw new Error('the budget has ended');
   checkChain(as, id);
   askedFor.set(exchange, as);
   // Timers and other clients have their turn between two requests, however a plugin asks.
