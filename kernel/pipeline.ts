@@ -91,11 +91,8 @@ class RequestLifecycle {
   readonly #runtime: Runtime;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
-  /** Whether observers need not wait for the client's response: the work goes on without it. */
-  #isUntied = false;
-  /** Whether the mode has begun to answer, and whether it has ended. */
+  /** Whether the mode has begun to answer. */
   #hasRun = false;
-  #hasEnded = false;
   /** The refusal that it ended with, if it did. */
   #refusal: Refusal | undefined;
 
@@ -116,7 +113,6 @@ class RequestLifecycle {
       else await this.#ended();
       return response;
     } catch (error) {
-      this.#hasEnded = true;
       throw await this.#conclude(asRefusal(error));
     }
   }
@@ -171,9 +167,8 @@ class RequestLifecycle {
   #runOf(question: Question): Run {
     return ({ detached = false, after } = {}) => {
       if (this.#hasRun) throw new Error('the rest of the pipeline runs once');
-      if (this.#hasEnded) throw new Error('the request has ended');
+      if (this.#exchange.outcome !== undefined) throw new Error('the request has ended');
       this.#hasRun = true;
-      this.#isUntied = detached;
       if (detached) control.detach(this.#exchange);
       const running = this.#hooks.running.track(() => this.#answer(question, after));
       // A mode may drop it: what went wrong is concluded by then.
@@ -255,9 +250,8 @@ class RequestLifecycle {
   }
 
   /** A mode that ends without a run is concluded as refused. */
-  async #ended(): Promise<void> {
-    this.#hasEnded = true;
-    if (!this.#hasRun) await this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
+  #ended(): Awaitable<void> {
+    return this.#hasRun ? undefined : this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
   /** Concludes a failure once, before anyone can see it, and has it observed. */
@@ -291,7 +285,7 @@ class RequestLifecycle {
   /** Does what must not delay the response, and what a stop waits for. */
   #later(task: () => Awaitable<unknown>): void {
     const { running } = this.#hooks;
-    if (this.#isUntied) void running.track(() => immediate().then(task));
+    if (this.#exchange.detached) void running.track(() => immediate().then(task));
     else this.#request.later(() => void running.track(task));
   }
 }
