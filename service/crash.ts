@@ -1,4 +1,4 @@
-import { LogSink } from './log-sink.ts';
+import { writeSync } from 'node:fs';
 import { escapeUnprintable } from './text.ts';
 
 /** Where the reason for the end of the process is written. */
@@ -8,11 +8,13 @@ interface Reporter {
   flush(): void;
 }
 
-const stderr = new LogSink(2);
 let reporter: Reporter = {
   error: (message) => {
-    stderr.write(`error: ${escapeUnprintable(message)}\n`);
-    stderr.flushSync();
+    try {
+      writeSync(2, `error: ${escapeUnprintable(message)}\n`);
+    } catch {
+      // The reader is gone.
+    }
   },
   flush: () => undefined,
 };

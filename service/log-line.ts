@@ -19,32 +19,24 @@ interface LogEvent {
   readonly message: unknown;
 }
 
-/** @returns what makes the lines of a log, each with its line feed. */
-export function lineWriter({ format, colour, worker }: LineForm): (event: LogEvent, fields: Fields) => string {
-  const place = worker === undefined ? {} : { worker };
-  const reserved = new Set([...RESERVED, ...Object.keys(place)]);
-  if (format === 'text') return (event, fields) => lineText(event, plain(fields, { ...place }, reserved), colour);
-  return ({ level, time, message }, fields) => {
-    const all = plain(fields, { level, time, ...place }, reserved);
-    all.msg = message;
-    return `${escapeUnprintable(jsonOf(all))}\n`;
-  };
-}
-
 /** Those of the line, and names that mean something to JavaScript. */
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
-/** Adds fields, which cannot pass for the line's own, with errors as one line of text and without their stacks. */
-function plain(
-  fields: Readonly<Record<string, unknown>>,
-  line: Record<string, unknown>,
-  reserved: ReadonlySet<string>,
-): Record<string, unknown> {
-  for (const key in fields) {
-    const value = fields[key];
-    line[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
-  }
-  return line;
+/** @returns what makes the lines of a log, each with its line feed. */
+export function lineWriter({ format, colour, worker }: LineForm): (event: LogEvent, fields: Fields) => string {
+  const own = worker === undefined ? {} : { worker };
+  const reserved = new Set([...RESERVED, ...Object.keys(own)]);
+  return ({ level, time, message }, fields) => {
+    const members: Record<string, unknown> = format === 'json' ? { level, time, ...own } : { ...own };
+    for (const key in fields) {
+      const value = fields[key];
+      // A field cannot pass for the line's own, and an error is a line of text without its stack.
+      members[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
+    }
+    if (format === 'text') return lineText({ level, time, message }, members, colour);
+    members.msg = message;
+    return `${escapeUnprintable(jsonOf(members))}\n`;
+  };
 }
 
 const odd = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
@@ -62,7 +54,7 @@ function json(value: unknown): string | undefined {
 }
 
 /** Member by member only where one of them has no JSON form: that takes longer. */
-function jsonOf(members: Readonly<Record<string, unknown>>): string {
+function jsonOf(members: Fields): string {
   try {
     return JSON.stringify(members);
   } catch {
@@ -73,11 +65,7 @@ function jsonOf(members: Readonly<Record<string, unknown>>): string {
 
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
 
-function lineText(
-  { level, time, message }: LogEvent,
-  fields: Readonly<Record<string, unknown>>,
-  colour: boolean,
-): string {
+function lineText({ level, time, message }: LogEvent, fields: Fields, colour: boolean): string {
   const name = level.toUpperCase();
   const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
   let text = `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}`;

@@ -1,23 +1,19 @@
-import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { codeOf } from './text.ts';
 
 /** Milliseconds that a line waits for others to be written with. */
 const BATCH_DELAY_MS = 100;
-/** Milliseconds between attempts while a reader does not keep up. */
+/** Milliseconds between attempts while lines cannot be written. */
 const RETRY_DELAY_MS = 10;
-/** Milliseconds between attempts while there is no room on the disk. */
-const FULL_DISK_RETRY_DELAY_MS = 500;
-/** Milliseconds that the end of the process waits for a reader, in all. */
-const SLOW_READER_TIMEOUT_MS = 1000;
+/** Milliseconds that flushes wait for a reader or for room, in all. */
+const FLUSH_TIMEOUT_MS = 1000;
 /** Characters at which a batch is written without waiting. */
 const EAGER = 64 * 1024;
 /** Characters that may wait; lines beyond are dropped. */
 const MAX_PENDING = 4 * 1024 * 1024;
 
-/** A reader that does not keep up. */
-const SLOW: ReadonlySet<string> = new Set(['EAGAIN', 'EWOULDBLOCK', 'ENOBUFS']);
-/** What may be over in a while: no room, a quota or a limit of size that is reached, a device that fails. */
-const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'ENOMEM']);
+/** What may be over in a while: a reader that does not keep up, no room, a quota or a limit of size, a device that fails. */
+const LATER = /^(?:EAGAIN|EWOULDBLOCK|ENOBUFS|ENOSPC|EDQUOT|EFBIG|EIO|ENOMEM)$/;
 
 /**
  * Told how many lines were lost, once lines can be written again.
@@ -28,8 +24,7 @@ type Dropped = (count: number, reason: string | undefined) => void;
 /**
  * Writes log lines to a file descriptor in batches, and does not wait. For a slow reader and a full disk lines are
  * kept; those beyond 4 MiB are dropped and counted. Where the reader is gone, lines are discarded. The descriptor must
- * be one of a file, or must not block. What was begun goes on where it
- * ended, so that no line is torn.
+ * be one of a file, or must not block. What was begun goes on where it ended, so that no line is torn.
  *
  * `pino.destination` is not used because its `flushSync` never returns once the reader of a pipe has gone.
  */
@@ -43,7 +38,7 @@ export class LogSink {
   /** Code of the error that keeps lines waiting. */
   #obstacle: string | undefined;
   #lost = 0;
-  #timeLeft = SLOW_READER_TIMEOUT_MS;
+  #patience = FLUSH_TIMEOUT_MS;
 
   constructor(fd: number, dropped: Dropped = () => undefined) {
     this.#fd = fd;
@@ -58,52 +53,37 @@ export class LogSink {
     else this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 
-  /** Writes everything now; gives up when the reader takes nothing for a second, or there is no room. */
-  flushSync(): void {
-    while (!this.#attempt() && this.#mayWait())
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_DELAY_MS);
-  }
-
-  /** Resolves once everything is written, or when {@link flushSync} would give up. */
-  async drain(): Promise<void> {
-    while (!this.#attempt() && this.#mayWait()) await new Promise((done) => setTimeout(done, RETRY_DELAY_MS));
-  }
-
-  #mayWait(): boolean {
-    this.#timeLeft -= RETRY_DELAY_MS;
-    return this.#timeLeft >= 0 && SLOW.has(this.#obstacle ?? '');
+  /** Writes everything now, or gives up after a second. */
+  flush(): void {
+    const nobody = new Int32Array(new SharedArrayBuffer(4));
+    for (; !this.#attempt() && this.#patience > 0; this.#patience -= RETRY_DELAY_MS)
+      Atomics.wait(nobody, 0, 0, RETRY_DELAY_MS);
   }
 
   #turn(): void {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#attempt()) {
-      this.#timeLeft = SLOW_READER_TIMEOUT_MS;
-      return;
-    }
-    const delay = SLOW.has(this.#obstacle ?? '') ? RETRY_DELAY_MS : FULL_DISK_RETRY_DELAY_MS;
-    this.#timer = setTimeout(() => this.#turn(), delay).unref();
+    this.#timer = this.#attempt() ? undefined : setTimeout(() => this.#turn(), RETRY_DELAY_MS).unref();
   }
 
   /** @returns whether nothing is left to write. */
   #attempt(): boolean {
     try {
-      while (this.#begin()) {
-        const written = writeSync(this.#fd, this.#begun);
-        this.#begun = this.#begun.subarray(written);
-      }
+      while (this.#begin()) this.#begun = this.#begun.subarray(writeSync(this.#fd, this.#begun));
     } catch (error) {
       const code = codeOf(error);
-      if (SLOW.has(code) || FULL.has(code)) {
+      if (LATER.test(code)) {
         this.#obstacle = code;
         return false;
       }
-      // Nobody reads, and nobody will.
+      // The reader is gone, and none will come.
       this.#begun = Buffer.alloc(0);
       this.#pending = '';
       this.#lost = 0;
     }
-    this.#report();
+    const [lost, obstacle] = [this.#lost, this.#obstacle];
+    this.#lost = 0;
+    this.#obstacle = undefined;
+    if (lost > 0) this.#dropped(lost, obstacle);
     // The report is a line, too.
     return this.#pending === '' || this.#attempt();
   }
@@ -115,30 +95,5 @@ export class LogSink {
       this.#pending = '';
     }
     return this.#begun.length > 0;
-  }
-
-  #report(): void {
-    const [lost, obstacle] = [this.#lost, this.#obstacle];
-    this.#lost = 0;
-    this.#obstacle = undefined;
-    if (lost > 0) this.#dropped(lost, obstacle);
-  }
-}
-
-/** Whether a file ends in the middle of a line, because an earlier process found no room for the rest. */
-export function endsWithinLine(fd: number): boolean {
-  try {
-    const stats = fstatSync(fd);
-    if (!stats.isFile() || stats.size === 0) return false;
-    const readable = openSync(`/dev/fd/${fd}`, 'r');
-    try {
-      const last = Buffer.alloc(1);
-      return readSync(readable, last, 0, 1, stats.size - 1) === 1 && last.toString() !== '\n';
-    } finally {
-      closeSync(readable);
-    }
-  } catch {
-    // One that may not be read.
-    return false;
   }
 }

@@ -2,7 +2,7 @@ import { isatty } from 'node:tty';
 import type { Log } from '../plugins-sdk/log.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { type LineForm, lineWriter } from './log-line.ts';
-import { endsWithinLine, LogSink } from './log-sink.ts';
+import { LogSink } from './log-sink.ts';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const FORMATS: readonly LogFormat[] = ['text', 'json'];
@@ -27,10 +27,8 @@ export interface ProcessLog extends ServiceLog {
   setLevel(level: LogLevel): void;
   /** Writes a line that another process has made, with its line feed. */
   pass(line: string): void;
-  /** Writes out what waits, now. Happens by itself when the process exits. */
+  /** Writes out what waits, now, within a second. Happens by itself when the process exits. */
   flush(): void;
-  /** Resolves once everything is written; waits a second at most. */
-  drain(): Promise<void>;
 }
 
 /** The first line of a log. */
@@ -42,8 +40,7 @@ export interface Opening {
 /** Where lines go, each with its line feed. */
 export interface LogDestination {
   write(line: string): void;
-  flushSync?(): void;
-  drain?(): Promise<void>;
+  flush?(): void;
 }
 
 /**
@@ -105,25 +102,12 @@ export function createLog(settings: LogSettings, destination?: LogDestination, o
       open();
       target.write(line);
     },
-    flush: () => target.flushSync?.(),
-    drain: async () => target.drain?.(),
+    flush: () => target.flush?.(),
   };
   return log;
 }
 
-let second = 0;
-let secondText = '';
-
-/** Lines of one second share the text up to the point: making it costs as much as a line. */
-function isoTime(): string {
-  const now = Date.now();
-  const milliseconds = now % 1000;
-  if (now - milliseconds !== second) {
-    second = now - milliseconds;
-    secondText = new Date(second).toISOString().slice(0, -4);
-  }
-  return `${secondText}${String(milliseconds).padStart(3, '0')}Z`;
-}
+const isoTime = () => new Date().toISOString();
 
 const DROPPED: Readonly<Record<string, string>> = {
   EAGAIN: 'the reader is too slow',
@@ -140,8 +124,7 @@ function whyDropped(reason: string | undefined): string {
 function standardOutput(dropped: (count: number, reason: string | undefined) => void): LogSink {
   for (const stream of [process.stdout, process.stderr]) doNotBlock(stream);
   const sink = new LogSink(1, dropped);
-  if (endsWithinLine(1)) sink.write('\n');
-  process.on('exit', () => sink.flushSync());
+  process.on('exit', () => sink.flush());
   return sink;
 }
 

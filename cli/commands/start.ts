@@ -69,7 +69,7 @@ export async function start(given: Given): Promise<number> {
     if (!(error instanceof MissingKey)) throw error;
     throw new Error(`${error.message}; ${await whereKeyWasSought(error.names, envFile)}`);
   } finally {
-    await log.drain();
+    log.flush();
   }
 }
 

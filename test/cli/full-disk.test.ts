@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { environment, folderWith, PACKAGE_ROOT } from './run.ts';
@@ -93,21 +93,4 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
     const child = await loggingTo(t, '/dev/full', loggingProgram(`log.info('lost');`), cwd);
     assert.deepEqual(await once(child, 'exit'), [0, null]);
   });
-});
-
-it('a log that goes on in a file whose last line was torn begins a line of its own', async (t) => {
-  const cwd = await folderWith(t);
-  const file = join(cwd, 'log');
-  for (const [before, after] of [
-    ['{"torn":', '{"torn":\n'],
-    ['{}\n', '{}\n'],
-    ['', ''],
-  ] as const) {
-    writeFileSync(file, before);
-    const child = await loggingTo(t, file, loggingProgram(`log.info('whole');`), cwd);
-    await once(child, 'exit');
-    const text = fileText(file);
-    assert.ok(text.startsWith(`${after}{"level"`), text);
-    assert.equal(JSON.parse(text.slice(after.length)).msg, 'whole');
-  }
 });
