@@ -18,10 +18,6 @@ export class Clients {
     return this.#own.get(api) ?? this.#usual;
   }
 
-  load(): void {
-    this.#usual.load();
-  }
-
   async close(): Promise<void> {
     await Promise.all([this.#usual, ...this.#own.values()].map((client) => client.close()));
   }

@@ -1,6 +1,6 @@
 import type { SlotPool } from '../../lib/bounded/slot-pool.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { warmUp } from '../../lib/process/warm-up.ts';
+import { loadSoon, undici } from '../../lib/process/lazy.ts';
 import { redirectTarget } from '../../plugins-sdk/context-keys.ts';
 import { classOfRequest, failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
@@ -110,7 +110,7 @@ export const callApi = definePlugin({
     return {
       start: () => {
         takeBack = pool.change(limits);
-        return warmUp(() => clients.load());
+        loadSoon(undici);
       },
       stop: () => {
         takeBack?.();

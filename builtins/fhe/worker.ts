@@ -1,7 +1,5 @@
 /** The process in which the SDK runs. After its connection it takes one order to encrypt at a time, and orders to cancel that one. */
 import { constants, setPriority } from 'node:os';
-import { Agent, setGlobalDispatcher } from 'undici';
-import { borrowHostNames } from '../../lib/http/host-names/index.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Connection, Order, Report } from './protocol.ts';
 import { reasonOf } from './reason.ts';
@@ -41,12 +39,6 @@ async function obey(connection: Connection, { id, task, timeout }: Encrypt): Pro
   }
 }
 
-/** The SDK's own calls find names as the service's do. */
-function lookNamesUp(): void {
-  setGlobalDispatcher(new Agent({ connect: { lookup: borrowHostNames().lookup } }));
-}
-
-lookNamesUp();
 globalThis.fetch = boundedFetch(globalThis.fetch);
 const report = (what: Report) => process.send?.(what);
 process.once('message', (connection: Connection) => {

@@ -30,7 +30,7 @@ export class Semaphore {
   }
 
   /** See {@link SlotTenant.acquire}. */
-  acquire(timeoutMs: number, signal?: AbortSignal | AbortSource): Promise<Release> {
+  acquire(timeoutMs: number, signal?: AbortSource): Promise<Release> {
     return this.#slots.acquire(timeoutMs, signal);
   }
 }

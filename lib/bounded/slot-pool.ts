@@ -175,7 +175,7 @@ export class SlotTenant {
    * @throws {SlotTimeout} after `timeoutMs`
    * @throws the signal's reason (an `AbortError` unless the aborting side chose another) when it aborts or had aborted
    */
-  acquire(timeoutMs: number, signal?: AbortSignal | AbortSource): Promise<Release> {
+  acquire(timeoutMs: number, signal?: AbortSource): Promise<Release> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(reasonOf(signal));
       const slot = this.tryAcquire();
@@ -210,6 +210,6 @@ export class SlotTenant {
   }
 }
 
-function reasonOf(signal: AbortSignal | AbortSource | undefined): unknown {
+function reasonOf(signal: AbortSource | undefined): unknown {
   return signal instanceof AbortSignal ? signal.reason : new DOMException('The wait was aborted', 'AbortError');
 }

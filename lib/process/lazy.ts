@@ -16,3 +16,18 @@ export const ethers = lazy<typeof import('ethers')>('ethers');
 
 /** Needed from the first upstream call on. */
 export const undici = lazy<typeof import('undici')>('undici');
+
+/** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has called yet. */
+const SOON_MS = 100;
+
+/** Does soon after the start what the first request would have to wait for. What fails is left to that request. */
+export function loadSoon(load: () => unknown): void {
+  const attempt = () => {
+    try {
+      load();
+    } catch {
+      // No file descriptor is left, for one.
+    }
+  };
+  setTimeout(attempt, SOON_MS).unref();
+}

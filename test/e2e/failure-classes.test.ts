@@ -1,12 +1,11 @@
 /** Each failure is counted by its class. */
 import assert from 'node:assert/strict';
-import dns from 'node:dns';
 import { after, before, describe, it } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
-import { type DnsServer, startDns } from '../support/dns.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
+import { knowNames } from '../support/names.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { signerPlugin } from '../support/signer-plugin.ts';
@@ -42,11 +41,8 @@ const { files, plugins } = pluginFiles(
 
 describe('a failure is counted by its class', () => {
   let upstream: Upstream;
-  let names: DnsServer;
-  const servers = dns.getServers();
+  knowNames({ after });
   before(async () => {
-    names = await startDns({});
-    dns.setServers([names.address]);
     upstream = await startUpstream({
       '*': faults.json({ price: 1 }),
       '/hang': faults.hang(),
@@ -58,9 +54,7 @@ describe('a failure is counted by its class', () => {
     });
   });
   after(async () => {
-    dns.setServers(servers);
     await upstream.close();
-    await names.close();
   });
 
   async function serviceWithFaults() {

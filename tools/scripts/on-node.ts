@@ -23,7 +23,7 @@ const SELECTION: Readonly<Record<string, string>> = {
   http: 'connections stream unread',
 };
 /** They change what node has, and run by themselves. */
-const APART = 'child-process ecdsa host-names http-client/answers http-client/connection http-client/faults';
+const APART = 'child-process ecdsa http-client/answers http-client/faults http-client/names';
 /** What takes long runs on the newest alone. */
 const SLOW = ['test/cli/workers.slow.ts', 'test/e2e/isolate.slow.ts'];
 

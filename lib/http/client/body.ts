@@ -1,41 +1,26 @@
-import {
-  type BrotliDecompress,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  type Gunzip,
-  type Inflate,
-  type InflateRaw,
-} from 'node:zlib';
-
-export const NO_BYTES = Buffer.alloc(0);
+import { brotliDecompress, gunzip, type InputType, inflate, inflateRaw, type Zlib, type ZlibOptions } from 'node:zlib';
 
 /** Bytes that arrive in pieces, up to a limit. */
 export class BoundedBuffer {
   readonly #limit: number;
-  #buffer: Buffer = NO_BYTES;
+  #buffer = Buffer.alloc(0);
   #length = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   /** False when the limit is exceeded; nothing is added then. */
   append(chunk: Buffer): boolean {
     const length = this.#length + chunk.length;
     if (length > this.#limit) return false;
-    if (this.#length === 0) {
-      this.#buffer = chunk;
-    } else {
-      // Copied into one buffer: a list of one-byte chunks would cost a hundred times their bytes.
-      if (length > this.#buffer.length) this.#grow(length);
-      chunk.copy(this.#buffer, this.#length);
+    // One buffer that grows: a list of one-byte chunks would cost a hundred times their bytes.
+    if (length > this.#buffer.length) {
+      const grown = Buffer.allocUnsafe(Math.min(this.#limit, Math.max(length, 2 * this.#buffer.length)));
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
     }
+    chunk.copy(this.#buffer, this.#length);
     this.#length = length;
     return true;
   }
@@ -43,17 +28,10 @@ export class BoundedBuffer {
   bytes(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }
-
-  #grow(needed: number): void {
-    const grown = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(needed, 2 * this.#buffer.length, 4096)));
-    this.#buffer.copy(grown, 0, 0, this.#length);
-    this.#buffer = grown;
-  }
 }
 
 export type Compression = 'gzip' | 'deflate' | 'br';
 export type Coding = 'identity' | Compression;
-export type Decoder = Gunzip | Inflate | InflateRaw | BrotliDecompress;
 
 const CODINGS = new Map<string, Coding>([
   ['', 'identity'],
@@ -67,8 +45,11 @@ const CODINGS = new Map<string, Coding>([
 
 /** The one content coding of a body; undefined when it is unknown or there are several. */
 export function codingOf(header: string | string[] | undefined): Coding | undefined {
-  if (header === undefined) return 'identity';
-  return CODINGS.get(String(header).trim().toLowerCase());
+  return CODINGS.get(
+    String(header ?? '')
+      .trim()
+      .toLowerCase(),
+  );
 }
 
 /** Codings that a text names. */
@@ -91,10 +72,50 @@ export function codedLimit(maxBytes: number): number {
   return maxBytes + Math.ceil(maxBytes / 256) + 1024;
 }
 
-export function createDecoder(coding: Compression, coded: Buffer): Decoder {
-  if (coding === 'gzip') return createGunzip();
-  if (coding === 'br') return createBrotliDecompress();
-  return hasZlibHeader(coded) ? createInflate() : createInflateRaw();
+/** A coded body is longer than it may be. */
+export class TooLarge extends Error {}
+
+/**
+ * The body that one coded stream stands for. Clients disagree about what follows the first stream, and what two clients read
+ * differently must not be signed.
+ *
+ * @throws TooLarge
+ * @throws Error whose message is fit for a log
+ */
+export async function decoded(coding: Compression, coded: Buffer, maxBytes: number): Promise<Buffer> {
+  const { body, consumed } = await run(decoderOf(coding, coded), coded, maxBytes).catch((error) => {
+    throw error.code === 'ERR_BUFFER_TOO_LARGE' ? new TooLarge() : new Error(`the answer is not valid ${coding}`);
+  });
+  if (body.length > maxBytes) throw new TooLarge();
+  // The length at the end of gzip counts its last member alone (RFC 1952, section 2.3.1), so it shows a second one.
+  const isOne = coding !== 'gzip' || coded.readUInt32LE(coded.length - 4) === body.length % 2 ** 32;
+  if (consumed !== coded.length || !isOne) throw new Error(`the answer is more than one ${coding} stream`);
+  return body;
+}
+
+type Decoder = (
+  coded: InputType,
+  options: ZlibOptions,
+  callback: (error: Error | null, result: Buffer) => void,
+) => void;
+
+function decoderOf(coding: Compression, coded: Buffer): Decoder {
+  if (coding === 'gzip') return gunzip;
+  if (coding === 'br') return brotliDecompress;
+  return hasZlibHeader(coded) ? inflate : inflateRaw;
+}
+
+function run(decoder: Decoder, coded: Buffer, maxBytes: number): Promise<{ body: Buffer; consumed: number }> {
+  // The bound must be at least 1.
+  const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
+  return new Promise((resolve, reject) => {
+    decoder(coded, options, (error, result) => {
+      // With `info` it is another result than its type says.
+      const { buffer, engine } = (result ?? {}) as unknown as { buffer: Buffer; engine: Zlib };
+      if (error) reject(error);
+      else resolve({ body: buffer, consumed: engine.bytesWritten });
+    });
+  });
 }
 
 /**
@@ -103,14 +124,4 @@ export function createDecoder(coding: Compression, coded: Buffer): Decoder {
  */
 function hasZlibHeader(coded: Buffer): boolean {
   return coded.length >= 2 && ((coded[0] ?? 0) & 0x0f) === 8 && coded.readUInt16BE(0) % 31 === 0;
-}
-
-/**
- * Whether the coded bytes were one stream and nothing else. Clients disagree about what follows the first stream, and
- * what two clients read differently must not be signed. A second gzip member shows in the length at the end of the data, which
- * counts the last member alone (RFC 1952, section 2.3.1).
- */
-export function isWholeStream(coding: Compression, coded: Buffer, consumed: number, length: number): boolean {
-  if (consumed !== coded.length) return false;
-  return coding !== 'gzip' || coded.readUInt32LE(coded.length - 4) === length % 2 ** 32;
 }

@@ -1,9 +1,103 @@
-import { type HttpClient, type HttpClientOptions, PooledClient } from './client.ts';
+import { undici } from '../../process/lazy.ts';
+import { type ClientTls, Connection, type Connectors, connectorsWith } from './connection.ts';
+import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
+import { CLIENT_CLOSED, Pool } from './pool.ts';
+import { proxiesInForce } from './proxies.ts';
+import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
 
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
-export type { HttpClient, HttpClientOptions };
 
-/** Makes a client. Whoever makes it closes it: a plugin in its `stop`. */
+const DEFAULT_CONNECTIONS = 128;
+const DEFAULT_KEEP_ALIVE_MS = 4000;
+
+/** Origins that are remembered without a connection, for what is known of them. */
+const MOST_POOLS = 1000;
+
+/** Limits of an {@link HttpClient}. */
+export interface HttpClientOptions {
+  /** Most sockets per origin; further requests wait for one, within their own timeout. Default 128. */
+  readonly connections?: number | undefined;
+  /** Milliseconds that an idle socket is kept when the server names no time of its own. Default 4000. */
+  readonly keepAliveTimeout?: number | undefined;
+  /** What servers are shown and believed, over https; proxies are not. */
+  readonly tls?: ClientTls | undefined;
+}
+
+/**
+ * An HTTP/1.1 client with keep-alive sockets of its own. It goes through the proxies that `HTTP_PROXY`, `HTTPS_PROXY` and
+ * `NO_PROXY` name when it is made. It reaches an https URL through a tunnel, an http URL by asking the proxy for it.
+ */
+export interface HttpClient {
+  /**
+   * Sends one request and reads the whole answer.
+   *
+   * A request of which nothing was sent, because its connection ended first, is sent again on a new one, twice at most.
+   * So is a GET, HEAD or OPTIONS when the server closes a reused connection before the first byte of the answer. That is
+   * a keep-alive connection that ended meanwhile, not an answer (RFC 9110, section 9.2.2). Other requests are never
+   * repeated once they may have been sent; they go out on connections only that the server can be expected to keep.
+   *
+   * A body whose end is the end of the connection (no length, not chunked: HTTP/1.0) is accepted when the connection
+   * was closed in order. Nothing tells a cut there.
+   * @throws {RequestFailure}
+   */
+  request(request: BoundedRequest): Promise<BoundedResponse>;
+  /** Ends calls under way as `aborted`, closes every socket, and refuses calls from then on. */
+  close(): Promise<void>;
+}
+
+/** Makes a client. Its maker closes it: a plugin in its `stop`. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   return new PooledClient(options);
+}
+
+class PooledClient implements HttpClient {
+  readonly #options: HttpClientOptions;
+  readonly #proxies = proxiesInForce();
+  readonly #pools = new Map<string, Pool>();
+  #connectors: Connectors | undefined;
+  #closed = false;
+
+  constructor(options: HttpClientOptions) {
+    const { connections = DEFAULT_CONNECTIONS } = options;
+    if (!Number.isSafeInteger(connections) || connections < 1)
+      throw new RangeError('connections must be a positive integer');
+    this.#options = options;
+  }
+
+  request(request: BoundedRequest): Promise<BoundedResponse> {
+    return new Promise((resolve, reject) => {
+      // Loaded before the clock of the call begins.
+      undici();
+      const url = parseTarget(request);
+      if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
+      if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
+      const call = new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
+        if (outcome instanceof RequestFailure) reject(outcome);
+        else resolve(outcome);
+      });
+      call.start();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
+  }
+
+  #poolOf(url: URL): Pool {
+    const { origin, protocol } = url;
+    const known = this.#pools.get(origin);
+    if (known) return known;
+    if (this.#pools.size >= MOST_POOLS)
+      for (const [other, { isEmpty }] of this.#pools) if (isEmpty) this.#pools.delete(other);
+    const { connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE_MS, tls } = this.#options;
+    const proxy = this.#proxies.of(url);
+    const open = () => {
+      this.#connectors ??= connectorsWith(tls);
+      return new Connection(origin, this.#connectors, keepAliveTimeout, proxy);
+    };
+    const pool = new Pool(connections, open, protocol === 'http:' ? proxy : undefined);
+    this.#pools.set(origin, pool);
+    return pool;
+  }
 }

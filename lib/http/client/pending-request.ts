@@ -1,17 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { LONGEST_TIMER } from '../../time/timer.ts';
-import {
-  BoundedBuffer,
-  type Coding,
-  type Compression,
-  codedLimit,
-  codingFault,
-  codingOf,
-  createDecoder,
-  type Decoder,
-  isWholeStream,
-  NO_BYTES,
-} from './body.ts';
+import { BoundedBuffer, type Coding, codedLimit, codingFault, codingOf, decoded, TooLarge } from './body.ts';
 import type { Connection } from './connection.ts';
 import { CLOSED_BY_PEER, codeOf, faultText, isBodilessMismatch, isUnreadable } from './faults.ts';
 import type { Pool } from './pool.ts';
@@ -32,18 +21,15 @@ const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** How often one call may be sent again. */
 const MOST_REPEATS = 2;
 
-export const CLIENT_CLOSED = 'the client is closed';
 export const CALLER_ABORTED = 'aborted by the caller';
 
 export type CallOutcome = BoundedResponse | RequestFailure;
 
 /**
- * One request from the queue to its outcome. It is itself the handler of undici's dispatch and of the signal, and hands
- * itself to the timer. A call costs one timer and, with a signal, one listener.
+ * One request from the queue to its outcome. It is itself the handler of undici's dispatch and of the signal. A call costs
+ * one timer and, with a signal, one listener.
  */
 export class PendingRequest implements Dispatcher.DispatchHandler {
-  /** Where it stands among the calls under way. */
-  place = 0;
   readonly #request: BoundedRequest;
   readonly #origin: string;
   readonly #options: Dispatcher.DispatchOptions;
@@ -51,7 +37,6 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   readonly #onOutcome: (outcome: CallOutcome) => void;
   #timer: NodeJS.Timeout | undefined;
   #connection: Connection | undefined;
-  #decoder: Decoder | undefined;
   #settled = false;
   /** Whether a part of the request may be on its way. */
   #sending = false;
@@ -61,22 +46,27 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   #coding: Coding = 'identity';
   #received: BoundedBuffer;
 
-  constructor(request: BoundedRequest, url: URL, pool: Pool, onOutcome: (outcome: CallOutcome) => void) {
+  constructor(
+    request: BoundedRequest,
+    { origin, pathname, search }: URL,
+    pool: Pool,
+    onOutcome: (outcome: CallOutcome) => void,
+  ) {
     this.#request = request;
-    this.#origin = url.origin;
+    this.#origin = origin;
+    this.#pool = pool;
+    this.#onOutcome = onOutcome;
+    this.#received = new BoundedBuffer(request.maxBytes);
     const { forwarder } = pool;
     this.#options = {
       method: request.method,
-      // Who sends a request on is told where to (RFC 9112, section 3.2.2).
-      path: (forwarder === undefined ? '' : url.origin) + url.pathname + url.search,
+      // A proxy that sends a request on is told where to (RFC 9112, section 3.2.2).
+      path: (forwarder === undefined ? '' : origin) + pathname + search,
       headers: outgoingHeaders(
         forwarder === undefined ? request.headers : { ...request.headers, ...forwarder.headers },
       ),
       body: request.body ?? null,
     };
-    this.#pool = pool;
-    this.#onOutcome = onOutcome;
-    this.#received = new BoundedBuffer(request.maxBytes);
   }
 
   /** Whether the server may get the request twice. */
@@ -84,14 +74,13 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     return REPEATABLE.has(this.#request.method);
   }
 
-  /** What it has waited for in vain, if it ends now. */
-  get lack(): string {
-    return this.#connection?.lack ?? 'no complete answer';
-  }
-
   start(): void {
     const { timeout, signal } = this.#request;
-    this.#timer = setTimeout(failLate, Math.min(timeout, LONGEST_TIMER), this, timeout);
+    const failLate = () => {
+      const lack = this.#connection?.lack ?? 'no complete answer';
+      this.fail('timeout', `${lack} within ${Math.round(timeout)} ms`);
+    };
+    this.#timer = setTimeout(failLate, Math.min(timeout, LONGEST_TIMER));
     signal?.addEventListener('abort', this);
     this.#pool.acquire(this);
   }
@@ -157,11 +146,12 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
 
   #expectBody(): void {
     const { maxBytes } = this.#request;
-    const coding = codingOf(this.#headers['content-encoding']);
+    const { 'content-encoding': encoding, 'content-length': length } = this.#headers;
+    const coding = codingOf(encoding);
     const limit = coding === 'identity' ? maxBytes : codedLimit(maxBytes);
-    if (!coding) {
-      this.fail('encoding', codingFault(this.#headers['content-encoding']));
-    } else if (Number(this.#headers['content-length']) > limit) {
+    if (coding === undefined) {
+      this.fail('encoding', codingFault(encoding));
+    } else if (Number(length) > limit) {
       this.#failTooLarge();
     } else {
       this.#coding = coding;
@@ -177,8 +167,17 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     } else {
       this.#pool.release(this.#connection);
       this.#connection = undefined;
-      if (this.#coding === 'identity') this.#succeed(this.#received.bytes());
-      else this.#decompress(this.#coding, this.#received.bytes());
+      void this.#decode(this.#received.bytes());
+    }
+  }
+
+  async #decode(body: Buffer): Promise<void> {
+    if (this.#coding === 'identity') return this.#succeed(body);
+    try {
+      this.#succeed(await decoded(this.#coding, body, this.#request.maxBytes));
+    } catch (error) {
+      if (error instanceof TooLarge) this.#failTooLarge();
+      else this.fail('encoding', (error as Error).message);
     }
   }
 
@@ -189,7 +188,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
       this.#sending = false;
       this.#dispatch();
     } else if (isBodilessMismatch(error, this.#status, this.#hasBody)) {
-      this.#succeed(NO_BYTES);
+      this.#succeed(this.#received.bytes());
     } else {
       this.fail('network', faultText(error), isUnreadable(error) ? 'answer' : undefined);
     }
@@ -199,22 +198,6 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   #mayRepeat(error: Error): boolean {
     if (this.#repeats === MOST_REPEATS || !CLOSED_BY_PEER.has(codeOf(error))) return false;
     return !this.#sending || (this.isRepeatable && this.#connection?.idleFor !== undefined);
-  }
-
-  #decompress(coding: Compression, coded: Buffer): void {
-    const body = new BoundedBuffer(this.#request.maxBytes);
-    const decoder = createDecoder(coding, coded);
-    this.#decoder = decoder;
-    decoder
-      .on('data', (chunk: Buffer) => {
-        if (!body.append(chunk)) this.#failTooLarge();
-      })
-      .on('error', () => this.fail('encoding', `the answer is not valid ${coding}`))
-      .on('end', () => {
-        if (isWholeStream(coding, coded, decoder.bytesWritten, body.length)) this.#succeed(body.bytes());
-        else this.fail('encoding', `the answer is more than one ${coding} stream`);
-      })
-      .end(coded);
   }
 
   #failTooLarge(): void {
@@ -230,13 +213,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#settled = true;
     clearTimeout(this.#timer);
     this.#request.signal?.removeEventListener('abort', this);
-    this.#decoder?.destroy();
     if (this.#connection) this.#pool.discard(this.#connection);
     else this.#pool.leave(this);
     this.#onOutcome(outcome);
   }
-}
-
-function failLate(call: PendingRequest, timeout: number): void {
-  call.fail('timeout', `${call.lack} within ${Math.round(timeout)} ms`);
 }

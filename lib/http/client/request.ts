@@ -15,7 +15,7 @@ export interface BoundedRequest {
   /** Largest acceptable body in bytes, after decompression. */
   readonly maxBytes: number;
   /** Aborting it ends the call and destroys its socket at once. */
-  readonly signal?: AbortSignal | AbortSource | undefined;
+  readonly signal?: AbortSource | undefined;
 }
 
 /** A complete answer, whatever its status: a redirect is not followed, a 500 is no failure. */
