@@ -214,7 +214,7 @@ describe('a person on the explorer page', { skip }, () => {
     await response().fill(changed);
   };
 
-  it('asks with the keyboard alone and sees a green check with the address of the signer', async () => {
+  it('asks with the keyboard alone and sees the address of the signer', async () => {
     await page.goto(`${service.url}/`);
     await page.getByRole('heading', { name: 'Ask, and see who signed' }).waitFor();
     const press = async (key: string, times = 1) => {
@@ -262,7 +262,7 @@ describe('a person on the explorer page', { skip }, () => {
     ]);
   });
 
-  it('changes one byte and sees it turn red, undoes it and sees it turn green', async () => {
+  it('changes one byte and sees it turn red, undoes it and sees it turn back', async () => {
     await open('prices/spot');
     await page.getByLabel('symbol').fill('ETH');
     await send();
@@ -379,15 +379,14 @@ describe('a person on the explorer page', { skip }, () => {
   it('chooses an encoding', async () => {
     await open('prices/chosen');
     await send();
-    assert.equal(await page.getByText('This is required.').count(), 2);
-    await page.getByLabel('_type').selectOption('uint256');
+    assert.equal(await page.getByText('This is required.').count(), 3);
+    await page.getByLabel('_type').fill('uint256');
     await page.getByLabel('_path').fill('$.price');
     await page.getByLabel('_times').fill('100');
     await page.keyboard.press('Enter');
     await succeeds();
     await page.locator('.signed').getByText('312144', { exact: true }).waitFor();
-    await page.getByLabel('_type').selectOption('several types…');
-    await page.getByLabel('Types, comma-separated').fill('uint256,string');
+    await page.getByLabel('_type').fill('uint256,string');
     await page.getByLabel('_path').fill('$.price,$.price');
     await page.getByLabel('_times').fill('1,');
     await page.keyboard.press('Enter');
@@ -398,7 +397,7 @@ describe('a person on the explorer page', { skip }, () => {
   it('sees what a parameter must be, chooses among its values, and is told what is wrong', async () => {
     await open('prices/bounded');
     const hints = await page.locator('.field .hint').allInnerTexts();
-    assert.ok(hints.includes('Must have type: integer; minimum: 1; maximum: 30.'), hints.join('\n'));
+    assert.ok(hints.includes('Must be a whole number, at least 1, at most 30.'), hints.join('\n'));
     assert.ok(!(await page.content()).includes('hunter2'));
     const currency = page.getByLabel('currency');
     assert.deepEqual(await currency.locator('option').allInnerTexts(), ['default: usd', 'usd', 'eur', '7']);
@@ -496,7 +495,7 @@ describe('a person on the explorer page', { skip }, () => {
     await open('guarded/paid');
     await send();
     const asks =
-      'This endpoint asks for a payment of 1000 wei, which are 0.000000000000001 of the own coin of chain 8453. Its terms:';
+      'This endpoint asks for a payment of 1000 wei, 0.000000000000001 of the native coin of chain 8453. Its terms:';
     await problem(asks);
     const terms: Record<string, unknown> = JSON.parse(await response().inputValue());
     assert.deepEqual([terms.amount, terms.network, terms.recipient], ['1000', 8453, OTHER_ADDRESS]);
@@ -561,9 +560,9 @@ describe('a person on the explorer page', { skip }, () => {
     await page.goto(`${service.url}/`);
     const card = (name: string) => page.locator('.card', { has: page.getByRole('link', { name, exact: true }) });
     const facts = (name: string) => card(name).locator('dd').allInnerTexts();
-    assert.deepEqual(await facts('several'), ['int256 × 1e18, bool, uint64', 'free', 'none', 'Show']);
-    assert.deepEqual(await facts('keyed'), ['raw JSON', 'API key', 'none']);
-    const coins = '1000 wei, which are 0.000000000000001 of the own coin of chain 8453';
+    assert.deepEqual(await facts('several'), ['int256 × 1e18, bool, uint64', 'free', 'Show']);
+    assert.deepEqual(await facts('keyed'), ['raw JSON', 'API key']);
+    const coins = '1000 wei, 0.000000000000001 of the native coin of chain 8453';
     assert.deepEqual(await facts('paid'), ['raw JSON', 'payment (x402)', coins]);
     for (const name of ['keyed', 'paid', 'spot', 'chosen'])
       assert.equal(await card(name).getByRole('button').count(), 0);

@@ -117,7 +117,7 @@ describe('JavaScript that the explorer page shows', { skip }, () => {
     await page.goto('about:blank');
     await page.goto(`${service.url}/#${service.ids[`api/${endpoint}`]}`);
     if (endpoint === 'price') await page.getByLabel('symbol').fill(SYMBOL);
-    if (endpoint === 'open') await page.getByLabel('_type').selectOption('uint256');
+    if (endpoint === 'open') await page.getByLabel('_type').fill('uint256');
     await page.getByLabel('X-Api-Key').fill(KEY);
     const details = page.locator('.command details', { hasText: 'In JavaScript' });
     await details.locator('summary').click();

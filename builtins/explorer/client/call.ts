@@ -138,7 +138,7 @@ export function priceText({ amount, max, token, network }: Price): string {
   const range = max === undefined ? amount : `${amount} to ${max}`;
   if (!/^0x0{40}$/.test(token)) return `${range} in the smallest unit of the token ${token} on chain ${network}`;
   const coins = [amount, max].flatMap((one) => (one === undefined ? [] : quotient(one, COIN)));
-  return `${range} wei, which are ${coins.join(' to ')} of the own coin of chain ${network}`;
+  return `${range} wei, ${coins.join(' to ')} of the native coin of chain ${network}`;
 }
 
 async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void): Promise<Read> {

@@ -1,101 +1,133 @@
-import { element, newId, say, VERBATIM } from './dom.ts';
+import type { Access, PageData } from '../data.ts';
+import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
+import { boundsOf, isLiteral } from './schema.ts';
 
-/** What a field holds: a part of the request, nothing, or a mistake. */
-export type Content<T> = { readonly value: T | undefined } | { readonly problem: string };
+/** What a field adds to a request: JSON for a parameter, a text for a header; nothing; or what is wrong. */
+export type Content = { readonly value: string | undefined } | { readonly problem: string };
 
-export interface Field<T> {
-  readonly element: HTMLElement;
-  /** Says what is wrong beside the field, and goes there. */
-  complain(problem: string): void;
-  /** Takes back what was said. */
-  forgive(): void;
-  read(): Content<T>;
-}
-
-type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
-
-interface FieldOptions<T> {
-  readonly label: string;
+/** A part of a request, for which the page has a control. */
+export interface Field {
+  /** Fields of one key share one text. */
+  readonly key: string;
+  readonly name: string;
+  readonly isHeader?: boolean;
   /** Where the value goes, or what it is. */
-  readonly kind?: string;
-  readonly required?: boolean;
-  readonly hints?: readonly string[];
-  readonly control: Control;
-  /** Stands below the control. */
-  readonly more?: HTMLElement;
-  read(): Content<T>;
+  readonly kind: string;
+  readonly required: boolean;
+  readonly hints: readonly string[];
+  readonly control: 'line' | 'code' | 'password' | 'lines';
+  readonly placeholder?: string;
+  /** The only values, as JSON by what is shown of them. */
+  readonly choices?: readonly (readonly [shown: string, json: string])[];
+  /** Values that others have taken. */
+  readonly suggestions?: readonly string[];
+  readonly read: (text: string) => Content;
 }
 
-/** A control with its label, what there is to know of it and what is wrong with it. */
-export function field<T>(options: FieldOptions<T>): Field<T> {
-  const { label, kind, required = false, hints = [], control, more, read } = options;
-  const problem = element('p', { class: 'problem', id: newId(), hidden: '' });
-  const notes = hints.map((hint) => element('p', { class: 'hint', id: newId() }, hint));
-  control.id = newId();
-  control.setAttribute('aria-describedby', [...notes, problem].map(({ id }) => id).join(' '));
-  if (required) control.setAttribute('aria-required', 'true');
-  const forgive = () => {
-    control.removeAttribute('aria-invalid');
-    problem.hidden = true;
-    say(problem, '');
-  };
-  control.addEventListener('input', forgive);
-  const tags = [
-    ...(kind === undefined ? [] : [element('span', { class: 'tag' }, kind)]),
-    ...(required ? [element('span', { class: 'tag must' }, 'required')] : []),
+/** All that a person fills in for an endpoint. */
+export function fieldsOf(endpoint: PublicEndpoint, ways: PageData['auth']): Field[] {
+  return [
+    ...parameterFields(endpoint),
+    ...endpoint.reserved.map((name) => reservedField(endpoint, name)),
+    ...credentialFields(endpoint, ways),
   ];
-  return {
-    element: element(
-      'div',
-      { class: 'field' },
-      element('div', { class: 'caption' }, element('label', { for: control.id }, label), ...tags),
-      ...notes,
-      control,
-      ...(more === undefined ? [] : [more]),
-      problem,
-    ),
-    complain: (text) => {
-      control.setAttribute('aria-invalid', 'true');
-      say(problem, text);
-      problem.hidden = false;
-      control.focus();
-    },
-    forgive,
-    read,
-  };
 }
 
-/** A line of text; empty means not given. */
-export function textControl(attributes: Readonly<Record<string, string>> = {}): HTMLInputElement {
-  return element('input', { type: 'text', ...VERBATIM, ...attributes });
-}
-
-/** Several lines; Ctrl and Enter together send them, as Enter does from a line. */
-export function areaControl(attributes: Readonly<Record<string, string>> = {}): HTMLTextAreaElement {
-  const area = element('textarea', { rows: '3', ...VERBATIM, ...attributes });
-  area.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    area.form?.requestSubmit();
+/** A client gives one value to all parameters of one name. */
+function parameterFields({ id, parameters }: PublicEndpoint): Field[] {
+  const names = [...new Set(parameters.map(({ name }) => name))];
+  return names.map((name) => {
+    const same = parameters.filter((parameter) => parameter.name === name);
+    const required = same.some((parameter) => parameter.required);
+    const places = [...new Set(same.map((parameter) => parameter.in))];
+    const hints = same.flatMap(({ description }) => description ?? []);
+    return { key: `${id} parameter ${name}`, name, kind: places.join(', '), required, ...controlOf(same, hints) };
   });
-  return area;
 }
 
-/** The text of a control, or what is missing. */
-export function controlText(control: Control, required: boolean): Content<string> {
-  if (control.value !== '') return { value: control.value };
-  return required ? { problem: 'This is required.' } : { value: undefined };
+type Control = Pick<Field, 'hints' | 'control' | 'placeholder' | 'choices' | 'read'>;
+
+function controlOf(same: readonly PublicParameter[], described: readonly string[]): Control {
+  const fallback = same.map((parameter) => parameter.default).find((value) => value !== undefined);
+  const [schema = {}, ...others] = same.flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
+  const hints = [...described, ...[schema, ...others].flatMap(boundsOf)];
+  if (same.some((parameter) => parameter.in === 'body')) {
+    const note = 'As JSON: "text", 42, true, [1, 2] or {"a": 1}. Ctrl+Enter sends.';
+    const placeholder = fallback === undefined ? '' : JSON.stringify(fallback);
+    return { hints: [...hints, note], control: 'lines', placeholder, read: json };
+  }
+  if (Array.isArray(schema.enum)) {
+    const choices = schema.enum.map((value) => [String(value), JSON.stringify(value)] as const);
+    const none = fallback === undefined ? '' : `default: ${fallback}`;
+    return { hints, control: 'line', choices: [[none, ''], ...choices], read: json };
+  }
+  const read = (text: string) => ({ value: isLiteral(schema, text) ? text : JSON.stringify(text) });
+  return { hints, control: 'line', placeholder: String(fallback ?? ''), read };
+}
+
+const RESERVED: Readonly<Record<ReservedParameter, Pick<Field, 'hints' | 'placeholder' | 'suggestions'>>> = {
+  _type: {
+    hints: ['The Solidity type of the value, or of several values, comma-separated.'],
+    placeholder: 'int256',
+    suggestions: ['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes'],
+  },
+  _path: {
+    hints: ['Where the value is in the upstream’s answer: a JSONPath such as $.a.b, or several, comma-separated.'],
+    placeholder: '$.price',
+  },
+  _times: {
+    hints: ['What an integer is multiplied by before it is encoded, such as 1e18; 1 changes nothing.'],
+    placeholder: '1e18',
+  },
+};
+
+function reservedField({ id }: PublicEndpoint, name: ReservedParameter): Field {
+  const read = (text: string) => ({ value: JSON.stringify(text) });
+  const key = `${id} parameter ${name}`;
+  return { key, name, kind: 'encoding', required: true, control: 'code', ...RESERVED[name], read };
+}
+
+/** A field for each header that carries credentials, as far as plugins say which. */
+function credentialFields({ id, api, auth }: PublicEndpoint, ways: PageData['auth']): Field[] {
+  const open = auth.length > 1 ? ' Leave it empty to use another way in.' : '';
+  return [...new Set(auth)].flatMap((type) => {
+    const way = ways[type];
+    if (way?.header === undefined) return [];
+    const field = { name: way.header, isHeader: true, kind: way.title, required: false, ...credentialOf(way, open) };
+    // What is JSON pays for one request: only a key is good for the others of its API.
+    return [{ ...field, key: way.example === undefined ? `api ${api} ${way.header}` : `${id} header ${way.header}` }];
+  });
+}
+
+function credentialOf({ hints, example }: Access, open: string): Control {
+  const isKey = example === undefined;
+  const notes = isKey ? [...hints, 'For all endpoints of this API; never stored.'] : hints;
+  const said = notes.map((note, i) => (i === notes.length - 1 ? note + open : note));
+  if (isKey) return { hints: said, control: 'password', read: headerText };
+  return { hints: said, control: 'lines', placeholder: JSON.stringify(example), read: jsonLine };
 }
 
 /** JSON, letter by letter as it was written: numbers keep their digits. */
-export function jsonOf(control: Control, required: boolean): Content<string> {
-  const text = control.value.trim();
-  if (text === '') return controlText(element('input'), required);
+function json(text: string): Content {
   try {
     JSON.parse(text);
-    return { value: text };
+    return { value: text.trim() };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { problem: `This is not valid JSON: ${why}. A text needs quotation marks.` };
   }
+}
+
+/** JSON in one line of ASCII, for a header. */
+function jsonLine(text: string): Content {
+  const content = json(text);
+  if ('problem' in content) return content;
+  const line = JSON.stringify(JSON.parse(text));
+  return { value: line.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`) };
+}
+
+/** What a header can carry (RFC 9110, section 5.5), as far as browsers send it. */
+function headerText(text: string): Content {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return { value: text };
+  return { problem: 'A header cannot carry this: there is a character that no key has.' };
 }

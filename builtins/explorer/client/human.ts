@@ -47,3 +47,24 @@ export function humanOf(exact: string, { type, factor }: Scaled, path = ''): str
   const human = (MOMENT.test(path) && momentOf(number ?? '')) || number;
   return human === exact ? undefined : human;
 }
+
+/**
+ * A moment, and how long ago it was.
+ * @param timestamp Unix seconds; may be further away than a date can be.
+ */
+export function timeText(timestamp: number): string {
+  const date = new Date(timestamp * 1000);
+  if (Number.isNaN(date.getTime())) return `${timestamp} (Unix seconds)`;
+  const utc = utcOf(timestamp * 1000);
+  const age = Math.round(Date.now() / 1000 - timestamp);
+  const unit = (size: number, name: string) => `${Math.floor(Math.abs(age) / size)} ${name}`;
+  const span =
+    Math.abs(age) < 120
+      ? unit(1, 's')
+      : Math.abs(age) < 7200
+        ? unit(60, 'min')
+        : Math.abs(age) < 172_800
+          ? unit(3600, 'h')
+          : unit(86_400, 'days');
+  return age >= 0 ? `${utc}, ${span} ago` : `${utc}, ${span} from now by this machine’s clock`;
+}

@@ -1,30 +1,61 @@
 import type { PublicParameter } from '../endpoint.ts';
-import { element } from './dom.ts';
-import type { Content } from './fields.ts';
 
 type Schema = NonNullable<PublicParameter['schema']>;
 
-/** The values that a parameter may have, as JSON; the first is none. */
-export function choiceControl(choices: readonly unknown[], fallback: unknown): HTMLSelectElement {
-  const none = fallback === undefined ? '' : `default: ${String(fallback)}`;
-  const options = choices.map((choice) => element('option', { value: JSON.stringify(choice) }, String(choice)));
-  return element('select', {}, element('option', { value: '' }, none), ...options);
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+};
+
+/** Keywords of JSON Schema in words, in the order in which a person reads them. */
+const WORDS: Readonly<Record<string, (value: string) => string>> = {
+  type: (type) => type,
+  enum: (values) => `one of ${values}`,
+  const: (value) => `exactly ${value}`,
+  minimum: (least) => `at least ${least}`,
+  exclusiveMinimum: (bound) => `more than ${bound}`,
+  maximum: (most) => `at most ${most}`,
+  exclusiveMaximum: (bound) => `less than ${bound}`,
+  multipleOf: (step) => `a multiple of ${step}`,
+  minLength: (least) => `with ${least} or more characters`,
+  maxLength: (most) => `with ${most} or fewer characters`,
+  pattern: (pattern) => `matching the pattern ${pattern}`,
+  format: (format) => `in the format ${format}`,
+  minItems: (least) => `with ${least} or more items`,
+  maxItems: (most) => `with ${most} or fewer items`,
+};
+
+/** Keywords that say nothing of the value. */
+const SILENT = new Set(['$schema', '$id', '$comment', 'title', 'description', 'default', 'examples', 'deprecated']);
+
+function listed(value: unknown): string {
+  return [value].flat().map(shown).join(', ');
 }
 
-/** JSON of a text that was given: a number or a boolean where the schema takes no text. */
-export function typed({ type }: Schema, content: Content<string>): Content<string> {
-  if (!('value' in content) || content.value === undefined) return content;
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** What a schema asks for in words; keywords that have none here stand as JSON behind them. */
+export function boundsOf({ type, ...schema }: Schema): string[] {
+  const types = [type ?? []].flat().map((name) => TYPES[String(name)] ?? String(name));
+  const known: Schema = { ...(types.length > 0 && { type: types.join(' or ') }), ...schema };
+  const words = Object.entries(WORDS).flatMap(([keyword, say]) =>
+    Object.hasOwn(known, keyword) ? [say(listed(known[keyword]))] : [],
+  );
+  const rest = Object.entries(schema).filter(([keyword]) => !(Object.hasOwn(WORDS, keyword) || SILENT.has(keyword)));
+  return [
+    ...(words.length > 0 ? [`Must be ${words.join(', ')}.`] : []),
+    ...(rest.length > 0 ? [`Must fit this JSON Schema: ${JSON.stringify(Object.fromEntries(rest))}`] : []),
+  ];
+}
+
+/** Whether a text stands for itself where a schema takes no text: a number or a boolean. */
+export function isLiteral({ type }: Schema, text: string): boolean {
   const takesText = [type ?? 'string'].flat().includes('string');
-  const isLiteral = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)$/.test(content.value);
-  return isLiteral && !takesText ? content : { value: JSON.stringify(content.value) };
-}
-
-/** What a schema asks for, in words. */
-export function boundsOf(schema: Schema): string[] {
-  const words = Object.entries(schema).flatMap(([keyword, value]) => {
-    if (keyword === 'description' || keyword === 'title') return [];
-    const each = [value].flat().map((one) => (typeof one === 'string' ? one : JSON.stringify(one)));
-    return [`${keyword}: ${each.join(', ')}`];
-  });
-  return words.length === 0 ? [] : [`Must have ${words.join('; ')}.`];
+  return !takesText && /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)$/.test(text);
 }

@@ -1,21 +1,26 @@
-import { canonicalJson } from '../../../lib/json/canonical-json.ts';
-import { digestOf, hashOfText, isHex, recoverSigner } from '../../../verify/ethereum.ts';
+import { useMemo } from 'preact/hooks';
+import { decodeAbi } from '../../../lib/eth/decode-abi.ts';
+import { jsonIn } from '../../../lib/json/value.ts';
+import { isAddress, recoverSigner } from '../../../verify/ethereum.ts';
 import { type Reason, type Verification, verifyResponse } from '../../../verify/index.ts';
-import type { Asked } from './form.ts';
+import { scaled, withFactors } from './factor.ts';
+import { humanOf } from './human.ts';
+import type { Page, Pin, Sent } from './page.ts';
+import type { Asked } from './request.ts';
 
-/** What is to be said about an answer. */
+/** What the page says of an answer. */
 export interface Verdict {
-  readonly state: 'good' | 'bad';
+  readonly state: 'none' | 'good' | 'bad';
   readonly headline: string;
-  readonly detail: string;
+  readonly detail?: string;
   /** The recovered address; a meaningless one if the answer was altered. Absent where the signature leads to none. */
-  readonly signer?: string;
+  readonly signer?: string | undefined;
   /** Whether the pinned address itself cannot be one. */
-  readonly badPin: boolean;
+  readonly isBadPin?: boolean;
   readonly verified?: Extract<Verification, { readonly ok: true }>;
 }
 
-const headlines: Record<Reason, string> = {
+const HEADLINES: Record<Reason, string> = {
   options: 'Nothing to compare with',
   malformed: 'Not a signed answer',
   'raw-data': 'Not a signed answer',
@@ -30,57 +35,56 @@ const headlines: Record<Reason, string> = {
   request: 'The answer to another request',
 };
 
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-}
-
 /**
  * Checks an answer as it stands in the page.
  * @param text JSON, which a person may have changed.
- * @param pin the address that must have signed.
  */
-export function judge(text: string, pin: string, { endpointId, parameters }: Asked): Verdict {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(text);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { state: 'bad', headline: 'Not a signed answer', detail: `It is not JSON: ${why}`, badPin: false };
+export function judge(text: string, { address }: Pin, { endpointId, parameters }: Asked): Verdict {
+  const isBadPin = !isAddress(address);
+  const wanted = { node: isBadPin ? null : address, endpointId, ...(parameters && { parameters }) };
+  let signer: string | undefined;
+  const verified = verifyResponse(jsonIn(text), wanted, (digest, signature) => {
+    const found = recoverSigner(digest, signature);
+    if ('address' in found) signer ??= found.address;
+    return found;
+  });
+  if (isBadPin) {
+    const detail = 'Pin the address that you expect to have signed.';
+    return { state: 'bad', headline: 'Nothing to compare with', detail, signer, isBadPin };
   }
-  const verified = verifyResponse(answer, { node: pin, endpointId, ...(parameters && { parameters }) });
-  if (verified.ok) {
-    const receipt = parameters === undefined ? '' : ', and its receipt is of the parameters that were sent';
-    const detail = `Nothing that is signed was changed since${receipt}.`;
-    const headline = 'Signed by the pinned address';
-    return { state: 'good', headline, detail, signer: verified.signer, badPin: false, verified };
+  if (!verified.ok) {
+    const { reason, message } = verified;
+    const detail = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+    return { state: 'bad', headline: HEADLINES[reason], detail, signer };
   }
-  const signer = recovered(answer);
-  const badPin = verified.reason === 'options';
-  return {
-    state: 'bad',
-    headline: headlines[verified.reason],
-    detail: badPin ? 'Pin the address that you expect to have signed.' : sentence(verified.message),
-    ...(signer === undefined ? {} : { signer }),
-    badPin,
-  };
+  const receipt = parameters === undefined ? '' : ', and its receipt is of the parameters that were sent';
+  const seen = { detail: `Nothing that is signed was changed since${receipt}.`, signer, verified };
+  return { state: 'good', headline: 'Signed by the pinned address', ...seen };
 }
 
-/** The address that the signature of an answer belongs to, whoever the answer says has signed. */
-function recovered(answer: unknown): string | undefined {
-  if (typeof answer !== 'object' || answer === null) return undefined;
-  const { endpointId, timestamp, data, rawData, signature }: Readonly<Record<string, unknown>> = { ...answer };
-  if (!isHex(endpointId, 32) || !isHex(signature, 65)) return undefined;
-  if (typeof timestamp !== 'number' || !Number.isSafeInteger(timestamp) || timestamp < 0) return undefined;
-  const signed = rawData === undefined ? data : hashOf(rawData);
-  if (!isHex(signed)) return undefined;
-  const found = recoverSigner(digestOf(endpointId, timestamp, signed), signature);
-  return 'address' in found ? found.address : undefined;
+/** The verdict on an answer, judged again only where the text or the pin is another. */
+export function useVerdict({ pin }: Page, { outcome, asked, text = '' }: Partial<Sent> = {}): Verdict {
+  const judged = () =>
+    outcome && asked ? judge(text, pin, asked) : ({ state: 'none', headline: 'No answer yet' } as const);
+  return useMemo(judged, [outcome, asked, text, pin]);
 }
 
-function hashOf(rawData: unknown): string | undefined {
-  try {
-    return hashOfText(canonicalJson(rawData));
-  } catch {
-    return undefined;
-  }
+/** A signed value, with its type and factor as the name. */
+interface Value {
+  readonly name: string;
+  readonly human?: string | undefined;
+  readonly exact: string;
+}
+
+/** The values of a good answer, where they are encoded in a way that is known. */
+export function valuesOf({ verified }: Verdict, { types = '', times, paths = '' }: Asked): Value[] {
+  if (verified?.kind !== 'encoded') return [];
+  const kinds = scaled(types, times);
+  const names = withFactors(types, times);
+  const places = paths.split(',');
+  return (decodeAbi(verified.data, types) ?? []).map(({ type, value: exact }, i) => {
+    // A path may have commas of its own: then its parts belong to no certain value.
+    const path = places.length === kinds.length ? places[i] : undefined;
+    return { name: names[i] ?? type, human: humanOf(exact, kinds[i] ?? { type }, path?.trim()), exact };
+  });
 }

@@ -1,0 +1,136 @@
+import { html } from 'htm/preact';
+import type { VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { PublicEndpoint } from '../endpoint.ts';
+import type { CallOutcome } from './call.ts';
+import { timeText } from './human.ts';
+import type { Page } from './page.ts';
+import { Copied, ELSEWHERE, fact, onText, Section, useNewId, VERBATIM } from './parts.ts';
+import type { Asked } from './request.ts';
+import { useVerdict, type Verdict, valuesOf } from './verdict.ts';
+
+/** What came of a request, and who signed it. */
+export function AnswerPart({ endpoint, page }: { endpoint: PublicEndpoint; page: Page }) {
+  const sent = page.sentFor(endpoint.id);
+  const { outcome, asked, progress, text = '' } = sent ?? {};
+  const verdict = useVerdict(page, sent);
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (outcome !== undefined) place.current?.scrollIntoView({ block: 'nearest' });
+  }, [outcome]);
+  const hasProblem = outcome?.problem !== undefined && text === outcome.text;
+  return html`<${Section} title="Answer" extra="answer" aria-busy=${progress ? 'true' : undefined}>
+    <p class="status" role="status">${progress ? `${progress}…` : statusText(outcome)}</p>
+    ${outcome?.requestId && html`<p class="request">Request <${Copied} what="the request ID" text=${outcome.requestId} /></p>`}
+    <div ref=${place}>
+      ${outcome?.problem && html`<p class="notice ${outcome.status === 402 ? '' : 'bad'}" role="alert">${outcome.problem}</p>`}
+      <p class="hint advice" role="status">${adviceOf(outcome)}</p>
+      ${!hasProblem && html`<${Check} verdict=${verdict} asked=${asked} page=${page} />`}
+    </div>
+    ${outcome !== undefined && outcome.text !== '' && html`<${Response} ...${{ outcome, text, hasProblem, endpoint, page }} />`}
+  <//>`;
+}
+
+function statusText(outcome: CallOutcome | undefined): string {
+  if (outcome === undefined) return '';
+  const { status = '', statusText, milliseconds, isStale } = outcome;
+  const age = isStale ? ': an older answer, since the upstream fails' : '';
+  return `${`${status} ${statusText}`.trim()}, ${milliseconds} ms${age}`;
+}
+
+/** What a person can do where the fault is not in the request. */
+function adviceOf({ status = 0, requestId, problem }: Partial<CallOutcome> = {}): string {
+  if (problem === undefined || requestId === undefined || (status >= 300 && status < 500)) return '';
+  const who = status === 502 || status === 504 ? 'The service is up, but the API behind it failed. ' : '';
+  const when = problem.includes('Try again') ? '' : 'Try again in a minute. ';
+  return `${who}${when}If that does not help, send the operator the request ID above: the log says what failed.`;
+}
+
+const MARKS: Readonly<Record<Verdict['state'], string>> = {
+  none: 'M6 12h12',
+  good: 'm5 12.5 4.5 4.5L19 7',
+  bad: 'm6 6 12 12M18 6 6 18',
+};
+
+/** The card that says who signed. */
+function Check({ verdict, asked, page }: { verdict: Verdict; asked: Asked | undefined; page: Page }) {
+  const { state, headline, detail, signer = '—', isBadPin = false } = verdict;
+  const id = useNewId();
+  const attributes = {
+    ...VERBATIM,
+    ...{ id, class: 'code', type: 'text', value: page.pin.address },
+    'aria-describedby': `${id}-problem ${id}-advice`,
+    'aria-invalid': String(isBadPin),
+  };
+  const pinned = html`<input ...${attributes} onInput=${onText((text) => page.expect(text.trim()))} />
+    <p class="problem" id="${id}-problem" hidden=${!isBadPin}>
+      This is no address: 0x and 40 hex digits, and the right checksum if there are capitals.
+    </p>`;
+  return html`<div class="check" data-state=${state}>
+    <div class="verdict">
+      <span class="mark"><svg viewBox="0 0 24 24" aria-hidden="true"><path d=${MARKS[state]} /></svg></span>
+      <p role="status"><strong>${headline}</strong></p>
+    </div>
+    ${detail && html`<p class="detail">${detail}</p>`}
+    <dl class="addresses">
+      <dt>Recovered</dt>
+      <dd class="recovered"><code>${signer}</code></dd>
+      ${fact(html`<label for=${id}>Pinned</label>`, pinned)}
+    </dl>
+    ${asked && html`<dl class="facts signed">${factsOf(verdict, asked)}</dl>`}
+    <p class="hint" id="${id}-advice">${pinAdvice(page)}</p>
+  </div>`;
+}
+
+function pinAdvice({ pin: { address, isOwnChoice }, data: { node } }: Page): string {
+  if (!isOwnChoice)
+    return `The service gave this address, and a page cannot vouch for itself. Paste the address that you got elsewhere: ${ELSEWHERE}.`;
+  const isSame = address.toLowerCase() === node.toLowerCase();
+  return `You pinned this address; the service gives ${isSame ? 'the same one' : 'another one'} for itself.`;
+}
+
+/** What was signed, once it is known to be. */
+function factsOf(verdict: Verdict, asked: Asked): VNode[] {
+  const { verified } = verdict;
+  if (verified === undefined) return [];
+  const { timestamp, digest, requestHash } = verified;
+  return [
+    ...valuesOf(verdict, asked).map(({ name, human, exact }) =>
+      fact(name, human && html`<strong>${human}</strong>`, html`<code>${exact}</code>`),
+    ),
+    fact('Signed', timeText(timestamp)),
+    fact('Digest', html`<${Copied} what="the digest" text=${digest} />`),
+    ...(requestHash === undefined
+      ? []
+      : [fact('Request hash', html`<${Copied} what="the request hash" text=${requestHash} />`)]),
+  ];
+}
+
+interface Given {
+  readonly outcome: CallOutcome;
+  readonly text: string;
+  readonly hasProblem: boolean;
+  readonly endpoint: PublicEndpoint;
+  readonly page: Page;
+}
+
+/** The answer in a field that can be changed, so that a person sees what the signature is good for. */
+function Response({ outcome, text, hasProblem, endpoint, page }: Given) {
+  const id = useNewId();
+  const area = useRef<HTMLTextAreaElement>(null);
+  const rows = Math.min(Math.max(outcome.text.split('\n').length + 2, 4), 24);
+  const change = (changed: string) => page.edit(endpoint.id, changed);
+  const undo = () => {
+    change(outcome.text);
+    area.current?.focus();
+  };
+  const attributes = { ...VERBATIM, id, class: 'code', rows, value: text, ref: area, 'aria-describedby': `${id}-hint` };
+  return html`<div class="field">
+    <div class="caption">
+      <label for=${id}>Response</label>
+      ${text !== outcome.text && html`<button type="button" class="quiet" onClick=${undo}>Undo changes</button>`}
+    </div>
+    <textarea ...${attributes} onInput=${onText(change)} />
+    <p class="hint" id="${id}-hint" hidden=${hasProblem}>Change a byte, and see what the check says.</p>
+  </div>`;
+}

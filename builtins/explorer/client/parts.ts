@@ -1,0 +1,121 @@
+import { html } from 'htm/preact';
+import type { ComponentChildren, VNode } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import type { Field } from './fields.ts';
+import type { Page } from './page.ts';
+
+/** Where a person gets the address of a signer, if not from the service. */
+export const ELSEWHERE = 'from the operator, or from the TXT record at _node.<domain of the API>';
+
+/** A term and what is said of it, for a list of facts. */
+export function fact(term: ComponentChildren, ...said: readonly ComponentChildren[]): VNode {
+  return html`<dt>${term}</dt>
+    <dd>${said}</dd>`;
+}
+
+let ids = 0;
+
+/** An id for an element that another one refers to; those of Preact repeat where a root is rendered again. */
+export function useNewId(): string {
+  return useState(() => {
+    ids += 1;
+    return `e${ids}`;
+  })[0];
+}
+
+/** A part of the page under a heading. */
+export function Section({
+  title,
+  extra = '',
+  ...rest
+}: {
+  title: string;
+  extra?: string;
+  children?: ComponentChildren;
+}) {
+  const id = useNewId();
+  return html`<section class="part ${extra}" aria-labelledby=${id} ...${rest}>
+    <h2 id=${id}>${title}</h2>
+    ${rest.children}
+  </section>`;
+}
+
+/** Code with a button that copies it, or selects it where a page may not write to the clipboard (plain HTTP). */
+export function Copied({ what, text, isBlock = false }: { what: string; text: string; isBlock?: boolean }) {
+  const source = useRef<HTMLElement>(null);
+  const [label, setLabel] = useState('Copy');
+  const copy = async () => {
+    const isDone = await navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
+    if (!isDone && source.current) getSelection()?.selectAllChildren(source.current);
+    setLabel(isDone ? 'Copied' : 'Selected');
+    setTimeout(() => setLabel('Copy'), 1500);
+  };
+  const code = html`<code ref=${source}>${text}</code>`;
+  return html`${isBlock ? html`<pre>${code}</pre>` : code}
+    <button type="button" class="quiet" aria-label="Copy ${what}" onClick=${copy}>
+      <span aria-live="polite">${label}</span>
+    </button>`;
+}
+
+/** Of controls whose text is no prose. The last attribute is no property everywhere, and then would be left out. */
+export const VERBATIM = {
+  autocomplete: 'off',
+  autocapitalize: 'off',
+  spellcheck: false,
+  ref: (control: Element | null) => control?.setAttribute('autocorrect', 'off'),
+};
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+/** A listener of a control, which gets its text. */
+export function onText(use: (text: string) => void): (event: { readonly currentTarget: Control }) => void {
+  return ({ currentTarget }) => use(currentTarget.value);
+}
+
+/** Sends the form of a field of several lines, as Enter does from a line. */
+function sendByKeys(event: KeyboardEvent & { readonly currentTarget: HTMLTextAreaElement }): void {
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.form?.requestSubmit();
+}
+
+/** A control with its label, what there is to know of it and what is wrong with it. */
+export function FieldView({ field, page }: { field: Field; page: Page }) {
+  const { name, kind, required, hints, control, placeholder = '' } = field;
+  const id = useNewId();
+  const problem = page.problemOf(field);
+  const attributes = {
+    ...VERBATIM,
+    ...{ id, placeholder, value: page.textOf(field), class: control === 'line' ? '' : 'code' },
+    'aria-describedby': [...hints.keys(), 'problem'].map((part) => `${id}-${part}`).join(' '),
+    'aria-required': required ? 'true' : undefined,
+    'aria-invalid': problem === undefined ? undefined : 'true',
+    onInput: onText((text) => page.type(field, text)),
+  };
+  return html`<div class="field">
+    <div class="caption">
+      <label for=${id}>${name}</label>
+      <span class="tag">${kind}</span>
+      ${required && html`<span class="tag must">required</span>`}
+    </div>
+    ${hints.map((hint, i) => html`<p class="hint" id="${id}-${i}">${hint}</p>`)}
+    ${controlOf(field, attributes)}
+    <p class="problem" id="${id}-problem" hidden=${problem === undefined}>${problem}</p>
+  </div>`;
+}
+
+function controlOf({ control, choices, suggestions }: Field, attributes: { readonly id: string }): VNode {
+  if (choices !== undefined) {
+    const options = choices.map(([shown, json]) => html`<option value=${json}>${shown}</option>`);
+    return html`<select ...${attributes}>${options}</select>`;
+  }
+  if (control === 'lines') return html`<textarea rows="3" onKeyDown=${sendByKeys} ...${attributes} />`;
+  if (control === 'password') return html`<input type="password" ...${attributes} />`;
+  if (suggestions === undefined) return html`<input type="text" ...${attributes} />`;
+  const list = `${attributes.id}-list`;
+  return html`<input type="text" list=${list} ...${attributes} />
+    <datalist id=${list}>${suggestions.map((value) => html`<option value=${value} />`)}</datalist>`;
+}

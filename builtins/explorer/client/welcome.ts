@@ -1,0 +1,87 @@
+import { html } from 'htm/preact';
+import type { PageData } from '../data.ts';
+import type { PublicEndpoint } from '../endpoint.ts';
+import { priceText, serviceUrl } from './call.ts';
+import { withFactors } from './factor.ts';
+import type { Page, Sent } from './page.ts';
+import { ELSEWHERE, fact } from './parts.ts';
+import { useVerdict, type Verdict, valuesOf } from './verdict.ts';
+
+/** What a request costs in words; nothing where it costs nothing. */
+export function costOf({ prices = [] }: PublicEndpoint): string {
+  return prices.map(priceText).join(', or ');
+}
+
+/** How a client gets in, in words. */
+export function accessOf({ auth }: PublicEndpoint, ways: PageData['auth']): string {
+  return auth.map((type) => ways[type]?.title ?? type).join(' or ');
+}
+
+/** The first page: what the service is, and a card for each endpoint. */
+export function Welcome({ page, shown }: { page: Page; shown: readonly PublicEndpoint[] }) {
+  const { node, openapi, title = 'Ask, and see who signed', description } = page.data;
+  return html`<article class="welcome">
+    <h1 tabindex="-1">${title}</h1>
+    ${description && html`<p class="lead said">${description}</p>`}
+    <p class="lead">
+      Every answer of this service is signed. Choose an endpoint and send a request. This page recovers the signer from the
+      answer, in your browser, and compares it with the address that you pin.
+    </p>
+    <dl class="facts">${fact('This service says it signs as', html`<code>${node}</code>`)}</dl>
+    ${
+      openapi &&
+      html`<p>
+        For programs, the endpoints are described in <a href=${serviceUrl('openapi.json').href}>openapi.json</a> (OpenAPI 3.1).
+      </p>`
+    }
+    <p class="hint">
+      A page cannot vouch for itself. Before you rely on a signer, get its address elsewhere: ${ELSEWHERE}.
+    </p>
+    <div class="cards">${shown.map((endpoint) => html`<${Card} key=${endpoint.id} endpoint=${endpoint} page=${page} />`)}</div>
+  </article>`;
+}
+
+/** An endpoint at a glance. */
+function Card({ endpoint, page }: { endpoint: PublicEndpoint; page: Page }) {
+  const { id, api, name, description, auth, encoding, parameters, reserved } = endpoint;
+  const { auth: ways } = page.data;
+  const cost = costOf(endpoint);
+  const types = encoding === undefined ? 'raw JSON' : withFactors(encoding.type, encoding.times).join(', ');
+  const isOpen = auth.some((type) => ways[type]?.open === true);
+  const isReady = reserved.length === 0 && parameters.every(({ required }) => !required);
+  return html`<section class="card">
+    <h2><a href="#${id}">${name}</a> <span class="tag">${api}</span></h2>
+    ${description && html`<p class="about">${description}</p>`}
+    <dl class="facts">
+      ${fact('Type', types)} ${fact('Access', accessOf(endpoint, ways))} ${cost && fact('Price', cost)}
+      ${isOpen && isReady && fact('Last value', html`<${LastValue} endpoint=${endpoint} page=${page} />`)}
+    </dl>
+  </section>`;
+}
+
+/** Asks only by its button: each answer costs the upstream a call and counts against the limit of requests. */
+function LastValue({ endpoint, page }: { endpoint: PublicEndpoint; page: Page }) {
+  const key = `card ${endpoint.id}`;
+  const sent = page.sentFor(key);
+  const isWaiting = sent !== undefined && sent.outcome === undefined;
+  const ask = () => {
+    const { type: types = '', times = '', path: paths = '' } = endpoint.encoding ?? {};
+    page.send(key, { endpointId: endpoint.id, body: '{"parameters":{}}', headers: {}, types, times, paths });
+  };
+  const verdict = useVerdict(page, sent);
+  const isBad = verdict.state === 'bad';
+  const value = isBad ? (sent?.outcome?.problem ?? verdict.headline) : sent ? valueText(verdict, sent) : '';
+  return html`<output class=${isBad ? 'bad' : ''}>
+      ${isWaiting ? '…' : value}${sent?.outcome?.isStale && html`<span class="tag"> older, since the upstream fails</span>`}
+    </output>
+    <button type="button" class="quiet" aria-label="Last value of ${endpoint.name}" disabled=${isWaiting} onClick=${ask}>
+      ${sent === undefined ? 'Show' : 'Again'}
+    </button>`;
+}
+
+function valueText(verdict: Verdict, { asked }: Sent): string {
+  if (verdict.verified?.kind === 'raw') return verdict.verified.json.slice(0, 120);
+  return valuesOf(verdict, asked)
+    .map(({ human, exact }) => human ?? exact)
+    .join(', ');
+}
