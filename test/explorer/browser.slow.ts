@@ -10,6 +10,8 @@ const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const MARKUP = '</script><img src=x onerror=alert(1)>';
 const BOLD = '<b id=injected onclick=alert(2)>bold</b>';
 const GOOD = 'Signed by the pinned address';
+/** What the page says before a person has pinned an address. */
+const UNPINNED = 'Signed by the address that the service gives';
 
 function configFor(upstream: Upstream) {
   const free = { type: 'free' };
@@ -200,8 +202,8 @@ describe('a person on the explorer page', { skip }, () => {
   const problem = (text: string) => page.getByRole('alert').getByText(text, { exact: true }).waitFor();
 
   const succeeds = async () => {
-    await headline(GOOD);
-    assert.equal(await state(), 'good');
+    await headline(UNPINNED);
+    assert.equal(await state(), 'unpinned');
     assert.equal(await recovered(), TEST_ADDRESS);
     assert.equal(await pinned().inputValue(), TEST_ADDRESS);
   };
@@ -260,6 +262,21 @@ describe('a person on the explorer page', { skip }, () => {
       ...['bool', 'true'],
       ...['uint64', '2023-11-14 22:13:20 UTC', '1700000000'],
     ]);
+  });
+
+  it('sees amber until the address is pinned that came from elsewhere, then green', async () => {
+    await open('prices/raw');
+    await send();
+    await succeeds();
+    const colour = () => page.evaluate(`getComputedStyle(document.querySelector('.check')).backgroundColor`);
+    const amber = 'rgb(252, 243, 223)';
+    assert.equal(await colour(), amber);
+    await page.getByText('Paste the address that you got elsewhere').waitFor();
+    await pinned().fill(TEST_ADDRESS);
+    await headline(GOOD);
+    assert.equal(await state(), 'good');
+    assert.notEqual(await colour(), amber);
+    await page.getByText('You pinned this address; the service gives the same one for itself.').waitFor();
   });
 
   it('changes one byte and sees it turn red, undoes it and sees it turn back', async () => {
@@ -328,7 +345,7 @@ describe('a person on the explorer page', { skip }, () => {
     await tamper((text) => text.replace('12.5', '12.6'));
     await headline('The signature does not match');
     await tamper((text) => text.replace('12.6', '1.25e1'));
-    await headline(GOOD);
+    await headline(UNPINNED);
   });
 
   it('reads the event of a stream', async () => {

@@ -208,11 +208,12 @@ describe('the colours', () => {
   }
 
   const texts: readonly (readonly [string, readonly string[]])[] = [
-    ['ink', ['ground', 'surface', 'wash', 'good-wash', 'bad-wash']],
-    ['soft', ['ground', 'surface', 'wash', 'good-wash', 'bad-wash']],
-    ['accent', ['ground', 'surface', 'wash', 'good-wash', 'bad-wash']],
+    ['ink', ['ground', 'surface', 'wash', 'good-wash', 'warn-wash', 'bad-wash']],
+    ['soft', ['ground', 'surface', 'wash', 'good-wash', 'warn-wash', 'bad-wash']],
+    ['accent', ['ground', 'surface', 'wash', 'good-wash', 'warn-wash', 'bad-wash']],
     ['on-accent', ['accent']],
     ['good', ['good-wash']],
+    ['warn', ['warn-wash']],
     ['bad', ['ground', 'surface', 'bad-wash']],
   ];
   for (const [name, block] of Object.entries({ light, dark })) {
@@ -222,7 +223,7 @@ describe('the colours', () => {
           assert.ok(contrast(block, text, ground) >= 4.5, `${text} on ${ground}: ${contrast(block, text, ground)}`);
         }
       }
-      for (const ground of ['ground', 'surface', 'good-wash', 'bad-wash']) {
+      for (const ground of ['ground', 'surface', 'good-wash', 'warn-wash', 'bad-wash']) {
         assert.ok(contrast(block, 'edge', ground) >= 3, `edge on ${ground}: ${contrast(block, 'edge', ground)}`);
       }
     });

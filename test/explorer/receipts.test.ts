@@ -7,7 +7,7 @@ import { type RunningService, startTestService, TEST_ADDRESS } from '../support/
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { launch, skip, type Visit, visit } from './browser.ts';
 
-const GOOD = 'Signed by the pinned address';
+const GOOD = 'Signed by the address that the service gives';
 
 describe('a person who asks for receipts on the explorer page', { skip }, () => {
   let upstream: Upstream;

@@ -49,6 +49,7 @@ function adviceOf({ status = 0, requestId, problem }: Partial<CallOutcome> = {})
 const MARKS: Readonly<Record<Verdict['state'], string>> = {
   none: 'M6 12h12',
   good: 'm5 12.5 4.5 4.5L19 7',
+  unpinned: 'M12 5v9M12 18.5v.01',
   bad: 'm6 6 12 12M18 6 6 18',
 };
 

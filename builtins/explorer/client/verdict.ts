@@ -10,7 +10,8 @@ import type { Asked } from './request.ts';
 
 /** What the page says of an answer. */
 export interface Verdict {
-  readonly state: 'none' | 'good' | 'bad';
+  /** `unpinned` where all is right, by an address for which the service alone speaks. */
+  readonly state: 'none' | 'good' | 'unpinned' | 'bad';
   readonly headline: string;
   readonly detail?: string;
   /** The recovered address; a meaningless one if the answer was altered. Absent where the signature leads to none. */
@@ -39,7 +40,7 @@ const HEADLINES: Record<Reason, string> = {
  * Checks an answer as it stands in the page.
  * @param text JSON, which a person may have changed.
  */
-export function judge(text: string, { address }: Pin, { endpointId, parameters }: Asked): Verdict {
+export function judge(text: string, { address, isOwnChoice }: Pin, { endpointId, parameters }: Asked): Verdict {
   const isBadPin = !isAddress(address);
   const wanted = { node: isBadPin ? null : address, endpointId, ...(parameters && { parameters }) };
   let signer: string | undefined;
@@ -59,7 +60,8 @@ export function judge(text: string, { address }: Pin, { endpointId, parameters }
   }
   const receipt = parameters === undefined ? '' : ', and its receipt is of the parameters that were sent';
   const seen = { detail: `Nothing that is signed was changed since${receipt}.`, signer, verified };
-  return { state: 'good', headline: 'Signed by the pinned address', ...seen };
+  if (isOwnChoice) return { state: 'good', headline: 'Signed by the pinned address', ...seen };
+  return { state: 'unpinned', headline: 'Signed by the address that the service gives', ...seen };
 }
 
 /** The verdict on an answer, judged again only where the text or the pin is another. */
