@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
+import { LRUCache } from 'lru-cache';
 import { steadyClock } from '../../lib/time/steady-clock.ts';
 
 /** How long an entry lives and how much it weighs. */
@@ -31,7 +32,6 @@ export interface CacheEntriesOptions {
 
 interface Entry<V> {
   readonly value: V;
-  readonly weight: number;
   readonly endsAt: number;
   readonly goodUntil: number;
   readonly heldUntil: number;
@@ -50,18 +50,13 @@ const BYTES_PER_CODE_UNIT = 2;
 
 /** Cached answers in memory, bounded by number and by bytes; the least recently used make room. */
 export class CacheEntries<V> {
-  readonly #maxEntries: number;
-  readonly #maxBytes: number;
+  readonly #entries: LRUCache<string, Entry<V>>;
   readonly #elapsed: () => number;
-  /** Least recently used first: whatever is used is put back at the end. */
-  readonly #entries = new Map<string, Entry<V>>();
-  /** The most recently used key, which need not be moved when it is used again. */
-  #newest: string | undefined;
-  #bytes = 0;
 
   constructor({ entries = 10_000, bytes, now }: CacheEntriesOptions = {}) {
-    this.#maxEntries = entries;
-    this.#maxBytes = bytes ?? Math.min(MOST_BYTES, getHeapStatistics().heap_size_limit * PART_OF_HEAP);
+    const maxSize = Math.floor(bytes ?? Math.min(MOST_BYTES, getHeapStatistics().heap_size_limit * PART_OF_HEAP));
+    const maxEntrySize = Math.floor(maxSize * LARGEST_PART);
+    this.#entries = new LRUCache({ max: entries, maxSize, maxEntrySize });
     this.#elapsed = steadyClock(now);
   }
 
@@ -72,7 +67,7 @@ export class CacheEntries<V> {
 
   /** Bytes held, as the callers gave them, and those of the keys. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#entries.calculatedSize;
   }
 
   get(key: string): Found<V> | undefined {
@@ -80,52 +75,18 @@ export class CacheEntries<V> {
     const now = this.#elapsed();
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    if (entry.heldUntil <= now) {
-      this.#drop(key, entry);
-      return undefined;
-    }
-    if (key !== this.#newest) {
-      this.#drop(key, entry);
-      this.#keep(key, entry);
-    }
-    return { value: entry.value, ttl: entry.endsAt - now, isGood: now < entry.goodUntil };
+    if (entry.heldUntil > now) return { value: entry.value, ttl: entry.endsAt - now, isGood: now < entry.goodUntil };
+    this.#entries.delete(key);
+    return undefined;
   }
 
-  /**
-   * Stores a value, in place of the one that its key had.
-   *
-   * @returns `false` when the value is not kept: too large, or without a positive `ttl` and a `size` of 0 or more. The
-   *   key has no value then.
-   */
-  set(key: string, value: V, { ttl, size, goodFor = ttl, staleFor = 0 }: CacheTerms): boolean {
+  /** Stores a value, in place of the one that its key had. The key has no value where this one is too large. */
+  set(key: string, value: V, { ttl, size, goodFor = ttl, staleFor = 0 }: CacheTerms): void {
     const now = this.#elapsed();
-    const present = this.#entries.get(key);
-    if (present !== undefined) this.#drop(key, present);
-    const weight = size + key.length * BYTES_PER_CODE_UNIT;
-    if (!(ttl > 0 && size >= 0 && weight <= this.#maxBytes * LARGEST_PART)) return false;
     const goodUntil = now + Math.min(ttl, goodFor);
     // Without a use for it later, it makes room as soon as somebody asks.
     const heldUntil = staleFor === 0 ? goodUntil : now + ttl + staleFor;
-    this.#keep(key, { value, weight, endsAt: now + ttl, goodUntil, heldUntil });
-    this.#makeRoom();
-    return this.#entries.has(key);
-  }
-
-  #makeRoom(): void {
-    for (const [key, entry] of this.#entries) {
-      if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) return;
-      this.#drop(key, entry);
-    }
-  }
-
-  #keep(key: string, entry: Entry<V>): void {
-    this.#entries.set(key, entry);
-    this.#newest = key;
-    this.#bytes += entry.weight;
-  }
-
-  #drop(key: string, entry: Entry<V>): void {
-    this.#entries.delete(key);
-    this.#bytes -= entry.weight;
+    const entry = { value, endsAt: now + ttl, goodUntil, heldUntil };
+    this.#entries.set(key, entry, { size: size + key.length * BYTES_PER_CODE_UNIT });
   }
 }
