@@ -21,6 +21,11 @@ export class ClientSignal implements AbortSource {
     };
   }
 
+  constructor() {
+    // An own property would hide whether anybody still waits.
+    Object.freeze(this);
+  }
+
   get aborted(): boolean {
     return this.#aborted;
   }

@@ -141,7 +141,6 @@ const attempts = (exchange, call) => ({
   ),
   'own aborted': () => Object.defineProperty(exchange.client, 'aborted', { value: true }),
   'own class': () => Object.setPrototypeOf(exchange, { endpoint: other }),
-  'own exhausted': () => Object.defineProperty(call, 'exhausted', { value: call.budget === undefined }),
   headers: () => { exchange.headers['x-api-key'] = 'k'; },
   'request id': () => { exchange.requestId = '0x00'; },
   refill: () => call.charge(-1e9),
@@ -203,7 +202,7 @@ describe('what plugins see of a request', async () => {
     assert.equal(upstream.requests.at(-1)?.path, '/other?symbol=BTC');
     assert.equal(notes.of('fixed').length, 2);
     const refused = new Set(notes.of('refused').flat());
-    for (const name of ['own endpoint', 'own abandoned', 'own aborted', 'own exhausted', 'outcome']) {
+    for (const name of ['own endpoint', 'own abandoned', 'own aborted', 'outcome']) {
       assert.ok(refused.has(name), name);
     }
   });
