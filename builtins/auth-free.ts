@@ -1,6 +1,5 @@
-import { warning } from '../plugins-sdk/checks.ts';
-import { definePlugin, type EndpointDraft, type Finding } from '../plugins-sdk/index.ts';
-import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
+import { closedObject, type EndpointDraft, type Finding, warning } from '../plugins-sdk/config.ts';
+import { definePlugin } from '../plugins-sdk/index.ts';
 
 /** Any one method of a list is enough, so that `free` leaves the others without a purpose. */
 function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {

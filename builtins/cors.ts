@@ -1,5 +1,4 @@
-import { error } from '../plugins-sdk/checks.ts';
-import { optionalKey } from '../plugins-sdk/config-key.ts';
+import { error, optionalKey } from '../plugins-sdk/config.ts';
 import { definePlugin, Type } from '../plugins-sdk/index.ts';
 
 const origins = optionalKey(

@@ -1,5 +1,5 @@
-import { definePlugin, type Endpoint, JsonText, objectSchema, type Route } from '../plugins-sdk/index.ts';
-import type { OpenApiObject } from '../plugins-sdk/openapi/part.ts';
+import { definePlugin, type Endpoint, JsonText, type Route } from '../plugins-sdk/index.ts';
+import { type OpenApiObject, objectSchema } from '../plugins-sdk/openapi.ts';
 import { bodySchemaOf, memberAt, operationOf, sentenceOf } from './shared/described.ts';
 import { detailsOf, discoveryKey, isSold, openapiKey, publicUrlOf, tagsKey } from './shared/discovery.ts';
 

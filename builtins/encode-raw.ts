@@ -1,15 +1,8 @@
 import { CanonicalJsonError } from '../lib/json/canonical-json.ts';
 import { canonicalText } from '../lib/json/json-text.ts';
-import {
-  type ApiResponse,
-  definePlugin,
-  type Encoded,
-  type Endpoint,
-  keccak256,
-  Refusal,
-  toHex,
-} from '../plugins-sdk/index.ts';
-import { keys } from '../plugins-sdk/keys.ts';
+import { keys } from '../plugins-sdk/config.ts';
+import { type ApiResponse, definePlugin, type Encoded, type Endpoint, Refusal, toHex } from '../plugins-sdk/index.ts';
+import { keccak256 } from '../plugins-sdk/signing.ts';
 
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof CanonicalJsonError)) return error;

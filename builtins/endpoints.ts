@@ -1,5 +1,5 @@
-import { unknownEndpointId } from '../plugins-sdk/context-keys.ts';
 import { definePlugin } from '../plugins-sdk/index.ts';
+import { unknownEndpointId } from '../plugins-sdk/observe.ts';
 
 const ID = /^0x[0-9a-f]{64}$/;
 

@@ -1,4 +1,5 @@
-import { definePlugin, objectSchema, refTo } from '../plugins-sdk/index.ts';
+import { definePlugin } from '../plugins-sdk/index.ts';
+import { objectSchema, refTo } from '../plugins-sdk/openapi.ts';
 import { probes } from './shared/probes.ts';
 
 /**

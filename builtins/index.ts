@@ -1,5 +1,5 @@
 import type { Definition } from '../plugins-sdk/index.ts';
-import type { Signing } from '../plugins-sdk/signing/signers.ts';
+import type { Signing } from '../plugins-sdk/signing.ts';
 import { audit } from './audit/index.ts';
 import { authApiKey } from './auth-api-key/index.ts';
 import { authFree } from './auth-free.ts';

@@ -1,7 +1,5 @@
-import { answerHeaders } from '../plugins-sdk/context-keys.ts';
-import { definePlugin, refTo } from '../plugins-sdk/index.ts';
-import { noStore, withMembers } from '../plugins-sdk/openapi/components.ts';
-import type { DescribedMode } from '../plugins-sdk/openapi/part.ts';
+import { answerHeaders, definePlugin } from '../plugins-sdk/index.ts';
+import { type DescribedMode, noStore, refTo, withMembers } from '../plugins-sdk/openapi.ts';
 
 const mediaType = 'text/event-stream';
 const headers = { 'Content-Type': mediaType, 'Cache-Control': 'no-store' };

@@ -1,5 +1,5 @@
-import { answerHeaders } from '../plugins-sdk/context-keys.ts';
-import { definePlugin, refTo } from '../plugins-sdk/index.ts';
+import { answerHeaders, definePlugin } from '../plugins-sdk/index.ts';
+import { refTo } from '../plugins-sdk/openapi.ts';
 
 const none = Object.freeze({});
 

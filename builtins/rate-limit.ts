@@ -1,17 +1,9 @@
 import type { ClientBuckets, TokenTake } from '../lib/bounded/token-buckets.ts';
 import { forwardedClient } from '../lib/http/client-address.ts';
-import { warning } from '../plugins-sdk/checks.ts';
-import { optionalKey } from '../plugins-sdk/config-key.ts';
-import {
-  clientAddress,
-  clientKey,
-  definePlugin,
-  millisecondsSchema,
-  refTo,
-  StateKey,
-  Type,
-  tooManyRequests,
-} from '../plugins-sdk/index.ts';
+import { millisecondsSchema, optionalKey, warning } from '../plugins-sdk/config.ts';
+import { clientAddress, clientKey, definePlugin, Type, tooManyRequests } from '../plugins-sdk/index.ts';
+import { refTo } from '../plugins-sdk/openapi.ts';
+import { StateKey } from '../plugins-sdk/state.ts';
 import { clientBuckets } from './shared/client-buckets.ts';
 import { bucketState, headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from './shared/limit-headers.ts';
 

@@ -1,17 +1,17 @@
 import { receiptBeside } from '../lib/eth/statements.ts';
-import { declaredParameters, error } from '../plugins-sdk/checks.ts';
 import {
-  AskedQuestion,
   type CheckContext,
-  definePlugin,
-  type Endpoint,
+  declaredParameters,
   type EndpointDraft,
+  error,
   type Finding,
-  objectSchema,
-  refTo,
-} from '../plugins-sdk/index.ts';
-import { isCovered, keys, receiptKey, reservedParameters } from '../plugins-sdk/keys.ts';
-import type { DescribedService, OpenApiPart } from '../plugins-sdk/openapi/part.ts';
+  isCovered,
+  keys,
+  receiptKey,
+  reservedParameters,
+} from '../plugins-sdk/config.ts';
+import { AskedQuestion, definePlugin, type Endpoint } from '../plugins-sdk/index.ts';
+import { type DescribedService, type OpenApiPart, objectSchema, refTo } from '../plugins-sdk/openapi.ts';
 import { invalidParameter } from './shared/parameter-value.ts';
 
 /** An endpoint, be it identified or not. */

@@ -5,17 +5,17 @@ import { MAX_JSON_DEPTH } from '../lib/json/canonical-json.ts';
 import { infiniteMembers } from '../lib/json/numbers.ts';
 import { isDeeperThan } from '../lib/json/skip.ts';
 import { isRecord } from '../lib/json/value.ts';
-import { inexactParameters } from '../plugins-sdk/context-keys.ts';
+import { strictKey } from '../plugins-sdk/config.ts';
 import {
   definePlugin,
+  inexactParameters,
   type Parameters,
   perEndpoint,
   Refusal,
   rawBody,
   withoutRoundedNumbers,
 } from '../plugins-sdk/index.ts';
-import { strictKey } from '../plugins-sdk/keys.ts';
-import type { Responses } from '../plugins-sdk/openapi/part.ts';
+import type { Responses } from '../plugins-sdk/openapi.ts';
 import { TOO_DEEP } from './shared/parameter-value.ts';
 
 /** Milliseconds per request: the server ends a request of which more has not come in 30 seconds. */

@@ -1,20 +1,16 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../lib/eth/signatures.ts';
 import { optionalPackage } from '../lib/process/optional-package.ts';
-import { checkPlainHttp } from '../plugins-sdk/checks.ts';
+import { checkPlainHttp, closedObject } from '../plugins-sdk/config.ts';
 import {
-  type Address,
   createHttpClient,
   definePlugin,
   type HttpClient,
-  type OpenSigner,
   RequestFailure,
   type Static,
-  signerType,
   Type,
 } from '../plugins-sdk/index.ts';
-import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
-import { signersIn } from '../plugins-sdk/signing/settings.ts';
+import { type Address, type OpenSigner, signersIn, signerType } from '../plugins-sdk/signing.ts';
 
 const Schema = closedObject({
   keyId: Type.String({ minLength: 1, description: 'Id, ARN or alias of the key' }),

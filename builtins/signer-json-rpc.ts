@@ -1,21 +1,18 @@
 import { createJsonRpc, type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../lib/http/json-rpc.ts';
+import { LONGEST_TIMER } from '../plugins-sdk/config.ts';
+import { createHttpClient, definePlugin, type Hex, toHex } from '../plugins-sdk/index.ts';
 import {
   type Address,
   checkHttpSigners,
   configuredAddress,
   configuredTarget,
-  createHttpClient,
-  definePlugin,
-  type Hex,
   type HttpSignerConfig,
   HttpSignerSchema,
-  LONGEST_TIMER,
   normalizedSignature,
   type OpenSigner,
   type Statement,
   signerType,
-  toHex,
-} from '../plugins-sdk/index.ts';
+} from '../plugins-sdk/signing.ts';
 
 type Question = readonly [method: string, params: readonly unknown[]];
 

@@ -1,24 +1,26 @@
 import { addressOfPublicKey } from '../lib/eth/eip191.ts';
 import type { HttpTarget } from '../lib/http/target.ts';
 import { jsonIn } from '../lib/json/value.ts';
+import { LONGEST_TIMER } from '../plugins-sdk/config.ts';
+import {
+  createHttpClient,
+  definePlugin,
+  type HttpClient,
+  RequestFailure,
+  toBytes,
+  toHex,
+} from '../plugins-sdk/index.ts';
 import {
   type Address,
   checkHttpSigners,
   configuredAddress,
   configuredTarget,
-  createHttpClient,
-  definePlugin,
-  type HttpClient,
   type HttpSignerConfig,
   HttpSignerSchema,
-  LONGEST_TIMER,
   normalizedSignature,
   type OpenSigner,
-  RequestFailure,
   signerType,
-  toBytes,
-  toHex,
-} from '../plugins-sdk/index.ts';
+} from '../plugins-sdk/signing.ts';
 
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;

@@ -1,7 +1,7 @@
-import { optionalKey } from '../plugins-sdk/config-key.ts';
-import { type FailureClass, failureClassOf } from '../plugins-sdk/failure-class.ts';
-import { clientName, definePlugin, type Exchange, type Refusal, StateKey, Type } from '../plugins-sdk/index.ts';
-import type { RequestOutcome } from '../plugins-sdk/kernel.ts';
+import { optionalKey } from '../plugins-sdk/config.ts';
+import { clientName, definePlugin, type Exchange, type Refusal, Type } from '../plugins-sdk/index.ts';
+import { type FailureClass, failureClassOf, type RequestOutcome } from '../plugins-sdk/observe.ts';
+import { StateKey } from '../plugins-sdk/state.ts';
 
 /** Read only: without that port nobody can ask. */
 const metricsKey = optionalKey('settings', 'metrics', Type.Unknown());

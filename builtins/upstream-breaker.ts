@@ -1,18 +1,16 @@
-import { optionalKey } from '../plugins-sdk/config-key.ts';
+import { closedObject, millisecondsSchema, optionalKey } from '../plugins-sdk/config.ts';
 import {
   ContextKey,
   definePlugin,
   type Endpoint,
-  millisecondsSchema,
+  type Log,
   type Services,
-  StateKey,
   type Taps,
   Type,
 } from '../plugins-sdk/index.ts';
-import type { Log } from '../plugins-sdk/log.ts';
-import type { Measure } from '../plugins-sdk/meters.ts';
-import type { Responses } from '../plugins-sdk/openapi/part.ts';
-import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
+import type { Measure } from '../plugins-sdk/observe.ts';
+import type { Responses } from '../plugins-sdk/openapi.ts';
+import { StateKey } from '../plugins-sdk/state.ts';
 import { failureKindOf, unavailable } from './shared/upstream-failure.ts';
 import { basesOf, hostOf } from './shared/upstream-hosts.ts';
 

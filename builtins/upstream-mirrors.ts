@@ -1,14 +1,15 @@
 import { isReadableOnTheWay, missingScheme } from '../lib/http/target.ts';
-import { apiPath, checkPlainHttp, error, warning } from '../plugins-sdk/checks.ts';
 import {
-  definePlugin,
+  apiPath,
+  checkPlainHttp,
+  DEFAULT_TIMEOUT_MS,
   type EndpointDraft,
+  error,
   type Finding,
-  perEndpoint,
-  type Services,
-  type Taps,
-} from '../plugins-sdk/index.ts';
-import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
+  keys,
+  warning,
+} from '../plugins-sdk/config.ts';
+import { definePlugin, perEndpoint, type Services, type Taps } from '../plugins-sdk/index.ts';
 import { isOutage, isUnsent, worse } from './shared/upstream-failure.ts';
 import { basesOf, isBelow, mirrorsKey } from './shared/upstream-hosts.ts';
 

@@ -1,17 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
-import { warning } from '../plugins-sdk/checks.ts';
-import { optionalKey } from '../plugins-sdk/config-key.ts';
 import {
-  definePlugin,
-  type Endpoint,
+  closedObject,
+  DEFAULT_TIMEOUT_MS,
   type EndpointDraft,
   type Finding,
-  type Taps,
-  Type,
-} from '../plugins-sdk/index.ts';
-import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
-import type { Meters } from '../plugins-sdk/meters.ts';
-import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
+  keys,
+  optionalKey,
+  warning,
+} from '../plugins-sdk/config.ts';
+import { definePlugin, type Endpoint, type Taps, Type } from '../plugins-sdk/index.ts';
+import type { Meters } from '../plugins-sdk/observe.ts';
 import { type FailureKind, failureKindOf, worse } from './shared/upstream-failure.ts';
 
 /** Milliseconds before the second call, doubled each time. */

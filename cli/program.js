@@ -22,14 +22,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const programs = join(root, '/.cache/program');
 
-/** What may be asked for from outside, by the name under which package.json exports it; the rest is the program's own. */
-const ENTRIES = {
-  main: 'cli/main.ts',
-  './plugins-sdk': 'plugins-sdk/index.ts',
-  './plugins-sdk/testing': 'service/testing.ts',
-  './verify': 'verify/index.ts',
-};
-
 /** Where the sources are, and what else a program depends on: npm, pnpm and yarn note there what they have installed. */
 const FOLDERS = ['builtins', 'cli', 'config', 'http', 'kernel', 'lib', 'plugins-sdk', 'service', 'verify'];
 const FILES = [
@@ -48,6 +40,9 @@ const HOUR_MS = 3_600_000;
 const KEPT = 2;
 
 const manifest = () => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+/** What may be asked for from outside: modules by the names under which package.json exports them. */
+const exported = () => Object.entries(manifest().exports).filter(([, target]) => /^[^*]*\.ts$/.test(target));
+
 const nameOf = (entry) => entry.replace(/^\.\//, '').replaceAll('/', '-');
 
 /** Changes with every input, and with the folder that they are in: the program knows where its source lies. */
@@ -78,7 +73,7 @@ async function bundle(outdir, urlOf, { external = [], ...options }) {
   const { name, peerDependencies } = manifest();
   await build({
     absWorkingDir: root,
-    entryPoints: Object.entries(ENTRIES).map(([entry, file]) => ({ in: file, out: nameOf(entry) })),
+    entryPoints: [['main', 'cli/main.ts'], ...exported()].map(([entry, file]) => ({ in: file, out: nameOf(entry) })),
     outdir,
     bundle: true,
     splitting: true,
@@ -94,8 +89,7 @@ async function bundle(outdir, urlOf, { external = [], ...options }) {
     ...options,
   });
   // Plugins get the modules of the program that runs, which find them by the name of the package.
-  const { main: _, ...others } = ENTRIES;
-  const exports = Object.fromEntries(Object.keys(others).map((entry) => [entry, `./${nameOf(entry)}.js`]));
+  const exports = Object.fromEntries(exported().map(([entry]) => [entry, `./${nameOf(entry)}.js`]));
   writeFileSync(join(outdir, 'package.json'), JSON.stringify({ name, type: 'module', exports }));
 }
 

@@ -14,6 +14,7 @@ import {
 } from './stages.ts';
 import type { Awaitable } from './values.ts';
 
+/** A stage of a request has ended. */
 export interface StageEvent {
   readonly exchange: Exchange;
   readonly stage: StageName;
@@ -24,6 +25,7 @@ export interface StageEvent {
   readonly refusal?: Refusal | undefined;
 }
 
+/** A call of a plugin's function has ended. */
 export interface CallEvent {
   readonly exchange: Exchange;
   readonly plugin: string;

@@ -5,7 +5,7 @@ import type { CheckContext, EndpointDraft, Finding } from './define.ts';
 import { keys, type Parameter } from './keys.ts';
 import { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
-export { error, warning };
+export { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
 /** Findings of an address whose EIP-55 checksum is wrong. */
 export function checkAddress(path: string, address: string): Finding[] {

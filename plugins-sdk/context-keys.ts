@@ -14,20 +14,6 @@ export function clientIp(exchange: Exchange): string {
  */
 export const clientName = new ContextKey<string>('clientName');
 
-/** What identifies a payment. */
-export interface PaymentFacts {
-  /** CAIP-2, such as `eip155:8453`. */
-  readonly network: string;
-  readonly payer: string;
-  /** Hash of the transaction that pays, once it is known. */
-  readonly transaction?: string;
-  /** Of an authorisation to take the payment. */
-  readonly nonce?: string;
-}
-
-/** What pays for a request, for records of it; left by whoever takes the payment, and again when more of it is known. */
-export const payment = new ContextKey<PaymentFacts>('payment', { logged: true });
-
 /** The request on whose behalf a plugin asks with this one. */
 export const askedFor = new ContextKey<Exchange>('askedFor', { once: true });
 

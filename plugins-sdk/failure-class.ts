@@ -17,6 +17,7 @@ export const upstreamClasses = [
 export const failureClasses = [...upstreamClasses, 'requester', 'busy', 'signer', 'plugin', 'engine'] as const;
 
 export type UpstreamClass = (typeof upstreamClasses)[number];
+/** One of `failureClasses`. */
 export type FailureClass = (typeof failureClasses)[number];
 
 const known: ReadonlySet<string> = new Set(failureClasses);

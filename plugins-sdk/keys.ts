@@ -9,6 +9,7 @@ import { DURATION } from './schema/duration.ts';
 export function addressSchema(description: string) {
   return Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description });
 }
+/** {@link addressSchema} in words that fit any address. */
 export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 
 /**
@@ -41,6 +42,7 @@ export const ParameterSchema = closedObject({
   secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
   description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
 });
+/** A parameter as an endpoint declares it. */
 export type Parameter = Static<typeof ParameterSchema>;
 
 /** Config keys that more than one plugin reads. Each is owned by one of them, which may have more to say of its values. */

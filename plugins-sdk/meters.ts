@@ -19,6 +19,7 @@ export interface Instrument extends Omit<MeterSpec, 'initial'> {
   readonly series: number;
 }
 
+/** Values of labels, by their names. */
 export type Labels<L extends string = string> = Readonly<Record<L, string>>;
 
 /** Adds to a counter. @param value default 1. */

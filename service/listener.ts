@@ -1,9 +1,9 @@
 import type { Address } from '../lib/http/listen.ts';
 import { checkHost, warning } from '../plugins-sdk/checks.ts';
+import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey, Type } from '../plugins-sdk/config-key.ts';
 import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { type Definition, definePlugin, type Finding } from '../plugins-sdk/define.ts';
-import { millisecondsSchema } from '../plugins-sdk/index.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import { descriptorLimit } from './descriptors.ts';
 import { MOST_WORKERS } from './workers/count.ts';

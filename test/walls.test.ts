@@ -26,6 +26,11 @@ function linesWith(pattern: RegExp, folder: string): string[] {
   );
 }
 
+/** What package.json exports for authors of plugins. */
+const ENTRY = /^plugins-sdk\/(?:index|config|openapi|state|signing|observe)\.ts$/;
+const SHARED = /^(?:builtins\/shared|lib)\//;
+const either = (...ways: readonly RegExp[]) => new RegExp(ways.map(({ source }) => source).join('|'));
+
 /** Who may import whom, by the folder that holds the file, the innermost first; `packages` are all but what is ours. */
 const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp])[] = [
   ['kernel/', /^kernel\//, /^(?:node:.+|tapable)$/],
@@ -34,16 +39,16 @@ const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp
   ['plugins-sdk/testing/', /^(?:kernel|lib|plugins-sdk)\//, /./],
   ['plugins-sdk/', /^(?:kernel\/|lib\/|plugins-sdk\/(?!testing\/))/, /./],
   ['builtins/explorer/client/', /^(?:builtins\/explorer|verify|lib)\//, /./],
-  ['builtins/mcp/', /^(?:builtins\/shared\/|lib\/|verify\/response\.ts|plugins-sdk\/(?!testing\/))/, /./],
-  ['builtins/index.ts', /^(?:builtins\/|plugins-sdk\/(?!testing\/))/, /./],
-  ['builtins/', /^(?:builtins\/shared\/|lib\/|plugins-sdk\/(?!testing\/))/, /./],
+  ['builtins/mcp/', either(SHARED, ENTRY, /^verify\/response\.ts$/), /./],
+  ['builtins/index.ts', either(/^builtins\//, ENTRY), /./],
+  ['builtins/', either(SHARED, ENTRY), /./],
   ['config/', /^(?:kernel\/|config\/|lib\/|plugins-sdk\/(?!testing\/))/, /./],
   ['service/index.ts', /^(?:kernel|http|lib|plugins-sdk|config|service)\/|^builtins\/index\.ts$/, /./],
   ['service/description.ts', /^builtins\/openapi\/document\.ts$/, /^$/],
   ['service/', /^(?:kernel|http|lib|plugins-sdk|config|service)\//, /./],
   ['cli/', /^(?:kernel|lib|plugins-sdk|config|service|verify|cli)\//, /./],
   ['verify/', /^(?:verify|lib)\//, /./],
-  ['examples/plugins/', /^examples\/plugins\//, /^(?:node:.+|signed-data-proxy\/plugins-sdk)$/],
+  ['examples/plugins/', /^examples\/plugins\//, /^(?:node:.+|signed-data-proxy\/plugins-sdk(?:\/\w+)?)$/],
   ['examples/', /^examples\//, /./],
   ['tools/', /./, /./],
   ['test/', /./, /./],

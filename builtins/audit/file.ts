@@ -1,8 +1,8 @@
 import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
-import type { Measure } from '../../plugins-sdk/meters.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
+import type { Measure } from '../../plugins-sdk/observe.ts';
 import { codeOf, explained, realFile } from '../shared/file-faults.ts';
 
 /** The key that names the file. */

@@ -1,20 +1,22 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { error } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import {
   type CheckContext,
+  closedObject,
+  error,
+  type Finding,
+  optionalKey,
+  stateKey,
+} from '../../plugins-sdk/config.ts';
+import {
   definePlugin,
   type Exchange,
-  type Finding,
   type Services,
   type SignedResponse,
-  StateKey,
   type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { stateKey } from '../../plugins-sdk/keys.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
 import { AuditFile, FIELD } from './file.ts';
 import { lineOf } from './line.ts';
 

@@ -1,6 +1,6 @@
-import { clientName, payment } from '../../plugins-sdk/context-keys.ts';
-import type { Exchange, SignedResponse } from '../../plugins-sdk/index.ts';
-import { signedFacts } from '../../plugins-sdk/results/answers.ts';
+import { clientName, type Exchange, type SignedResponse } from '../../plugins-sdk/index.ts';
+import { signedFacts } from '../../plugins-sdk/observe.ts';
+import { payment } from '../shared/payment-facts.ts';
 
 /** Answers that have a line already: an answer that was kept is given again, over a reload, too. */
 const recorded = new WeakSet<SignedResponse>();

@@ -1,26 +1,31 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Check } from 'typebox/value';
 import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
-import { authPath, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
+import {
+  authPath,
+  type CheckContext,
+  closedObject,
+  type EndpointDraft,
+  error,
+  type Finding,
+  isHeaderValue,
+  warning,
+} from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
-  type CheckContext,
   clientName,
   definePlugin,
-  type EndpointDraft,
   type Exchange,
-  type Finding,
   perMethod,
   Refusal,
-  refTo,
   type Services,
-  StateKey,
   type Static,
   Type,
   tooManyRequests,
 } from '../../plugins-sdk/index.ts';
-import type { Measure } from '../../plugins-sdk/meters.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import type { Measure } from '../../plugins-sdk/observe.ts';
+import { refTo } from '../../plugins-sdk/openapi.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
 import { headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from '../shared/limit-headers.ts';
 import { type KeyLimit, KeyLimits, Limit } from './limits.ts';
 

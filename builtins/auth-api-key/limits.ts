@@ -1,7 +1,7 @@
 import type { ClientBuckets } from '../../lib/bounded/token-buckets.ts';
-import { millisecondsSchema, type Services, type Static, Type } from '../../plugins-sdk/index.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
-import type { Closable } from '../../plugins-sdk/state/state.ts';
+import { closedObject, millisecondsSchema } from '../../plugins-sdk/config.ts';
+import { type Services, type Static, Type } from '../../plugins-sdk/index.ts';
+import type { Closable } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';
 import { bucketState } from '../shared/limit-headers.ts';
 

@@ -1,4 +1,3 @@
-import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
   type CallContext,
@@ -10,6 +9,7 @@ import {
   type Taps,
 } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
+import { payment as paidBy } from '../shared/payment-facts.ts';
 import { refusalOf } from '../shared/payments.ts';
 import type { Facilitators } from './facilitators.ts';
 import { identifierIn } from './identifiers.ts';

@@ -1,7 +1,7 @@
+import { isRecord } from '../../lib/json/value.ts';
+import { compileSchema } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
-import type { OpenApiObject } from '../../plugins-sdk/openapi/part.ts';
-import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import type { OpenApiObject } from '../../plugins-sdk/openapi.ts';
 import { bodySchemaOf, memberAt, operationOf } from '../shared/described.ts';
 
 /** What is said of a request, and of its answer. */

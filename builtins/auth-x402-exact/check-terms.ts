@@ -1,15 +1,18 @@
 import type { PaymentRequired } from '@x402/core/types';
 import {
   authPath,
+  type CheckContext,
   checkAddress,
   checkHeaderName,
   checkPlainHttp,
+  DEFAULT_TIMEOUT_MS,
+  type EndpointDraft,
   error,
+  type Finding,
   isHeaderValue,
+  keys,
   warning,
-} from '../../plugins-sdk/checks.ts';
-import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
-import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
+} from '../../plugins-sdk/config.ts';
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';

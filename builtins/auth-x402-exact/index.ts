@@ -6,14 +6,13 @@ import {
   type Endpoint,
   type Exchange,
   type HttpClient,
-  MemoryArea,
   perEndpoint,
   perMethod,
   type Services,
-  StateKey,
   type Taps,
 } from '../../plugins-sdk/index.ts';
-import type { Measure } from '../../plugins-sdk/meters.ts';
+import type { Measure } from '../../plugins-sdk/observe.ts';
+import { MemoryArea, StateKey } from '../../plugins-sdk/state.ts';
 import { discoveryKey, isSold } from '../shared/discovery.ts';
 import { Holds } from '../shared/payment-holds.ts';
 import { PaymentRecords } from '../shared/payment-records.ts';

@@ -1,21 +1,15 @@
 import { hash } from 'node:crypto';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
-import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
-import {
-  type Exchange,
-  type Log,
-  Refusal,
-  SignedResponse,
-  type StateArea,
-  StateUnavailable,
-} from '../../plugins-sdk/index.ts';
+import { answerHeaders, type Exchange, type Log, Refusal, SignedResponse } from '../../plugins-sdk/index.ts';
 import {
   type BucketLimit,
   type CompareAndSetOptions,
   type Conflict,
+  type StateArea,
+  StateUnavailable,
   StateUnreadable,
-} from '../../plugins-sdk/state/area.ts';
+} from '../../plugins-sdk/state.ts';
 import { idOf, type Payment } from './payload.ts';
 
 /** What stands under a key of a payer, from the moment his payment was found good. */

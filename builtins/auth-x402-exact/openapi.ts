@@ -1,6 +1,5 @@
-import { type AuthMethod, objectSchema, refTo } from '../../plugins-sdk/index.ts';
-import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
-import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import type { AuthMethod } from '../../plugins-sdk/index.ts';
+import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
 import { noPrice } from './plugin-price.ts';

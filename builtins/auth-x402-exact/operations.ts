@@ -1,6 +1,7 @@
 import { createJsonRpc } from '../../lib/http/json-rpc.ts';
-import type { Operation, OperationResult } from '../../plugins-sdk/define.ts';
-import { type HttpClient, httpTarget, type Log } from '../../plugins-sdk/index.ts';
+import { httpTarget } from '../../plugins-sdk/config.ts';
+import type { HttpClient, Log } from '../../plugins-sdk/index.ts';
+import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
 import { paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
 import { type Payments, ticketFor } from '../shared/payments.ts';

@@ -1,7 +1,8 @@
 import type { PaymentRequirements } from '@x402/core/types';
 import { Compile } from 'typebox/compile';
 import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
-import { type Address, isHex, type Static, Type } from '../../plugins-sdk/index.ts';
+import { isHex, type Static, Type } from '../../plugins-sdk/index.ts';
+import type { Address } from '../../plugins-sdk/signing.ts';
 import { memberAt } from '../shared/described.ts';
 
 /** `TransferWithAuthorization` of EIP-3009, numbers as decimal text. */

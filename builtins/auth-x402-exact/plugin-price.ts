@@ -1,6 +1,6 @@
 import { hint } from '../../lib/text/suggest.ts';
+import type { Parameter } from '../../plugins-sdk/config.ts';
 import { type Exchange, isRefusal, type Parameters, Refusal, type Services } from '../../plugins-sdk/index.ts';
-import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { isLeftOut } from '../shared/parameter-value.ts';
 import type { Accept, Terms } from './terms.ts';
 

@@ -1,5 +1,5 @@
-import type { PaymentFacts } from '../../plugins-sdk/context-keys.ts';
 import type { Exchange } from '../../plugins-sdk/index.ts';
+import type { PaymentFacts } from '../shared/payment-facts.ts';
 import type { PaymentRecord } from '../shared/payment-records.ts';
 import type { Ticket } from '../shared/payments.ts';
 import type { Facilitator } from './facilitator.ts';

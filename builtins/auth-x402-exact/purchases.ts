@@ -1,7 +1,7 @@
-import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/index.ts';
-import type { Measure } from '../../plugins-sdk/meters.ts';
-import type { Debts } from '../../plugins-sdk/state/debts.ts';
+import type { Measure } from '../../plugins-sdk/observe.ts';
+import type { Debts } from '../../plugins-sdk/state.ts';
+import { payment as paidBy } from '../shared/payment-facts.ts';
 import type { Holds } from '../shared/payment-holds.ts';
 import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
 import { refusalOf, unavailable } from '../shared/payments.ts';

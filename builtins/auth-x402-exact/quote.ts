@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PaymentRequirements } from '@x402/core/types';
+import { keys } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
   ContextKey,
@@ -9,7 +10,6 @@ import {
   Refusal,
   type Services,
 } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
 import { type Offer, requirementsOf } from './offer.ts';
 import { completed, pricedBy } from './plugin-price.ts';
 import type { Accept, Terms } from './terms.ts';

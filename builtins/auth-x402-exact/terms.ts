@@ -1,7 +1,6 @@
 import { Check } from 'typebox/value';
+import { addressSchema, closedObject } from '../../plugins-sdk/config.ts';
 import { type AuthMethod, type Endpoint, type Static, Type } from '../../plugins-sdk/index.ts';
-import { addressSchema } from '../../plugins-sdk/keys.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const some = (description: string) => Type.String({ pattern: '^[1-9][0-9]{0,77}$', description });
 

@@ -1,5 +1,5 @@
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
-import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
+import { httpTarget } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
   type Behaviour,
@@ -8,19 +8,16 @@ import {
   createHttpClient,
   definePlugin,
   type Exchange,
-  httpTarget,
   isRefusal,
-  MemoryArea,
   perMethod,
   Refusal,
   type Services,
-  type StateArea,
-  StateKey,
 } from '../../plugins-sdk/index.ts';
-import type { RequestOutcome } from '../../plugins-sdk/kernel.ts';
-import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
+import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
+import { type DebtLine, MemoryArea, type StateArea, StateKey } from '../../plugins-sdk/state.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
+import { payment as paidBy } from '../shared/payment-facts.ts';
 import { Holds } from '../shared/payment-holds.ts';
 import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
 import { challenge, proofIn } from './challenge.ts';

@@ -1,7 +1,5 @@
 import { jsonIn } from '../../lib/json/value.ts';
-import type { StateArea } from '../../plugins-sdk/index.ts';
-import { StateUnreadable } from '../../plugins-sdk/state/area.ts';
-import { update } from '../../plugins-sdk/state/update.ts';
+import { type StateArea, StateUnreadable, update } from '../../plugins-sdk/state.ts';
 
 /** What all who share the payments know of them. Times are epoch milliseconds, lives milliseconds. */
 export interface LedgerTerms {

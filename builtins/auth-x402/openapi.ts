@@ -1,7 +1,5 @@
 import { Check } from 'typebox/value';
-import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
-import { textSchema } from '../../plugins-sdk/openapi/components.ts';
-import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { INVALID_PROOF } from './challenge.ts';
 import { TermsSchema } from './terms.ts';
 

@@ -1,4 +1,5 @@
-import type { Log, StateArea } from '../../plugins-sdk/index.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
+import type { StateArea } from '../../plugins-sdk/state.ts';
 import { paymentOperations } from '../shared/payment-operations.ts';
 import type { PaymentRecords } from '../shared/payment-records.ts';
 import { Payments } from '../shared/payments.ts';

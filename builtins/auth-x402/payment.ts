@@ -1,5 +1,6 @@
 import { isSameHex } from '../../lib/eth/hex.ts';
-import { type Address, Refusal } from '../../plugins-sdk/index.ts';
+import { Refusal } from '../../plugins-sdk/index.ts';
+import type { Address } from '../../plugins-sdk/signing.ts';
 import { type EventLog, type Mined, TRANSFER } from '../shared/chain.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';

@@ -1,7 +1,8 @@
 import { paymentDigest, recoverAddress } from '../../lib/eth/eip191.ts';
 import { isBytes32 } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
-import { type Address, type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
+import { type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
+import type { Address } from '../../plugins-sdk/signing.ts';
 
 /** The header, parsed: with which transaction was paid, until when the proof holds, and the payer's signature of that. */
 export interface PaymentProof {

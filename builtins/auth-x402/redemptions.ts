@@ -1,6 +1,5 @@
 import { Refusal } from '../../plugins-sdk/index.ts';
-import type { SharedState } from '../../plugins-sdk/state/area.ts';
-import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
+import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import type { Holds } from '../shared/payment-holds.ts';
 import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';

@@ -1,13 +1,6 @@
-import {
-  type AuthMethod,
-  type Endpoint,
-  type Exchange,
-  type Log,
-  type MemoryArea,
-  type Services,
-  StateKey,
-} from '../../plugins-sdk/index.ts';
-import type { Measure } from '../../plugins-sdk/meters.ts';
+import type { AuthMethod, Endpoint, Exchange, Log, Services } from '../../plugins-sdk/index.ts';
+import type { Measure } from '../../plugins-sdk/observe.ts';
+import { type MemoryArea, StateKey } from '../../plugins-sdk/state.ts';
 import { type PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
 import type { Ticket } from '../shared/payments.ts';
 import type { Terms } from './terms.ts';

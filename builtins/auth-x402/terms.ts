@@ -1,8 +1,18 @@
 import { Check } from 'typebox/value';
-import { authPath, checkAddress, checkPlainHttp, error, warning } from '../../plugins-sdk/checks.ts';
-import { type CheckContext, type Finding, millisecondsSchema, type Static, Type } from '../../plugins-sdk/index.ts';
-import { addressSchema, stateKey } from '../../plugins-sdk/keys.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import {
+  addressSchema,
+  authPath,
+  type CheckContext,
+  checkAddress,
+  checkPlainHttp,
+  closedObject,
+  error,
+  type Finding,
+  millisecondsSchema,
+  stateKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
+import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 

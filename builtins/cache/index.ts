@@ -1,30 +1,30 @@
 import { hash } from 'node:crypto';
-import { warning } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import {
+  closedObject,
+  DURATION,
+  type EndpointDraft,
+  type Finding,
+  keys,
+  millisecondsSchema,
+  optionalKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
 import {
   addAnswerHeaders,
   ContextKey,
   definePlugin,
   type Endpoint,
-  type EndpointDraft,
   type Exchange,
-  type Finding,
-  millisecondsSchema,
   perEndpoint,
   type Question,
-  refTo,
   type Services,
   type SignedResponse,
-  StateKey,
   type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
-import type { Flight } from '../../plugins-sdk/kernel.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
-import type { Meters } from '../../plugins-sdk/meters.ts';
-import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
-import { DURATION } from '../../plugins-sdk/schema/duration.ts';
+import type { Meters } from '../../plugins-sdk/observe.ts';
+import { type DescribedOperation, refTo } from '../../plugins-sdk/openapi.ts';
+import { type Flight, StateKey } from '../../plugins-sdk/state.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
 import { longestWaitOf, ReplicaAnswers } from './replicas.ts';

@@ -1,14 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import {
-  type Endpoint,
-  type Exchange,
-  type Question,
-  randomId,
-  SignedResponse,
-  type StateArea,
-} from '../../plugins-sdk/index.ts';
-import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import { requireAnswer, type Wanted } from '../../plugins-sdk/results/answers.ts';
+import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
+import { type Endpoint, type Exchange, type Question, SignedResponse } from '../../plugins-sdk/index.ts';
+import { randomId, requireAnswer, type StateArea, type Wanted } from '../../plugins-sdk/state.ts';
 import type { Found } from './entries.ts';
 
 /** Milliseconds between two looks whether another process has the answer. */

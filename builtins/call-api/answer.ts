@@ -1,10 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
 import { JsonLimitError, readJson } from '../../lib/json/read.ts';
-import { classOfStatus } from '../../plugins-sdk/failure-class.ts';
-import type { ApiResponse, Exchange, Json, OutgoingRequest, Refusal } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
-import { keep } from '../../plugins-sdk/results/read-response.ts';
+import { keys } from '../../plugins-sdk/config.ts';
+import {
+  type ApiResponse,
+  type Exchange,
+  type Json,
+  keep,
+  type OutgoingRequest,
+  type Refusal,
+} from '../../plugins-sdk/index.ts';
+import { classOfStatus } from '../../plugins-sdk/observe.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');

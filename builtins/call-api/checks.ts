@@ -1,7 +1,14 @@
 import { missingScheme } from '../../lib/http/target.ts';
-import { apiPath, checkHeaderName, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
-import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
+import {
+  apiPath,
+  type CheckContext,
+  checkHeaderName,
+  type EndpointDraft,
+  error,
+  type Finding,
+  isHeaderValue,
+  keys,
+} from '../../plugins-sdk/config.ts';
 import { checkTls } from '../shared/upstream-tls.ts';
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {

@@ -1,5 +1,6 @@
 import type { OutgoingRequest } from '../../plugins-sdk/index.ts';
-import type { Headers } from '../../plugins-sdk/kernel.ts';
+
+type Headers = OutgoingRequest['headers'];
 
 /** The headers of a request with those of the call. Of two with one name, in whatever case, the request's own wins. */
 export function sentHeaders({ headers, callHeaders }: OutgoingRequest): Headers {

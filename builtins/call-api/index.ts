@@ -1,8 +1,7 @@
 import type { SlotPool } from '../../lib/bounded/slot-pool.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
 import { loadSoon, undici } from '../../lib/process/lazy.ts';
-import { redirectTarget } from '../../plugins-sdk/context-keys.ts';
-import { classOfRequest, failureClassOf } from '../../plugins-sdk/failure-class.ts';
+import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
 import {
   ContextKey,
   definePlugin,
@@ -12,9 +11,8 @@ import {
   perEndpoint,
   RequestFailure,
 } from '../../plugins-sdk/index.ts';
-import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import type { Meters } from '../../plugins-sdk/meters.ts';
-import type { Responses } from '../../plugins-sdk/openapi/part.ts';
+import { classOfRequest, failureClassOf, type Meters, redirectTarget } from '../../plugins-sdk/observe.ts';
+import type { Responses } from '../../plugins-sdk/openapi.ts';
 import { failed } from '../shared/upstream-failure.ts';
 import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';

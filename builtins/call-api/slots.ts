@@ -1,17 +1,8 @@
 import { type Release, SlotTimeout } from '../../lib/bounded/semaphore.ts';
 import { type SlotLimits, SlotPool, type SlotTenant } from '../../lib/bounded/slot-pool.ts';
-import { apiPath, warning } from '../../plugins-sdk/checks.ts';
-import {
-  type CheckContext,
-  configKey,
-  type Endpoint,
-  type Exchange,
-  type Finding,
-  Refusal,
-  StateKey,
-  Type,
-} from '../../plugins-sdk/index.ts';
-import type { States } from '../../plugins-sdk/state/state.ts';
+import { apiPath, type CheckContext, type Finding, warning } from '../../plugins-sdk/config.ts';
+import { configKey, type Endpoint, type Exchange, Refusal, Type } from '../../plugins-sdk/index.ts';
+import { StateKey, type States } from '../../plugins-sdk/state.ts';
 import { failed } from '../shared/upstream-failure.ts';
 
 function callsSchema(description: string) {

@@ -2,8 +2,15 @@ import { decodeAbi } from '../../lib/eth/decode-abi.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
 import { isDeeperThan } from '../../lib/json/skip.ts';
-import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
-import { type Hex, isHex, type Parameters, toBytes, toHex, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
+import {
+  type Hex,
+  isHex,
+  type Parameters,
+  takeParameters,
+  toBytes,
+  toHex,
+  withoutRoundedNumbers,
+} from '../../plugins-sdk/index.ts';
 import { refusals } from './refusals.ts';
 
 const SELECTOR = toHex(keccak256(Buffer.from('ask(bytes32,string)'))).slice(0, 10);

@@ -1,5 +1,5 @@
+import { keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
 
 /** Whether everyone may ask the endpoint. */
 export function isOpen({ auth }: Endpoint): boolean {

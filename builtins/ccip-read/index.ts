@@ -1,4 +1,4 @@
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { optionalKey } from '../../plugins-sdk/config.ts';
 import {
   type AskedResponse,
   definePlugin,

@@ -1,6 +1,12 @@
-import { type Endpoint, objectSchema, type Refusal, refTo } from '../../plugins-sdk/index.ts';
-import { internalError, textSchema } from '../../plugins-sdk/openapi/components.ts';
-import type { DescribedRoute, Responses } from '../../plugins-sdk/openapi/part.ts';
+import type { Endpoint, Refusal } from '../../plugins-sdk/index.ts';
+import {
+  type DescribedRoute,
+  internalError,
+  objectSchema,
+  type Responses,
+  refTo,
+  textSchema,
+} from '../../plugins-sdk/openapi.ts';
 import { isFit, isOpen } from './endpoint.ts';
 import { refusals } from './refusals.ts';
 

@@ -1,6 +1,5 @@
-import { error, warning } from '../../plugins-sdk/checks.ts';
-import type { Endpoint, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
+import { type EndpointDraft, error, type Finding, keys, warning } from '../../plugins-sdk/config.ts';
+import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { DELEGATED, prepare } from './endpoint-plan.ts';
 import { misreadIndices, withoutNames } from './filters.ts';
 import { type CompiledPath, compilePath, splitList } from './json-path/index.ts';

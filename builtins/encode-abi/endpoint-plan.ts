@@ -1,6 +1,5 @@
-import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
-import { type Endpoint, type Exchange, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
+import { keys } from '../../plugins-sdk/config.ts';
+import { type Endpoint, type Exchange, inexactParameters, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 import {
   checkPinned,
   type Field,

@@ -1,5 +1,5 @@
+import { keys } from '../../plugins-sdk/config.ts';
 import { ContextKey, definePlugin } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
 import { warnOnce } from '../shared/warn-once.ts';
 import { check, recommend } from './check.ts';
 import { encode } from './encode.ts';

@@ -1,6 +1,5 @@
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { closedObject, optionalKey } from '../../plugins-sdk/config.ts';
 import { Type } from '../../plugins-sdk/index.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 /** What others read as `keys.encoding`, with all that is to be said of it. */
 export const encodingKey = optionalKey(

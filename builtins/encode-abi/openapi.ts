@@ -1,6 +1,6 @@
-import { type Endpoint, refTo } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
-import type { DescribedOperation, Named, OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { keys } from '../../plugins-sdk/config.ts';
+import type { Endpoint } from '../../plugins-sdk/index.ts';
+import { type DescribedOperation, type Named, type OpenApiPart, refTo } from '../../plugins-sdk/openapi.ts';
 import { type Field, MAX_REQUESTER_TEXT, REQUESTER_TYPES } from './plan.ts';
 
 const TYPES = [...REQUESTER_TYPES];

@@ -1,4 +1,4 @@
-import type { DescribedAuth, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
+import type { DescribedAuth, ServiceDescription } from '../../plugins-sdk/openapi.ts';
 import type { PublicEndpoint } from './endpoint.ts';
 
 /** A type of `auth`, as far as the page can help with it. */

@@ -1,6 +1,6 @@
+import { isCovered, keys, receiptKey, reservedParameters } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
-import { isCovered, keys, receiptKey, reservedParameters } from '../../plugins-sdk/keys.ts';
-import type { Price, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
+import type { Price, ServiceDescription } from '../../plugins-sdk/openapi.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { optionalKey } from '../../plugins-sdk/config.ts';
 import { definePlugin, type HttpResponse, Type } from '../../plugins-sdk/index.ts';
 import { detailsOf, openapiKey } from '../shared/discovery.ts';
 import { pageData } from './data.ts';

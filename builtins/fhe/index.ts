@@ -1,26 +1,32 @@
 import { Parse } from 'typebox/value';
 import { checksumAddress } from '../../lib/eth/hex.ts';
 import { ethers } from '../../lib/process/lazy.ts';
-import { checkAddress, checkPlainHttp, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
-  type Address,
+  addressSchema,
   type CheckContext,
+  checkAddress,
+  checkPlainHttp,
+  closedObject,
+  type EndpointDraft,
+  error,
+  type Finding,
+  isHeaderValue,
+  keys,
+  millisecondsSchema,
+  optionalKey,
+} from '../../plugins-sdk/config.ts';
+import {
   definePlugin,
   type Endpoint,
-  type EndpointDraft,
   type Exchange,
-  type Finding,
   type Hex,
   isHex,
-  millisecondsSchema,
   Refusal,
   type Static,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { addressSchema, keys } from '../../plugins-sdk/keys.ts';
-import type { Meters } from '../../plugins-sdk/meters.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import type { Meters } from '../../plugins-sdk/observe.ts';
+import type { Address } from '../../plugins-sdk/signing.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { Pool } from './pool.ts';

@@ -1,13 +1,13 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { infiniteMembers } from '../../lib/json/numbers.ts';
 import { jsonIn } from '../../lib/json/value.ts';
-import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import {
   type AskedResponse,
   type Exchange,
   isRefusal,
   type Parameters,
   type Services,
+  takeParameters,
 } from '../../plugins-sdk/index.ts';
 import { INEXACT, invalidParameter, TOO_DEEP } from '../shared/parameter-value.ts';
 import type { AnswerText } from './answer-text.ts';

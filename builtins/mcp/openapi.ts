@@ -1,4 +1,4 @@
-import type { DescribedRoute, DescribedService, OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import type { DescribedRoute, DescribedService, OpenApiPart } from '../../plugins-sdk/openapi.ts';
 import { refusals } from './refusals.ts';
 import { pathOf, serversIn, settingsIn } from './settings.ts';
 

@@ -1,5 +1,5 @@
 import type { Services } from '../../plugins-sdk/index.ts';
-import { nameOf } from '../../plugins-sdk/openapi/components.ts';
+import { nameOf } from '../../plugins-sdk/openapi.ts';
 import { pathOf, serversIn, settingsIn } from './settings.ts';
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';

@@ -1,4 +1,5 @@
 import { trustedJson } from '../../lib/json/json-text.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { optionalPackage } from '../../lib/process/optional-package.ts';
 import {
   type Exchange,
@@ -7,7 +8,6 @@ import {
   type Services,
   withoutRoundedNumbers,
 } from '../../plugins-sdk/index.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { AnswerText } from './answer-text.ts';
 import { caller } from './call.ts';
 import { refusals } from './refusals.ts';

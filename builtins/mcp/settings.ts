@@ -1,9 +1,14 @@
 import { hint } from '../../lib/text/suggest.ts';
-import { error, warning } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
-import { type CheckContext, type Endpoint, type Finding, type Static, Type } from '../../plugins-sdk/index.ts';
-import { nameOf } from '../../plugins-sdk/openapi/components.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import {
+  type CheckContext,
+  closedObject,
+  error,
+  type Finding,
+  optionalKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
+import { type Endpoint, type Static, Type } from '../../plugins-sdk/index.ts';
+import { nameOf } from '../../plugins-sdk/openapi.ts';
 import { detailsOf } from '../shared/discovery.ts';
 
 function names(description: string) {

@@ -1,8 +1,8 @@
 import type { Tool } from '@modelcontextprotocol/server';
+import { isRecord } from '../../lib/json/value.ts';
+import { keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Services } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
-import type { OpenApiObject, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import type { OpenApiObject, ServiceDescription } from '../../plugins-sdk/openapi.ts';
 import { bodySchemaOf, memberAt, sentenceOf } from '../shared/described.ts';
 import { labelOf, toolName } from './settings.ts';
 

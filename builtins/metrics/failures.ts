@@ -1,7 +1,14 @@
-import { failureClasses, failureClassOf, upstreamClasses, upstreamClassOf } from '../../plugins-sdk/failure-class.ts';
 import type { Endpoint, Exchange } from '../../plugins-sdk/index.ts';
-import type { RequestOutcome, StageEvent } from '../../plugins-sdk/kernel.ts';
-import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
+import {
+  failureClasses,
+  failureClassOf,
+  type Measure,
+  type Meters,
+  type RequestOutcome,
+  type StageEvent,
+  upstreamClasses,
+  upstreamClassOf,
+} from '../../plugins-sdk/observe.ts';
 
 /** Counts what failed by its class: requests, and answers that an upstream gave nothing for. */
 export class Failures {

@@ -1,16 +1,15 @@
 import { isLoopback } from '../../lib/http/target.ts';
-import { checkHost, error, warning } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
-  definePlugin,
+  checkHost,
+  closedObject,
+  error,
   type Finding,
-  type HttpResponse,
-  type Services,
-  StateKey,
-  Type,
-} from '../../plugins-sdk/index.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+  optionalKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
+import { definePlugin, type HttpResponse, type Services, Type } from '../../plugins-sdk/index.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';
 import { hostGuard } from './hosts.ts';

@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Log } from '../../plugins-sdk/index.ts';
-import type { Instrument, Labels, Measure, MeterSink } from '../../plugins-sdk/meters.ts';
-import type { Workers } from '../../plugins-sdk/workers.ts';
+import type { Instrument, Labels, Measure, MeterSink } from '../../plugins-sdk/observe.ts';
+import type { Workers } from '../../plugins-sdk/state.ts';
 import { observeProcess } from './process.ts';
 
 const PREFIX = 'signed_data_proxy_';

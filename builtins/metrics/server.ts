@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { serializeConnection } from '../../lib/bounded/serialize-connection.ts';
 import { type Address, listen, surviveRefusals, urlOf } from '../../lib/http/listen.ts';
 import { atMostEvery } from '../../lib/time/at-most-every.ts';
-import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
+import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/observe.ts';
 
 /** Milliseconds in which refused connections are worth one line. */
 const QUIET_MS = 60_000;

@@ -1,6 +1,5 @@
 import type { Endpoint, Exchange } from '../../plugins-sdk/index.ts';
-import type { CallEvent, RequestOutcome, StageEvent } from '../../plugins-sdk/kernel.ts';
-import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
+import type { CallEvent, Measure, Meters, RequestOutcome, StageEvent } from '../../plugins-sdk/observe.ts';
 
 /** Seconds of a stage: most do a few microseconds of work, some make a call. */
 const STAGE_BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30];

@@ -1,5 +1,5 @@
-import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
 import {
+  answerHeaders,
   definePlugin,
   type Exchange,
   type HttpResponse,
@@ -8,12 +8,10 @@ import {
   Refusal,
   type Route,
   type Run,
-  randomId,
   type Services,
   type SignedResponse,
-  StateKey,
-  StateUnavailable,
 } from '../../plugins-sdk/index.ts';
+import { randomId, StateKey, StateUnavailable } from '../../plugins-sdk/state.ts';
 import { describeAsync } from './openapi.ts';
 import { SharedRecords } from './shared-records.ts';
 import { type AsyncRecord, type AsyncRecords, AsyncStore } from './store.ts';

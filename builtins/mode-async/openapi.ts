@@ -1,14 +1,18 @@
-import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
-import { stateKey } from '../../plugins-sdk/keys.ts';
-import { internalError, noStore, textSchema, withMembers } from '../../plugins-sdk/openapi/components.ts';
-import type {
-  DescribedMode,
-  DescribedRoute,
-  DescribedService,
-  Named,
-  OpenApiPart,
-  Responses,
-} from '../../plugins-sdk/openapi/part.ts';
+import { stateKey } from '../../plugins-sdk/config.ts';
+import {
+  type DescribedMode,
+  type DescribedRoute,
+  type DescribedService,
+  internalError,
+  type Named,
+  noStore,
+  type OpenApiPart,
+  objectSchema,
+  type Responses,
+  refTo,
+  textSchema,
+  withMembers,
+} from '../../plugins-sdk/openapi.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 const requestId = { ...schema('Bytes32'), description: 'Whoever knows it can read the answer' };

@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
-import { SignedResponse, type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
-import { type SharedState, StateUnreadable } from '../../plugins-sdk/state/area.ts';
-import { update } from '../../plugins-sdk/state/update.ts';
+import { SignedResponse } from '../../plugins-sdk/index.ts';
+import {
+  type SharedState,
+  type StateArea,
+  StateUnavailable,
+  StateUnreadable,
+  update,
+} from '../../plugins-sdk/state.ts';
 import type { AsyncRecord, AsyncRecords, AsyncStore, Headers } from './store.ts';
 
 /** Milliseconds that a request is kept from its start while it is not finished, also where its process has died. */

@@ -1,18 +1,20 @@
-import type { Definition } from '../../plugins-sdk/define.ts';
-import type { Endpoint } from '../../plugins-sdk/kernel.ts';
-import { ground, nameOf, objectSchema, refTo } from '../../plugins-sdk/openapi/components.ts';
-import type {
-  DescribedAuth,
-  DescribedMode,
-  DescribedOperation,
-  DescribedService,
-  Named,
-  OpenApiObject,
-  OpenApiPart,
-  Responses,
-  ServiceDescription,
-} from '../../plugins-sdk/openapi/part.ts';
+import type { Definition, Endpoint } from '../../plugins-sdk/index.ts';
+import {
+  type DescribedAuth,
+  type DescribedMode,
+  type DescribedOperation,
+  type DescribedService,
+  type Named,
+  nameOf,
+  type OpenApiObject,
+  type OpenApiPart,
+  objectSchema,
+  type Responses,
+  refTo,
+  type ServiceDescription,
+} from '../../plugins-sdk/openapi.ts';
 import { Claims, type Said } from './claims.ts';
+import { ground } from './ground.ts';
 import { requestSchema } from './request-schema.ts';
 import { ResponseBook, withAnswerHeaders } from './responses.ts';
 

@@ -1,4 +1,4 @@
-import type { DescribedOperation, OpenApiObject } from '../../plugins-sdk/openapi/part.ts';
+import type { DescribedOperation, OpenApiObject } from '../../plugins-sdk/openapi.ts';
 import { Claims, type Said } from './claims.ts';
 
 /** The schema of a request's body, of what plugins say of its parameters. @param operation what it is called where two plugins collide. */

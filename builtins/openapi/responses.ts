@@ -1,12 +1,13 @@
 import { STATUS_CODES } from 'node:http';
-import { nameOf, refTo } from '../../plugins-sdk/openapi/components.ts';
-import type {
-  DescribedOperation,
-  DescribedResponse,
-  Named,
-  OpenApiObject,
-  Responses,
-} from '../../plugins-sdk/openapi/part.ts';
+import {
+  type DescribedOperation,
+  type DescribedResponse,
+  type Named,
+  nameOf,
+  type OpenApiObject,
+  type Responses,
+  refTo,
+} from '../../plugins-sdk/openapi.ts';
 import { Claims, collision, type Said } from './claims.ts';
 
 /** A Response Object. */

@@ -1,12 +1,15 @@
 import {
+  type CheckContext,
   checkHeaderName,
   type DeclaredParameter,
   declaredParameters,
+  type EndpointDraft,
   error,
+  type Finding,
+  keys,
   warning,
-} from '../../plugins-sdk/checks.ts';
-import { type CheckContext, type EndpointDraft, type Finding, isRefusal, type Json } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
+} from '../../plugins-sdk/config.ts';
+import { isRefusal, type Json } from '../../plugins-sdk/index.ts';
 import { parameterSchema } from '../shared/parameter-schema.ts';
 import { checkMisleading } from './misleading.ts';
 import { compilePlacement } from './placement.ts';

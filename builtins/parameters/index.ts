@@ -1,13 +1,13 @@
-import { declaredParameters } from '../../plugins-sdk/checks.ts';
 import {
   type CheckContext,
-  definePlugin,
-  type Endpoint,
+  declaredParameters,
   type EndpointDraft,
-  type Json,
-  perEndpoint,
-} from '../../plugins-sdk/index.ts';
-import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/keys.ts';
+  keys,
+  receiptKey,
+  reservedParameters,
+  strictKey,
+} from '../../plugins-sdk/config.ts';
+import { definePlugin, type Endpoint, type Json, perEndpoint } from '../../plugins-sdk/index.ts';
 import { parameterSchema } from '../shared/parameter-schema.ts';
 import { warnOnce } from '../shared/warn-once.ts';
 import { checkEndpoint } from './checks.ts';

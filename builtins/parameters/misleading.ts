@@ -1,6 +1,11 @@
-import { apiPath, type DeclaredParameter, warning } from '../../plugins-sdk/checks.ts';
-import type { EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
+import {
+  apiPath,
+  type DeclaredParameter,
+  type EndpointDraft,
+  type Finding,
+  keys,
+  warning,
+} from '../../plugins-sdk/config.ts';
 
 /** A header that the operator sends, and where it stands. */
 interface SentHeader {

@@ -1,6 +1,6 @@
+import { keys, type Parameter, strictKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
-import { keys, type Parameter, strictKey } from '../../plugins-sdk/keys.ts';
-import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
+import type { DescribedOperation } from '../../plugins-sdk/openapi.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import { schemaInPlace } from './schema-in-place.ts';
 

@@ -1,7 +1,8 @@
+import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
-import type { Headers } from '../../plugins-sdk/kernel.ts';
-import { baseUrl, keys } from '../../plugins-sdk/keys.ts';
 import { compilePlacement, type Declared, type OnNested, type RequestParts, type Values } from './placement.ts';
+
+type Headers = OutgoingRequest['headers'];
 
 interface OwnHeaders {
   /** Names as configured, which win over a parameter's. */

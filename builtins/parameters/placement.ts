@@ -1,7 +1,6 @@
 import { plainDigits } from '../../lib/json/numbers.ts';
-import { isHeaderValue } from '../../plugins-sdk/checks.ts';
+import { isHeaderValue, type Parameter } from '../../plugins-sdk/config.ts';
 import { type Json, Refusal } from '../../plugins-sdk/index.ts';
-import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
 import { hasDotSegment } from './dot-segments.ts';
 

@@ -1,7 +1,14 @@
 import { isReadableOnTheWay } from '../../lib/http/target.ts';
-import { apiPath, checkPlainHttp, declaredParameters, warning } from '../../plugins-sdk/checks.ts';
-import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
+import {
+  apiPath,
+  type CheckContext,
+  checkPlainHttp,
+  declaredParameters,
+  type EndpointDraft,
+  type Finding,
+  keys,
+  warning,
+} from '../../plugins-sdk/config.ts';
 
 /** Headers whose very purpose is to carry a credential, or that are named for one. */
 const CREDENTIAL = /^(?:proxy-)?authorization$|^cookie$|api-?key|token|secret|password|session/i;

@@ -3,18 +3,18 @@ import { isDeepStrictEqual } from 'node:util';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { clipped } from '../../lib/text/clipped.ts';
-import type { DeclaredParameter } from '../../plugins-sdk/checks.ts';
-import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
+import type { DeclaredParameter } from '../../plugins-sdk/config.ts';
 import {
+  AskedQuestion,
   type Exchange,
   type Hex,
+  inexactParameters,
   type Json,
   type OutgoingRequest,
   type Parameters,
   type Question,
   Refusal,
 } from '../../plugins-sdk/index.ts';
-import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import type { Misfit } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';
 import type { Values } from './placement.ts';

@@ -1,7 +1,7 @@
 import { type Hex, toHex } from '../../lib/eth/hex.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
 import { CanonicalJsonError, jcs } from '../../lib/json/canonical-json.ts';
-import { type Parameters, Refusal } from '../../plugins-sdk/kernel.ts';
+import { type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
 
 /** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */

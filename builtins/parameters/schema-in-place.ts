@@ -1,6 +1,6 @@
+import { isRecord } from '../../lib/json/value.ts';
+import type { Parameter } from '../../plugins-sdk/config.ts';
 import type { Json } from '../../plugins-sdk/index.ts';
-import type { Parameter } from '../../plugins-sdk/keys.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
 
 type Schema = Readonly<Record<string, Json>>;
 

@@ -1,11 +1,8 @@
 import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { clientKey } from '../../lib/http/client-address.ts';
-import { type ConfigKey, optionalKey, Type } from '../../plugins-sdk/config-key.ts';
-import { clientIp } from '../../plugins-sdk/context-keys.ts';
-import { ContextKey, type Exchange, type Refusal } from '../../plugins-sdk/kernel.ts';
-import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
-import type { Services } from '../../plugins-sdk/services.ts';
-import { StateKey } from '../../plugins-sdk/state/state.ts';
+import { type ConfigKey, millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
+import { ContextKey, clientIp, type Exchange, type Refusal, type Services, Type } from '../../plugins-sdk/index.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from './client-buckets.ts';
 
 export interface AttemptsOptions {

@@ -1,6 +1,5 @@
 import { type ClientBuckets, TokenBuckets, type TokenTake } from '../../lib/bounded/token-buckets.ts';
-import type { BucketLimit, SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
-import type { Workers } from '../../plugins-sdk/workers.ts';
+import type { BucketLimit, SharedState, StateArea, Workers } from '../../plugins-sdk/state.ts';
 
 /** Milliseconds between two merges. */
 const MERGE_INTERVAL_MS = 100;

@@ -1,5 +1,5 @@
-import type { OpenApiObject } from '../../plugins-sdk/openapi/part.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { isRecord } from '../../lib/json/value.ts';
+import type { OpenApiObject } from '../../plugins-sdk/openapi.ts';
 
 /** What stands in a JSON document at a path; `undefined` where there is nothing. */
 export function memberAt(value: unknown, ...path: readonly string[]): unknown {

@@ -1,6 +1,5 @@
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { closedObject, optionalKey } from '../../plugins-sdk/config.ts';
 import { type Endpoint, Type } from '../../plugins-sdk/index.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 /** Whether crawlers and agents are told of the service. */
 export const discoveryKey = optionalKey(

@@ -1,5 +1,6 @@
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
-import { ContextKey, type Exchange, refTo, Type } from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config.ts';
+import { ContextKey, type Exchange, Type } from '../../plugins-sdk/index.ts';
+import { refTo } from '../../plugins-sdk/openapi.ts';
 
 /** Of the plugin `rate-limit`; others only read it. */
 export const headersKey = optionalKey(

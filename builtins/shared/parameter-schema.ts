@@ -1,12 +1,17 @@
 import type { TSchema } from 'typebox';
 import type { TLocalizedValidationError } from 'typebox/error';
-import { type Finding, Type } from '../../plugins-sdk/index.ts';
-import type { Parameter } from '../../plugins-sdk/keys.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
-import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
-import { explain } from '../../plugins-sdk/schema/explain.ts';
-import { errorAt } from '../../plugins-sdk/schema/finding.ts';
-import { childPath, isRecord, printable } from '../../plugins-sdk/schema/path.ts';
+import { isRecord } from '../../lib/json/value.ts';
+import {
+  childPath,
+  closedObject,
+  compileSchema,
+  error as errorAt,
+  explain,
+  type Finding,
+  type Parameter,
+  printable,
+} from '../../plugins-sdk/config.ts';
+import { Type } from '../../plugins-sdk/index.ts';
 import { LinearPattern, LONGEST_PATTERN, type Work } from './linear-pattern.ts';
 
 /** Steps of patterns that the check of one value may take: some milliseconds. */

@@ -1,5 +1,5 @@
+import type { Parameter } from '../../plugins-sdk/config.ts';
 import type { Json, Parameters } from '../../plugins-sdk/index.ts';
-import type { Parameter } from '../../plugins-sdk/keys.ts';
 
 /** Why a number is refused that a double would round. */
 export const INEXACT = 'send this number as a string';

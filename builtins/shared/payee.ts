@@ -1,6 +1,5 @@
 import { isSameHex } from '../../lib/eth/hex.ts';
-import { checkAddress, error } from '../../plugins-sdk/checks.ts';
-import type { Finding } from '../../plugins-sdk/index.ts';
+import { checkAddress, error, type Finding } from '../../plugins-sdk/config.ts';
 
 export function isZeroAddress(address: string): boolean {
   return /^0x0{40}$/.test(address);

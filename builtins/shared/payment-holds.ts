@@ -1,6 +1,5 @@
-import type { Log } from '../../plugins-sdk/log.ts';
-import type { SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
-import type { DebtLine, Debts } from '../../plugins-sdk/state/debts.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
+import type { DebtLine, Debts, SharedState, StateArea } from '../../plugins-sdk/state.ts';
 import { Payments, refusalOf, type Taken, type Ticket, ticketFor } from './payments.ts';
 
 /** Milliseconds after which a payment is free again whose process died, and between two renewals by one that lives. */

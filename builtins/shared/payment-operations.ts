@@ -1,5 +1,5 @@
-import type { Operation, OperationResult } from '../../plugins-sdk/define.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
+import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
 import type { Fate, PaymentRecord, PaymentRecords } from './payment-records.ts';
 import type { Payments, Standing } from './payments.ts';
 

@@ -1,11 +1,5 @@
-import {
-  type Log,
-  MemoryArea,
-  type Services,
-  type StateArea,
-  type StateKey,
-  StateUnavailable,
-} from '../../plugins-sdk/index.ts';
+import type { Log, Services } from '../../plugins-sdk/index.ts';
+import { MemoryArea, type StateArea, type StateKey, StateUnavailable } from '../../plugins-sdk/state.ts';
 
 /** What became of a payment, as far as this service knows. */
 export type Fate =

@@ -1,7 +1,7 @@
 import { randomId } from '../../lib/eth/random-id.ts';
-import type { FailureClass } from '../../plugins-sdk/failure-class.ts';
-import { Refusal } from '../../plugins-sdk/kernel.ts';
-import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/state/area.ts';
+import { Refusal } from '../../plugins-sdk/index.ts';
+import type { FailureClass } from '../../plugins-sdk/observe.ts';
+import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/state.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */
 export interface Ticket {

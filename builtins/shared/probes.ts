@@ -1,5 +1,4 @@
-import type { HttpResponse } from '../../plugins-sdk/kernel.ts';
-import type { Services } from '../../plugins-sdk/services.ts';
+import type { HttpResponse, Services } from '../../plugins-sdk/index.ts';
 
 type Asked = Pick<Services, 'node' | 'phase' | 'endpoints' | 'dependencies'>;
 

@@ -1,6 +1,6 @@
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import type { FailureClass } from '../../plugins-sdk/failure-class.ts';
 import { isRefusal, Refusal } from '../../plugins-sdk/index.ts';
+import type { FailureClass } from '../../plugins-sdk/observe.ts';
 
 type UpstreamFailureOptions = Pick<Refusal, 'upstreamStatus' | 'retryAfter'>;
 

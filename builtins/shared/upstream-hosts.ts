@@ -1,6 +1,5 @@
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { baseUrl, optionalKey } from '../../plugins-sdk/config.ts';
 import { type Endpoint, Type } from '../../plugins-sdk/index.ts';
-import { baseUrl } from '../../plugins-sdk/keys.ts';
 
 /** Of the plugin `upstream-mirrors`; others only read it. */
 export const mirrorsKey = optionalKey(

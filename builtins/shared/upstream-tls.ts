@@ -1,12 +1,18 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { pemText } from '../../lib/text/pem.ts';
-import { checkAuthorities, error, warning } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
-import { type Endpoint, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
-import type { Meters } from '../../plugins-sdk/meters.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import {
+  checkAuthorities,
+  closedObject,
+  type EndpointDraft,
+  error,
+  type Finding,
+  keys,
+  optionalKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
+import { type Endpoint, Type } from '../../plugins-sdk/index.ts';
+import type { Meters } from '../../plugins-sdk/observe.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 

@@ -1,29 +1,37 @@
 import { answerStatement } from '../../lib/eth/statements.ts';
-import { error, warning } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
-import type { Dependency } from '../../plugins-sdk/dependency.ts';
+import { isRecord } from '../../lib/json/value.ts';
+import {
+  type CheckContext,
+  error,
+  type Finding,
+  optionalKey,
+  receiptKey,
+  signerKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
 import {
   type Behaviour,
-  type CheckContext,
   type Definition,
   definePlugin,
   type Endpoint,
   type Exchange,
-  type Finding,
   type Hex,
   perEndpoint,
   type Services,
-  type Signed,
-  type SignRequest,
-  type Statement,
-  signerType,
   Type,
   toBytes,
 } from '../../plugins-sdk/index.ts';
-import { receiptKey, signerKey } from '../../plugins-sdk/keys.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { checked, listedAs } from '../../plugins-sdk/signing/signed.ts';
-import type { SignerInUse, Signing } from '../../plugins-sdk/signing/signers.ts';
+import type { Dependency } from '../../plugins-sdk/observe.ts';
+import {
+  checked,
+  listedAs,
+  type Signed,
+  type SignerInUse,
+  type Signing,
+  type SignRequest,
+  type Statement,
+  signerType,
+} from '../../plugins-sdk/signing.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 

@@ -2,10 +2,9 @@ import { Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
-import { type Exchange, type Hex, type Log, Refusal, type Statement } from '../../plugins-sdk/index.ts';
-import type { Meters } from '../../plugins-sdk/meters.ts';
-import type { SignerInUse } from '../../plugins-sdk/signing/signers.ts';
-import type { SignerRole } from '../../plugins-sdk/signing/variables.ts';
+import { type Exchange, type Hex, type Log, Refusal } from '../../plugins-sdk/index.ts';
+import type { Meters } from '../../plugins-sdk/observe.ts';
+import type { SignerInUse, SignerRole, Statement } from '../../plugins-sdk/signing.ts';
 import { SignerHealth } from './signer-health.ts';
 
 const OUTCOMES = ['signed', 'failed', 'busy'] as const;

@@ -1,4 +1,5 @@
-import { definePlugin, stateEngine, Type } from '../../plugins-sdk/index.ts';
+import { definePlugin, Type } from '../../plugins-sdk/index.ts';
+import { stateEngine } from '../../plugins-sdk/state.ts';
 import { LmdbState } from './lmdb-state.ts';
 
 /** State that outlives its processes, in a file that those of one machine share. */

@@ -2,9 +2,15 @@ import { hash } from 'node:crypto';
 import * as files from 'node:fs/promises';
 import type { RootDatabase } from 'lmdb';
 import { isRecord } from '../../lib/json/value.ts';
-import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/index.ts';
-import type { CompareAndSetOptions, Conflict, EngineServices } from '../../plugins-sdk/state/area.ts';
-import { takeFrom } from '../../plugins-sdk/state/memory-area.ts';
+import {
+  type CompareAndSetOptions,
+  type Conflict,
+  type EngineServices,
+  type StateArea,
+  type StateEngine,
+  StateUnavailable,
+  takeFrom,
+} from '../../plugins-sdk/state.ts';
 import { explained, realFile } from '../shared/file-faults.ts';
 import { checkWhole, ENCODINGS } from './check.ts';
 import { type Entry, type Room, Table } from './table.ts';

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { Database } from 'lmdb';
 import { jsonIn } from '../../lib/json/value.ts';
-import { StateUnavailable } from '../../plugins-sdk/index.ts';
+import { StateUnavailable } from '../../plugins-sdk/state.ts';
 
 /** Entries that each step looks at: what has ended goes faster than anything is added. */
 const SWEPT = 8;

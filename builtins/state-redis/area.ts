@@ -1,5 +1,11 @@
-import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
-import type { BucketLimit, CompareAndSetOptions, Conflict, Taken } from '../../plugins-sdk/state/area.ts';
+import {
+  type BucketLimit,
+  type CompareAndSetOptions,
+  type Conflict,
+  type StateArea,
+  StateUnavailable,
+  type Taken,
+} from '../../plugins-sdk/state.ts';
 import type { Connection } from './connection.ts';
 import { optional, swap, take } from './scripts.ts';
 

@@ -1,5 +1,5 @@
-import { type Log, StateUnavailable } from '../../plugins-sdk/index.ts';
-import { StateUnreadable } from '../../plugins-sdk/state/area.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
+import { StateUnavailable, StateUnreadable } from '../../plugins-sdk/state.ts';
 import { type Client, createClient } from './client.ts';
 import { type Examination, examine } from './examine.ts';
 import { hint, isReply, unavailable } from './reason.ts';

@@ -1,4 +1,4 @@
-import { StateUnavailable } from '../../plugins-sdk/index.ts';
+import { StateUnavailable } from '../../plugins-sdk/state.ts';
 
 /** What a server says of itself that matters to whom trusts it with payments. */
 export interface Examination {

@@ -1,8 +1,8 @@
 import { Check } from 'typebox/value';
 import { isLoopback } from '../../lib/http/target.ts';
-import { checkAuthorities, error, warning } from '../../plugins-sdk/checks.ts';
-import { definePlugin, stateEngine, Type } from '../../plugins-sdk/index.ts';
-import { stateKey } from '../../plugins-sdk/keys.ts';
+import { checkAuthorities, error, stateKey, warning } from '../../plugins-sdk/config.ts';
+import { definePlugin, Type } from '../../plugins-sdk/index.ts';
+import { stateEngine } from '../../plugins-sdk/state.ts';
 import { RedisArea } from './area.ts';
 import { Connection } from './connection.ts';
 import { problemOf, RedisSchema, targetOf } from './target.ts';

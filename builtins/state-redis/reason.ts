@@ -1,4 +1,4 @@
-import { StateUnavailable } from '../../plugins-sdk/index.ts';
+import { StateUnavailable } from '../../plugins-sdk/state.ts';
 import { nameOf, type RedisTarget } from './target.ts';
 
 /** Whether the server itself said so, and nothing else went wrong. @param begin of what it said. */

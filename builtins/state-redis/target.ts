@@ -1,7 +1,7 @@
 import { createSecureContext } from 'node:tls';
 import { pemText } from '../../lib/text/pem.ts';
+import { closedObject } from '../../plugins-sdk/config.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ pattern: '-----BEGIN ', description }));
 

@@ -2,7 +2,8 @@ import { recoverTextSigner } from '../../lib/eth/eip191.ts';
 import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { type Address, type Hex, isHex, keccak256, toHex } from '../../plugins-sdk/index.ts';
+import { type Hex, isHex, toHex } from '../../plugins-sdk/index.ts';
+import { type Address, keccak256 } from '../../plugins-sdk/signing.ts';
 
 /** What an attestor vouches for, in the names of Reclaim's protocol. */
 type Claim = {

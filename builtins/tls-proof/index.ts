@@ -1,19 +1,26 @@
-import { checkAddress, checkPlainHttp, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
+  AddressSchema,
   type CheckContext,
+  checkAddress,
+  checkPlainHttp,
+  closedObject,
+  declaredParameters,
+  type EndpointDraft,
+  error,
+  type Finding,
+  keys,
+  millisecondsSchema,
+  optionalKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
+import {
   createHttpClient,
   definePlugin,
   type Endpoint,
-  type EndpointDraft,
   type Exchange,
-  type Finding,
-  millisecondsSchema,
   type OutgoingRequest,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { AddressSchema, keys } from '../../plugins-sdk/keys.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { checkProof, NoProof, type ReclaimProof, type ResponseMatch } from './claim.ts';
 import { askGateway, type Gateway } from './gateway.ts';
 import { openApiPart } from './openapi.ts';

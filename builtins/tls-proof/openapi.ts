@@ -1,5 +1,4 @@
-import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
-import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { type OpenApiPart, objectSchema, refTo } from '../../plugins-sdk/openapi.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 

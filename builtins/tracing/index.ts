@@ -1,5 +1,6 @@
-import { failureClassOf } from '../../plugins-sdk/failure-class.ts';
-import { definePlugin, StateKey, type Taps } from '../../plugins-sdk/index.ts';
+import { definePlugin, type Taps } from '../../plugins-sdk/index.ts';
+import { failureClassOf } from '../../plugins-sdk/observe.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
 import { hasRead, readHeaders, tracedRequest } from './propagation.ts';
 import { SpanExport } from './span-export.ts';
 import { RequestSpans } from './spans.ts';

@@ -1,6 +1,7 @@
 import { readTraceContext, type TraceContext } from '../../lib/http/trace-context.ts';
 import { ContextKey, type Exchange, type OutgoingRequest } from '../../plugins-sdk/index.ts';
-import type { Headers } from '../../plugins-sdk/kernel.ts';
+
+type Headers = OutgoingRequest['headers'];
 
 /** What the client says of its trace. */
 export const clientTrace = new ContextKey<TraceContext>('clientTrace');

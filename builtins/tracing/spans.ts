@@ -1,7 +1,5 @@
 import type { Context, Span } from '@opentelemetry/api';
 import { writeTraceparent } from '../../lib/http/trace-context.ts';
-import { askedFor } from '../../plugins-sdk/context-keys.ts';
-import { type FailureClass, failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   type ApiResponse,
   ContextKey,
@@ -9,7 +7,7 @@ import {
   isRefusal,
   type OutgoingRequest,
 } from '../../plugins-sdk/index.ts';
-import type { StageEvent } from '../../plugins-sdk/kernel.ts';
+import { askedFor, type FailureClass, failureClassOf, type StageEvent } from '../../plugins-sdk/observe.ts';
 import { clientTrace, readHeaders, traceId } from './propagation.ts';
 import type { Tracing } from './span-export.ts';
 

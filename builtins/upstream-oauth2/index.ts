@@ -1,18 +1,19 @@
 import { isLoopback, isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
-import { apiPath, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
-import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
+  apiPath,
+  baseUrl,
   type CheckContext,
-  createHttpClient,
-  definePlugin,
+  DEFAULT_TIMEOUT_MS,
+  declaredParameters,
   type EndpointDraft,
+  error,
   type Finding,
-  isRefusal,
-  type Services,
-  type Taps,
-} from '../../plugins-sdk/index.ts';
-import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
+  keys,
+  optionalKey,
+  warning,
+} from '../../plugins-sdk/config.ts';
+import { createHttpClient, definePlugin, isRefusal, type Services, type Taps } from '../../plugins-sdk/index.ts';
 import { failed, worse } from '../shared/upstream-failure.ts';
 import { isBelow } from '../shared/upstream-hosts.ts';
 import { tlsOf } from '../shared/upstream-tls.ts';

@@ -1,8 +1,8 @@
 import type { TokenEndpointResponse } from 'oauth4webapi';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
-import { classOfRequest, classOfStatus } from '../../plugins-sdk/failure-class.ts';
+import { closedObject } from '../../plugins-sdk/config.ts';
 import { type HttpClient, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { classOfRequest, classOfStatus } from '../../plugins-sdk/observe.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
 export const Settings = closedObject(

@@ -18,9 +18,10 @@ export function hookIntoImports(): void {
   hooked = true;
   const own = pathToFileURL(import.meta.filename).href;
   const registerHooks: unknown = Reflect.get(nodeModule, 'registerHooks');
-  initialize(own);
+  const urls = { own, source: import.meta.url };
+  initialize(urls);
   if (typeof registerHooks === 'function') registerHooks({ resolve });
-  else register('./plugin-as-module.mjs', import.meta.url, { data: own });
+  else register('./plugin-as-module.mjs', import.meta.url, { data: urls });
 }
 
 /**

@@ -16,8 +16,10 @@
  *         file: /var/log/signed-data-proxy/audit.jsonl
  * ```
  */
+
 import { appendFile } from 'node:fs/promises';
-import { clientName, definePlugin, StateKey, Type } from 'signed-data-proxy/plugins-sdk';
+import { clientName, definePlugin, Type } from 'signed-data-proxy/plugins-sdk';
+import { StateKey } from 'signed-data-proxy/plugins-sdk/state';
 
 export const configSchema = Type.Object(
   {

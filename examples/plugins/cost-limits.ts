@@ -20,12 +20,11 @@ import {
   clientName,
   configKey,
   definePlugin,
-  MemoryArea,
-  millisecondsSchema,
-  StateKey,
   Type,
   tooManyRequests,
 } from 'signed-data-proxy/plugins-sdk';
+import { millisecondsSchema } from 'signed-data-proxy/plugins-sdk/config';
+import { MemoryArea, StateKey } from 'signed-data-proxy/plugins-sdk/state';
 
 const cost = configKey('apiOrEndpoint', 'cost', Type.Optional(Type.Integer({ minimum: 0, description: 'Per answer' })));
 const kept = new StateKey<MemoryArea>('cost limits');

@@ -9,7 +9,8 @@
  *     - source: ./counter.ts
  * ```
  */
-import { definePlugin, StateKey } from 'signed-data-proxy/plugins-sdk';
+import { definePlugin } from 'signed-data-proxy/plugins-sdk';
+import { StateKey } from 'signed-data-proxy/plugins-sdk/state';
 
 type Counts = Record<string, Record<string, number>>;
 

@@ -19,18 +19,10 @@
  *   - keep: 60 # seconds; endpoints may have a value of their own
  * ```
  */
-import {
-  configKey,
-  createHttpClient,
-  definePlugin,
-  keccak256,
-  millisecondsSchema,
-  requireAnswer,
-  SignedResponse,
-  Type,
-  toHex,
-  type Wanted,
-} from 'signed-data-proxy/plugins-sdk';
+import { configKey, createHttpClient, definePlugin, SignedResponse, Type, toHex } from 'signed-data-proxy/plugins-sdk';
+import { millisecondsSchema } from 'signed-data-proxy/plugins-sdk/config';
+import { keccak256 } from 'signed-data-proxy/plugins-sdk/signing';
+import { requireAnswer, type Wanted } from 'signed-data-proxy/plugins-sdk/state';
 
 const keep = configKey(
   'apiOrEndpoint',

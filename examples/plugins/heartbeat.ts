@@ -9,7 +9,10 @@
  *         url: ${HEARTBEAT_URL}
  * ```
  */
-import { millisecondsSchema, type SimplePlugin, type Static, steadyClock, Type } from 'signed-data-proxy/plugins-sdk';
+
+import { type SimplePlugin, type Static, Type } from 'signed-data-proxy/plugins-sdk';
+import { millisecondsSchema } from 'signed-data-proxy/plugins-sdk/config';
+import { steadyClock } from 'signed-data-proxy/plugins-sdk/state';
 
 export const configSchema = Type.Object(
   {

@@ -20,6 +20,7 @@
  *       algorithms: [ES256]
  * ```
  */
+
 import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
 import { clientName, definePlugin, perMethod, Refusal, type StageFn, Type } from 'signed-data-proxy/plugins-sdk';
 

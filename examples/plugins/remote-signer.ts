@@ -22,22 +22,21 @@
  *     timeout: 2s
  * ```
  */
+
+import { createHttpClient, definePlugin, toHex } from 'signed-data-proxy/plugins-sdk';
+import { LONGEST_TIMER } from 'signed-data-proxy/plugins-sdk/config';
 import {
   type Address,
   checkHttpSigners,
   configuredAddress,
   configuredTarget,
-  createHttpClient,
-  definePlugin,
   type HttpSignerConfig,
   HttpSignerSchema,
-  LONGEST_TIMER,
   normalizedSignature,
   type OpenSigner,
   type Statement,
   signerType,
-  toHex,
-} from 'signed-data-proxy/plugins-sdk';
+} from 'signed-data-proxy/plugins-sdk/signing';
 
 function question(address: Address, statement: Statement): string {
   if (statement.kind === 'personal') return JSON.stringify({ address, digest: toHex(statement.digest) });

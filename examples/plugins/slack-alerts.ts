@@ -13,14 +13,9 @@
  *         webhookUrl: ${SLACK_WEBHOOK_URL}
  * ```
  */
-import {
-  type ErrorContext,
-  millisecondsSchema,
-  type SimplePlugin,
-  type Static,
-  steadyClock,
-  Type,
-} from 'signed-data-proxy/plugins-sdk';
+import { type ErrorContext, type SimplePlugin, type Static, Type } from 'signed-data-proxy/plugins-sdk';
+import { millisecondsSchema } from 'signed-data-proxy/plugins-sdk/config';
+import { steadyClock } from 'signed-data-proxy/plugins-sdk/state';
 
 export const configSchema = Type.Object(
   {

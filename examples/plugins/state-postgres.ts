@@ -16,15 +16,8 @@
  *     url: ${DATABASE_URL}
  * ```
  */
-import {
-  definePlugin,
-  randomId,
-  type StateArea,
-  type StateEngine,
-  stateEngine,
-  Type,
-  takeFrom,
-} from 'signed-data-proxy/plugins-sdk';
+import { definePlugin, Type } from 'signed-data-proxy/plugins-sdk';
+import { randomId, type StateArea, type StateEngine, stateEngine, takeFrom } from 'signed-data-proxy/plugins-sdk/state';
 
 /** Several replicas may start at once: one makes the tables. */
 const TABLES = `

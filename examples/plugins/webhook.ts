@@ -12,7 +12,8 @@
  *         url: ${WEBHOOK_URL}
  * ```
  */
-import { createHttpClient, definePlugin, httpTarget, millisecondsSchema, Type } from 'signed-data-proxy/plugins-sdk';
+import { createHttpClient, definePlugin, Type } from 'signed-data-proxy/plugins-sdk';
+import { httpTarget, millisecondsSchema } from 'signed-data-proxy/plugins-sdk/config';
 
 export const configSchema = Type.Object(
   {

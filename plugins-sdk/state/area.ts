@@ -6,6 +6,7 @@ export interface Conflict {
   readonly value?: string;
 }
 
+/** How a change is written. */
 export interface CompareAndSetOptions {
   /** Milliseconds, by the engine's clock, after which the new value is gone; without it never. */
   readonly ttl?: number;
@@ -23,6 +24,7 @@ export interface BucketLimit {
   readonly until?: number;
 }
 
+/** What was taken from a bucket. */
 export interface Taken {
   /** Tokens that were taken, from 0 to what was asked for. */
   readonly granted: number;
@@ -72,6 +74,7 @@ export interface StateEngine {
   close(): Promise<void>;
 }
 
+/** What an engine gets when it is opened. */
 export interface EngineServices {
   readonly log: Log;
   /** Epoch milliseconds. */

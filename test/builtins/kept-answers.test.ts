@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Entry, KeptAnswers } from '../../builtins/auth-x402-exact/kept-answers.ts';
 import type { Payment } from '../../builtins/auth-x402-exact/payload.ts';
-import { type Exchange, MemoryArea, type SignedResponse } from '../../plugins-sdk/index.ts';
+import type { Exchange, SignedResponse } from '../../plugins-sdk/index.ts';
+import { MemoryArea } from '../../plugins-sdk/state.ts';
 
 it('a full table refuses no payment, whose answer is not kept then', async () => {
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 /** The program starts from source, wherever it lies and whoever starts it. */
 import assert from 'node:assert/strict';
-import { cp, mkdir, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -15,16 +15,21 @@ const libraries = [Type.String().type, yaml.parse('1')];
 console.log(JSON.stringify([text, libraries, import.meta.url, import.meta.filename]));
 `;
 
+const MANIFEST: { exports: Record<string, unknown> } = JSON.parse(
+  await readFile(join(PACKAGE_ROOT, 'package.json'), 'utf8'),
+);
+
 /** A source tree of the program with a main module of its own, and what `npm install` brings. */
 async function sourceTree(t: TestContext) {
   const folder = await realpath(await folderWith(t));
-  for (const part of ['cli', 'node_modules', 'plugins-sdk', 'verify']) await mkdir(join(folder, part));
+  for (const part of ['cli', 'node_modules', 'plugins-sdk', 'service', 'verify']) await mkdir(join(folder, part));
   for (const file of ['cli/bin.js', 'cli/program.js', 'package.json'])
     await cp(join(PACKAGE_ROOT, file), join(folder, file), { recursive: true });
   const write = (file: string, text: string) => writeFile(join(folder, file), text);
   await write('cli/main.ts', MAIN);
   await write('cli/text.ts', `export const text: string = 'first';`);
-  for (const file of ['plugins-sdk/index.ts', 'service/testing.ts', 'verify/index.ts']) await write(file, '');
+  const exported = Object.values<unknown>(MANIFEST.exports).map(String);
+  for (const file of exported.filter((target) => /^[^*]*\.ts$/.test(target))) await write(file, '');
   const installed = join(PACKAGE_ROOT, 'node_modules');
   for (const name of await readdir(installed))
     if (!name.startsWith('.')) await symlink(join(installed, name), join(folder, 'node_modules', name));

@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { answerStatement, receiptBeside } from '../../lib/eth/statements.ts';
-import type { Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
-import { AskedQuestion, isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
+import {
+  AskedQuestion,
+  type Exchange,
+  isRefusal,
+  type OutgoingRequest,
+  type Parameters,
+  type Question,
+  SignedResponse,
+} from '../../plugins-sdk/index.ts';
 import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import type { Signer } from '../../plugins-sdk/signing/signers.ts';

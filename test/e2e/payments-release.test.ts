@@ -4,8 +4,8 @@ import { describe, it } from 'node:test';
 import { paymentOperations } from '../../builtins/shared/payment-operations.ts';
 import { type Fate, PaymentRecords } from '../../builtins/shared/payment-records.ts';
 import { Payments, type Ticket, ticketFor } from '../../builtins/shared/payments.ts';
-import { MemoryArea, StateKey } from '../../plugins-sdk/index.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
+import { MemoryArea, StateKey } from '../../plugins-sdk/state.ts';
 
 const NONCE = `0x${'1'.repeat(64)}`;
 const ALICE = `0x${'aA'.repeat(20)}`;

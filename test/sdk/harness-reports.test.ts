@@ -1,7 +1,8 @@
 /** The harness reports what the service would, reads metrics, and moves the clock. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { definePlugin, MemoryArea, Refusal, type Services, Type } from 'signed-data-proxy/plugins-sdk';
+import { definePlugin, Refusal, type Services, Type } from 'signed-data-proxy/plugins-sdk';
+import { MemoryArea } from 'signed-data-proxy/plugins-sdk/state';
 import { testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
 import { faults, upstreamFor } from '../support/upstream.ts';
 

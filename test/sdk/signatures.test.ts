@@ -7,7 +7,8 @@ import { computeAddress, SigningKey } from 'ethers';
 import fc from 'fast-check';
 import { CURVE_ORDER } from '../../lib/eth/eip191.ts';
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../../lib/eth/signatures.ts';
-import { normalizedSignature, toBytes, toHex } from '../../plugins-sdk/index.ts';
+import { toBytes, toHex } from '../../plugins-sdk/index.ts';
+import { normalizedSignature } from '../../plugins-sdk/signing.ts';
 
 const hexOf = (scalar: bigint) => scalar.toString(16).padStart(64, '0');
 const scalars = fc.bigInt({ min: 1n, max: CURVE_ORDER - 1n });

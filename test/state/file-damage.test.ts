@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { StateUnavailable } from '../../plugins-sdk/index.ts';
+import { StateUnavailable } from '../../plugins-sdk/state.ts';
 import { engineOn, folder, put, started } from './file-setup.ts';
 
 const refusal = (path: string) =>

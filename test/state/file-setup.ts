@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import { LmdbState } from '../../builtins/state-file/lmdb-state.ts';
 import type { Room } from '../../builtins/state-file/table.ts';
-import type { StateArea } from '../../plugins-sdk/index.ts';
+import type { StateArea } from '../../plugins-sdk/state.ts';
 
 /** A folder of its own, removed after the test. */
 export async function folder(t: Pick<TestContext, 'after'>): Promise<string> {

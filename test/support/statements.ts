@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { verifyMessage, verifyTypedData } from 'ethers';
 import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
-import type { Definition, OpenSigner } from '../../plugins-sdk/index.ts';
-import { type Statement, toHex } from '../../plugins-sdk/index.ts';
+import { type Definition, toHex } from '../../plugins-sdk/index.ts';
+import type { OpenSigner, Statement } from '../../plugins-sdk/signing.ts';
 
 /** One that nobody aborts. */
 const never = () => new AbortController().signal;

@@ -2,9 +2,12 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const INDEX = fileURLToPath(new URL('../../plugins-sdk/index.ts', import.meta.url));
+/** What package.json exports of the SDK for plugins themselves. */
+export const ENTRIES = ['index', 'config', 'openapi', 'state', 'signing', 'observe'] as const;
 
-/** A name that `plugins-sdk/index.ts` exports. */
+const fileOf = (entry: string) => fileURLToPath(new URL(`../../plugins-sdk/${entry}.ts`, import.meta.url));
+
+/** A name that an entry of the SDK exports. */
 export interface SdkName {
   readonly name: string;
   /** Such as `function`; a name may be a type and a value. */
@@ -17,9 +20,9 @@ const DOC = '(?:/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?';
 /** A name may be imported first, and exported by another statement. */
 const PASSED = /(?:im|ex)port (?:type )?\{([^}]*)\} from '([^']+)';/g;
 
-/** The names of a clause such as `{ a, type B }`. */
+/** The names of a clause such as `{ a, type B, c as d }`. */
 function namesIn(clause: string): string[] {
-  return clause.split(',').flatMap((word) => word.trim().replace(/^type /, '') || []);
+  return clause.split(',').flatMap((word) => word.trim().replace(/^(?:type |\w+ as )/, '') || []);
 }
 
 /** A docstring without its stars. What tags say becomes sentences, since a table cell has no lines. */
@@ -38,7 +41,9 @@ function asMarkdown(doc: string): string {
 /** Follows a name through files that pass it on to the one that declares it. A package's own name is documented where it is passed on. */
 function found(file: string, name: string): SdkName {
   const text = readFileSync(file, 'utf8');
-  const declared = [...text.matchAll(new RegExp(`${DOC}export (class|const|function|interface|type) ${name}\\b`, 'g'))];
+  const declared = [
+    ...text.matchAll(new RegExp(`${DOC}export (?:async )?(class|const|function|interface|type) ${name}\\b`, 'g')),
+  ];
   if (declared.length > 0) {
     const kind = declared.map(([, , word]) => word).join(', ');
     return { name, kind, about: asMarkdown(declared.map(([, doc = '']) => doc).join(' ')) };
@@ -46,15 +51,18 @@ function found(file: string, name: string): SdkName {
   const passed = [...text.matchAll(PASSED)].findLast(([, clause = '']) => namesIn(clause).includes(name));
   const [statement = '', , from = ''] = passed ?? [];
   if (passed === undefined) throw new Error(`${name} is declared nowhere: ${file}`);
-  if (from.startsWith('.')) return found(join(dirname(file), from), name);
+  const [, original = name] = passed[1]?.match(new RegExp(`(\\w+) as ${name}\\b`)) ?? [];
+  if (from.startsWith('.')) return { ...found(join(dirname(file), from), original), name };
   const doc = text.slice(0, passed.index).match(/\/\*\*((?:(?!\*\/).)*)\*\/\n$/s)?.[1] ?? '';
   return { name, kind: statement.startsWith('export type') ? 'type' : 'const', about: asMarkdown(doc) };
 }
 
-/** What authors may import, in the order of the index. */
-export function sdkNames(): SdkName[] {
-  const clauses = [...readFileSync(INDEX, 'utf8').matchAll(PASSED)];
-  return clauses.flatMap(([, clause = '']) => namesIn(clause)).map((name) => found(INDEX, name));
+/** What authors may import from the entries given, in the order of each. */
+export function sdkNames(entries: readonly string[] = ENTRIES): SdkName[] {
+  return entries.map(fileOf).flatMap((file) => {
+    const clauses = [...readFileSync(file, 'utf8').matchAll(PASSED)];
+    return clauses.flatMap(([, clause = '']) => namesIn(clause)).map((name) => found(file, name));
+  });
 }
 
 /** Names that a page has a table of, behind the comment that lists them. */

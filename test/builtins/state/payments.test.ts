@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Payments, type Ticket, ticketFor } from '../../../builtins/shared/payments.ts';
-import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
+import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
 
 const START = 1_700_000_000_000;
 const LEASE = 40;

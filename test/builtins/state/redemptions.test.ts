@@ -5,8 +5,9 @@ import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
 import type { Mined } from '../../../builtins/shared/chain.ts';
 import { Holds } from '../../../builtins/shared/payment-holds.ts';
-import { isRefusal, MemoryArea, Refusal, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
+import { isRefusal, Refusal } from '../../../plugins-sdk/index.ts';
 import { Debts } from '../../../plugins-sdk/state/debts.ts';
+import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;

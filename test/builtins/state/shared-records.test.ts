@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { SharedRecords } from '../../../builtins/mode-async/shared-records.ts';
 import { AsyncStore } from '../../../builtins/mode-async/store.ts';
-import { MemoryArea, SignedResponse, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
+import { SignedResponse } from '../../../plugins-sdk/index.ts';
+import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
 
 const NODE = '0x01';
 const answer = SignedResponse.of({

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
-import { MemoryArea, Refusal } from '../../../plugins-sdk/index.ts';
+import { Refusal } from '../../../plugins-sdk/index.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
+import { MemoryArea } from '../../../plugins-sdk/state.ts';
 import { type PluginHarness, testEndpoint, testPlugin } from '../../../service/testing.ts';
 import { startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';

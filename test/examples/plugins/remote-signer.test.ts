@@ -130,7 +130,8 @@ describe('a plugin that signs for one endpoint', () => {
   it('comes before the built-in signer, which signs for the others', async () => {
     const upstream = await startUpstream({ '*': faults.json(7) });
     const picky = `
-      import { dataDigest, toBytes } from 'signed-data-proxy/plugins-sdk';
+      import { toBytes } from 'signed-data-proxy/plugins-sdk';
+      import { dataDigest } from 'signed-data-proxy/plugins-sdk/signing';
       const { sign } = globalThis.testWallet;
       export default {
         name: 'picky',

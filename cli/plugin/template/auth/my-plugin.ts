@@ -9,6 +9,7 @@
  *   - auth: { type: my-plugin, tokens: ['${TOKEN}'] }
  * ```
  */
+
 import { createHash } from 'node:crypto';
 import { definePlugin, perMethod, Refusal, Type } from 'signed-data-proxy/plugins-sdk';
 

@@ -9,7 +9,9 @@
  *         seconds: 5
  * ```
  */
-import { BoundedTtlMap, definePlugin, type SignedResponse, Type } from 'signed-data-proxy/plugins-sdk';
+
+import { definePlugin, type SignedResponse, Type } from 'signed-data-proxy/plugins-sdk';
+import { BoundedTtlMap } from 'signed-data-proxy/plugins-sdk/state';
 
 const MOST_ANSWERS = 10_000;
 

@@ -9,6 +9,7 @@
  *         secret: '${UPSTREAM_SECRET}'
  * ```
  */
+
 import { createHmac } from 'node:crypto';
 import { definePlugin, Type } from 'signed-data-proxy/plugins-sdk';
 

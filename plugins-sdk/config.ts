@@ -1,0 +1,40 @@
+/** For plugins with keys in the config file: schemas, the keys that the service itself reads, and checks of what no schema can say. */
+
+export { httpTarget } from '../lib/http/target.ts';
+export { LONGEST_TIMER } from '../lib/time/timer.ts';
+export {
+  apiPath,
+  authPath,
+  checkAddress,
+  checkAuthorities,
+  checkHeaderName,
+  checkHost,
+  checkPlainHttp,
+  type DeclaredParameter,
+  declaredParameters,
+  error,
+  isHeaderValue,
+  warning,
+} from './checks.ts';
+export { type ConfigKey, optionalKey } from './config-key.ts';
+export type { CheckContext, EndpointDraft, Finding } from './define.ts';
+export {
+  AddressSchema,
+  addressSchema,
+  baseUrl,
+  DEFAULT_TIMEOUT_MS,
+  isCovered,
+  keys,
+  millisecondsSchema,
+  type Parameter,
+  receiptKey,
+  reservedParameters,
+  signerKey,
+  stateKey,
+  strictKey,
+} from './keys.ts';
+export { closedObject } from './schema/closed-object.ts';
+export { compileSchema } from './schema/compile.ts';
+export { DURATION } from './schema/duration.ts';
+export { explain } from './schema/explain.ts';
+export { childPath, printable } from './schema/path.ts';

@@ -1,0 +1,18 @@
+/** For plugins that measure, trace or record what a service does, and for what operators see of a plugin and ask of it. */
+
+export { type ConnectionLimit, limitConnections } from './connection-limits.ts';
+export { askedFor, redirectTarget, unknownEndpointId } from './context-keys.ts';
+export type { Operation, OperationResult } from './define.ts';
+export type { Dependency } from './dependency.ts';
+export {
+  classOfRequest,
+  classOfStatus,
+  type FailureClass,
+  failureClasses,
+  failureClassOf,
+  upstreamClasses,
+  upstreamClassOf,
+} from './failure-class.ts';
+export type { CallEvent, RequestOutcome, StageEvent } from './kernel.ts';
+export type { Instrument, Labels, Measure, MeterSink, Meters } from './meters.ts';
+export { signedFacts } from './results/answers.ts';

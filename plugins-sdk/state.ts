@@ -1,0 +1,25 @@
+/** For plugins that keep what they have over reloads, share it among requests or processes, or are engines for that. */
+
+export { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
+export { randomId } from '../lib/eth/random-id.ts';
+export { steadyClock } from '../lib/time/steady-clock.ts';
+export type { Flight } from './kernel.ts';
+export { requireAnswer, type Wanted } from './results/answers.ts';
+export {
+  type BucketLimit,
+  type CompareAndSetOptions,
+  type Conflict,
+  type EngineServices,
+  type SharedState,
+  type StateArea,
+  type StateEngine,
+  StateUnavailable,
+  StateUnreadable,
+  stateEngine,
+  type Taken,
+} from './state/area.ts';
+export { type DebtLine, Debts } from './state/debts.ts';
+export { MemoryArea, takeFrom } from './state/memory-area.ts';
+export { type Closable, StateKey, type States } from './state/state.ts';
+export { update } from './state/update.ts';
+export type { Workers } from './workers.ts';
