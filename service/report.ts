@@ -54,8 +54,7 @@ export function announce(
   const { current, next } = signers.inUse(loaded.config) ?? {};
   log.info(`signer ${signerAddressOf(loaded)}`, backend ? { backend } : current && { type: current.type });
   if (next !== undefined) log.info(`next signer ${next.signer.address}`, { type: next.type });
-  if (backend === 'ethers')
-    log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
+  if (backend === 'ethers') log.warn('secp256k1 cannot be loaded: signing is several times slower');
   if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
   for (const line of proxiesInForce().lines) log.info(line);
   for (const doubt of state?.doubts() ?? []) log.warn(doubt);

@@ -4,16 +4,12 @@ import { ethers } from '../process/lazy.ts';
 import { toHex } from './hex.ts';
 
 type Secp256k1 = typeof import('secp256k1');
-type TinySecp256k1 = typeof import('tiny-secp256k1');
-
-/** In the order of their speed. */
-const BACKENDS = ['secp256k1', 'tiny-secp256k1', 'ethers'] as const;
 
 /**
- * What does the arithmetic on the curve: libsecp256k1 as a native binding (`secp256k1`), the same library as WebAssembly
- * (`tiny-secp256k1`), or the JavaScript inside `ethers`. All give the same bytes; `tools/bench/ecdsa.ts` compares their speed.
+ * What does the arithmetic on the curve: libsecp256k1 as a native binding (`secp256k1`), or the JavaScript inside `ethers`. Both
+ * give the same bytes.
  */
-export type EcdsaBackend = (typeof BACKENDS)[number];
+export type EcdsaBackend = 'secp256k1' | 'ethers';
 
 /** ECDSA on secp256k1. Keys and hashes have 32 bytes, signatures 64 (r ‖ s), public keys 65 (0x04 ‖ x ‖ y). */
 interface Ecdsa {
@@ -26,31 +22,30 @@ interface Ecdsa {
 
 const require = createRequire(import.meta.url);
 
-/** The package's main entry would silently use slow JavaScript where its binding is missing: so the binding is asked for. */
-function native(): Ecdsa {
-  const secp256k1: Secp256k1 = require('secp256k1/bindings');
-  // Blinds the arithmetic against side channels; signatures stay the same.
-  secp256k1.contextRandomize(randomBytes(32));
-  return {
-    publicKeyOf: (key) => secp256k1.publicKeyCreate(key, false),
-    sign: (hash, key) => {
-      const { signature, recid: recoveryId } = secp256k1.ecdsaSign(hash, key);
-      return { signature, recoveryId };
-    },
-    recover: (hash, signature, recoveryId) => secp256k1.ecdsaRecover(signature, recoveryId, hash, false),
-  };
+function binding(): Secp256k1 | undefined {
+  try {
+    // The main entry of the package would silently use slow JavaScript where its binding is missing.
+    return require('secp256k1/bindings');
+  } catch {
+    // Not installed, not built for this platform, or forbidden: the caller says what follows.
+    return undefined;
+  }
 }
 
-function webAssembly(): Ecdsa {
-  const secp256k1: TinySecp256k1 = require('tiny-secp256k1');
-  return {
-    publicKeyOf: (key) => existing(secp256k1.pointFromScalar(key, false)),
-    sign: (hash, key) => secp256k1.signRecoverable(hash, key),
-    recover: (hash, signature, recoveryId) => {
-      if (recoveryId !== 0 && recoveryId !== 1) throw new RangeError('recovery id must be 0 or 1');
-      return existing(secp256k1.recover(hash, signature, recoveryId, false));
-    },
-  };
+function native(): Ecdsa | undefined {
+  const secp256k1 = binding();
+  // Blinds the arithmetic against side channels; signatures stay the same.
+  secp256k1?.contextRandomize(randomBytes(32));
+  return (
+    secp256k1 && {
+      publicKeyOf: (key) => secp256k1.publicKeyCreate(key, false),
+      sign: (hash, key) => {
+        const { signature, recid: recoveryId } = secp256k1.ecdsaSign(hash, key);
+        return { signature, recoveryId };
+      },
+      recover: (hash, signature, recoveryId) => secp256k1.ecdsaRecover(signature, recoveryId, hash, false),
+    }
+  );
 }
 
 function javaScript(): Ecdsa {
@@ -69,38 +64,14 @@ function javaScript(): Ecdsa {
   };
 }
 
-function existing(point: Uint8Array | null): Uint8Array {
-  if (point === null) throw new Error('there is no such point');
-  return point;
-}
+const backends: Readonly<Record<EcdsaBackend, Ecdsa | undefined>> = { secp256k1: native(), ethers: javaScript() };
 
-const loaders: Readonly<Record<EcdsaBackend, () => Ecdsa>> = {
-  secp256k1: native,
-  'tiny-secp256k1': webAssembly,
-  ethers: javaScript,
-};
-const loaded = new Map<EcdsaBackend, Ecdsa | undefined>();
-
-/** Loads a backend at the first call: none but the fastest that there is shall cost the start anything. */
-function load(backend: EcdsaBackend): Ecdsa | undefined {
-  if (!loaded.has(backend)) {
-    let ecdsa: Ecdsa | undefined;
-    try {
-      ecdsa = loaders[backend]();
-    } catch {
-      // Not installed, not built for this platform, or forbidden: the caller says what follows.
-    }
-    loaded.set(backend, ecdsa);
-  }
-  return loaded.get(backend);
-}
-
-/** The backend used where the caller does not choose: the fastest that can be loaded. */
-export const defaultBackend: EcdsaBackend = BACKENDS.find((backend) => load(backend) !== undefined) ?? 'ethers';
+/** The backend used where the caller does not choose: the faster one, if it can be loaded. */
+export const defaultBackend: EcdsaBackend = backends.secp256k1 === undefined ? 'ethers' : 'secp256k1';
 
 /** @throws Error when the backend cannot be loaded: another one never takes its place unasked. */
 export function ecdsaOf(backend: EcdsaBackend): Ecdsa {
-  const ecdsa = load(backend);
+  const ecdsa = backends[backend];
   if (ecdsa === undefined) throw new Error(`the ECDSA backend ${backend} is not available`);
   return ecdsa;
 }

@@ -10,11 +10,10 @@ import { ADDRESS, configText, endpointId, KEY, specifications } from './service-
 import { urlOf } from './started.ts';
 
 describe('the arithmetic of signing', { concurrency: 4 }, () => {
-  const slow = 'WARN neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower';
+  const slow = 'WARN secp256k1 cannot be loaded: signing is several times slower';
   const cases: [string, string[], boolean][] = [
     ['secp256k1', [], false],
-    ['tiny-secp256k1', ['secp256k1/bindings'], false],
-    ['ethers', ['secp256k1/bindings', 'tiny-secp256k1'], true],
+    ['ethers', ['secp256k1/bindings'], true],
   ];
   for (const [backend, hidden, warns] of cases) {
     it(`is ${backend}'s without ${hidden.join(' and ') || 'anything missing'}: the log says so, answers are the same`, async (t) => {

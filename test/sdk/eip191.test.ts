@@ -28,7 +28,7 @@ const SIGNATURE: Hex = `0x${R}${S}1b`;
 const SIGNATURE_OF_THREES: Hex =
   '0xa4b95362f3db1049a0e3329a34a42dae71e398ca2b3f6a8b796f5c64a756345e2b481b89d4564b62bb8e1dbc295c62cb21c0710b6578e679218b30c2fe3748841c';
 
-const BACKENDS: EcdsaBackend[] = ['secp256k1', 'tiny-secp256k1', 'ethers'];
+const BACKENDS: EcdsaBackend[] = ['secp256k1', 'ethers'];
 
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const word = (value: bigint): string => value.toString(16).padStart(64, '0');
