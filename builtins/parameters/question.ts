@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
-import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { clipped } from '../../lib/text/clipped.ts';
 import type { DeclaredParameter } from '../../plugins-sdk/config.ts';
 import {
@@ -163,7 +162,7 @@ function questionOf(prepared: Prepared, given: Parameters, variation: string, ex
 }
 
 /** The question that the same parameters came to last: those of the same body are one frozen object. */
-const asked = privateNotes<{ readonly prepared: Prepared; readonly question: Question }>();
+const asked = new WeakMap<Parameters, { readonly prepared: Prepared; readonly question: Question }>();
 
 /** @throws Refusal 400 */
 export function questionFor(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {

@@ -4,7 +4,6 @@ import { keccak256 } from '../../lib/eth/keccak.ts';
 import { receiptBeside } from '../../lib/eth/statements.ts';
 import { canonicalText } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';
 import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';
@@ -38,14 +37,15 @@ interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 
 }
 
 /** What is known of answers. So each signature is recovered from once at most, and never where it was made here. */
-const known = privateNotes<Known>();
+const known = new WeakMap<SignedResponse, Known>();
 
 /** For the kernel alone: an answer that was checked when it was signed. */
 export function madeHere(parts: SignedParts, question: Question): SignedResponse {
   const { endpointId, node, timestamp, data, beside } = parts;
   const requestHash = requestHashOf(question);
-  const note = { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true };
-  return known.set(SignedResponse.of(parts), note);
+  const answer = SignedResponse.of(parts);
+  known.set(answer, { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true });
+  return answer;
 }
 
 /** What a signature vouches for, and whose it is. */

@@ -1,10 +1,9 @@
 import { isRecord } from '../../lib/json/value.ts';
-import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { checkHeaderName, isHeaderValue } from '../checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
 
 /** Checked copies, which need no second check when a plugin hands them on. */
-const known = privateNotes<true>();
+const known = new WeakSet<object>();
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -19,7 +18,7 @@ function ensure(condition: boolean, what: string): asserts condition {
  */
 export function outgoingOf(value: unknown, at: string): OutgoingRequest {
   ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
-  if (known.get(value)) return value as unknown as OutgoingRequest;
+  if (known.has(value)) return value as unknown as OutgoingRequest;
   const { method, url, headers, body, callHeaders, timeout } = value;
   ensure(typeof method === 'string' && TOKEN.test(method), `${at}.method must be an HTTP method such as GET`);
   ensure(
@@ -36,7 +35,8 @@ export function outgoingOf(value: unknown, at: string): OutgoingRequest {
     ...(callHeaders !== undefined && { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) }),
     ...(timeout !== undefined && { timeout }),
   };
-  return known.set(Object.freeze(copy), true);
+  known.add(copy);
+  return Object.freeze(copy);
 }
 
 function isCallable(text: string): boolean {

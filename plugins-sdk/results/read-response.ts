@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readJson } from '../../lib/json/read.ts';
-import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { copyOf } from '../hooks/results.ts';
 import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
 import { ensure, isString, membersOf } from './members.ts';
@@ -9,11 +8,16 @@ import { outgoingOf } from './outgoing.ts';
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
 /** Responses that were read before. A plugin that hands one on returns the same object, which is not copied again. */
-const known = privateNotes<true>();
+const known = new WeakSet<object>();
 
 /** For the built-in that asks upstreams: `data` is what `text` says. */
 export function keep(response: ApiResponse): ApiResponse {
-  return known.set(Object.freeze(response), true);
+  known.add(response);
+  return Object.freeze(response);
+}
+
+function isKnown(value: unknown): value is ApiResponse {
+  return known.has(value as object);
 }
 
 /**
@@ -22,7 +26,7 @@ export function keep(response: ApiResponse): ApiResponse {
  * @throws WrongShape
  */
 export function readResponse(value: unknown, given: unknown): ApiResponse {
-  if (known.get(value)) return value as unknown as ApiResponse;
+  if (isKnown(value)) return value;
   const { status, data, text, request: sent } = membersOf(value, MEMBERS);
   ensure(Number.isInteger(status), 'status must be an integer');
   ensure(data !== undefined, 'data must be JSON');

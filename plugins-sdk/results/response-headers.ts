@@ -1,6 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../../lib/json/value.ts';
-import { privateNotes } from '../../lib/objects/private-notes.ts';
 import type { Headers } from '../kernel.ts';
 import { ensure, isString, type Members, wrong } from './members.ts';
 
@@ -19,13 +18,13 @@ const FRAMING: ReadonlySet<string> = new Set([
 const MAX_HEADERS = 8192;
 
 /** Frozen objects that were looked at once. */
-const known = privateNotes<true>();
+const known = new WeakSet<object>();
 
 /** A frozen copy of headers that HTTP can carry. */
 export function headersOf(value: unknown): Headers {
   if (!isRecord(value)) throw wrong('headers must be an object of texts');
   const given: Members = value;
-  if (known.get(given)) return given as Headers;
+  if (known.has(given)) return given as Headers;
   const headers: Record<string, string> = {};
   let size = 0;
   for (const [name, text] of Object.entries(given)) {
@@ -36,8 +35,9 @@ export function headersOf(value: unknown): Headers {
     size += name.length + text.length;
   }
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
-  if (Object.isFrozen(given)) known.set(given, true);
-  return known.set(Object.freeze(headers), true);
+  if (Object.isFrozen(given)) known.add(given);
+  known.add(headers);
+  return Object.freeze(headers);
 }
 
 function canBeSent(name: string, text: string): boolean {

@@ -1,21 +1,21 @@
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
-import { privateNotes } from '../../lib/objects/private-notes.ts';
 import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
 
-const known = privateNotes<true>();
+const known = new WeakSet<object>();
 
 /**
  * Says of a result of `sign` that its signatures need no check any more. The key of this process made them, or they were
  * recovered from. For the plugin that did so.
  */
 export function checked(signed: Signed): Signed {
-  return known.set(Object.freeze(signed), true);
+  known.add(signed);
+  return Object.freeze(signed);
 }
 
 export function isChecked(value: unknown): value is Signed {
-  return known.get(value) !== undefined;
+  return known.has(value as object);
 }
 
 /** What a list of signers' signatures calls that of a statement beside the answer's. */
