@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isAlias, isMap, isNode, isScalar, isSeq, type Node, type Scalar, type YAMLMap } from 'yaml';
 import { keepsDigits } from '../lib/json/numbers.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
@@ -19,9 +19,8 @@ const MAX_FINDINGS = 100;
 export const NOT_EXACT = 'a number with more digits than can be kept, write it in quotes';
 
 interface Anchored {
+  readonly node: Node;
   readonly value: unknown;
-  /** Its text, if it is a number. */
-  readonly written: string | undefined;
   /** Number of values it consists of. */
   readonly size: number;
 }
@@ -72,15 +71,18 @@ export class TreeBuilder {
       return null;
     }
     const value = this.#value(node, path);
-    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
-      this.#anchors.set(node.anchor, { value, written: this.#textOf(node), size: this.#values - before });
-    }
+    if (isNode(node) && !isAlias(node) && node.anchor !== undefined)
+      this.#anchors.set(node.anchor, { node, value, size: this.#values - before });
     return value;
   }
 
   #value(node: unknown, path: string): unknown {
     if (isMap(node)) return this.#mapping(node, path);
-    if (isSeq(node)) return this.#list(node, path);
+    if (isSeq(node)) {
+      const list = node.items.map((item, index) => this.#member(childPath(path, index), item, item));
+      this.#keepTexts(list, node.items.entries());
+      return list;
+    }
     if (isScalar(node)) return this.#scalar(node);
     if (!isAlias(node)) return null;
     const anchored = this.#anchors.get(node.source);
@@ -91,28 +93,18 @@ export class TreeBuilder {
 
   /** @param at the node that shows where it is. */
   #member(path: string, at: unknown, value: unknown): unknown {
-    if (isScalar(at) || isMap(at) || isSeq(at) || isAlias(at)) this.offsets.set(path, at.range?.[0] ?? 0);
+    if (isNode(at)) this.offsets.set(path, at.range?.[0] ?? 0);
     return this.build(value, path);
   }
 
-  /** The text of a number, or of one that an alias stands for. */
-  #textOf(node: unknown): string | undefined {
-    if (isAlias(node)) return this.#anchors.get(node.source)?.written;
-    return isScalar(node) && typeof node.value === 'number' ? node.source : undefined;
-  }
-
-  #list({ items }: YAMLSeq, path: string): unknown {
-    const list = items.map((item, index) => this.#member(childPath(path, index), item, item));
-    this.#keepTexts(list, items.entries());
-    return list;
-  }
-
+  /** Keeps the texts of numbers, and of those that aliases stand for. */
   #keepTexts(holder: object, members: Iterable<readonly [string | number, unknown]>): void {
-    const texts = [...members].flatMap(([key, node]) => {
-      const text = this.#textOf(node);
-      return text === undefined ? [] : [[key, text] as const];
-    });
-    if (texts.length > 0) written.set(holder, new Map(texts));
+    const texts = new Map<string | number, string>();
+    for (const [key, member] of members) {
+      const node = isAlias(member) ? this.#anchors.get(member.source)?.node : member;
+      if (isScalar(node) && typeof node.value === 'number') texts.set(key, node.source ?? '');
+    }
+    if (texts.size > 0) written.set(holder, texts);
   }
 
   #mapping(map: YAMLMap, path: string): unknown {
@@ -135,25 +127,18 @@ export class TreeBuilder {
   }
 
   #scalar(node: Scalar): unknown {
-    const { value, source } = node;
-    if (typeof value !== 'number') return value;
-    if (this.#isLeft(source)) return value;
+    const { value, source = '' } = node;
+    const isLeft = this.#limits.hasSchema === true && source.startsWith('0x');
+    if (typeof value !== 'number' || isLeft) return value;
     if (!Number.isFinite(value)) this.#report(node, 'is not a finite number');
-    else if (this.#limits.isExact && !isExact(source ?? '', value)) {
-      this.#report(node, NOT_EXACT);
-    }
+    else if (this.#limits.isExact && !isExact(source, value)) this.#report(node, NOT_EXACT);
     return value;
-  }
-
-  #isLeft(source = ''): boolean {
-    return this.#limits.hasSchema === true && source.startsWith('0x');
   }
 
   /** Only the first of each kind is worth a line. */
   #report(node: unknown, message: string): void {
     if (this.findings.length >= MAX_FINDINGS || this.findings.some((finding) => finding.message === message)) return;
-    const range = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range : undefined;
-    this.findings.push(this.#at(range?.[0] ?? 0, message));
+    this.findings.push(this.#at((isNode(node) ? node.range?.[0] : undefined) ?? 0, message));
   }
 }
 

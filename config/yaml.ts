@@ -30,21 +30,18 @@ export function parseConfig(text: string, file: string, limits: TreeLimits = LIM
     const { line, col } = lines.linePos(offset);
     return errorAt(`${file}:${line}:${col}`, message);
   };
-  const document = parse(text, lines, at, limits);
-  refuse(syntaxErrors([...document.errors, ...document.warnings], text, at));
-  if (document.contents === null) throw new ConfigErrors([errorAt(file, 'is empty')]);
-  if (!isMap(document.contents)) {
-    throw new ConfigErrors([errorAt(file, 'expected a mapping (key: value) at the top level')]);
-  }
+  const { contents, errors, warnings } = parse(text, lines, at, limits);
+  refuse(syntaxErrors([...errors, ...warnings], text, at));
+  if (contents === null) throw new ConfigErrors([errorAt(file, 'is empty')]);
   const builder = new TreeBuilder(at, limits);
-  const tree = builder.build(document.contents);
+  const tree = isMap(contents) ? builder.build(contents) : undefined;
+  if (!isRecord(tree)) throw new ConfigErrors([errorAt(file, 'expected a mapping (key: value) at the top level')]);
   refuse(builder.findings);
-  const found = isRecord(tree) ? tree : {};
-  places.set(found, (path) => {
+  places.set(tree, (path) => {
     const offset = builder.offsets.get(path);
     return offset === undefined ? undefined : lines.linePos(offset).line;
   });
-  return found;
+  return tree;
 }
 
 /** For each file that was read, the line of a value by its config path. */
