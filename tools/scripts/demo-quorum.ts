@@ -32,53 +32,38 @@ async function demo(): Promise<void> {
   const upstream = await startUpstream({ '/price': faults.text('{"price":2064.25}') });
   closers.push(() => upstream.close());
   say('1. Three operators of one specification ask one upstream, which says 2064.25:\n');
-  const all = [
-    await operator(upstream.url, false),
-    await operator(upstream.url, false),
-    await operator(upstream.url, true),
-  ];
+  const all: Awaited<ReturnType<typeof operator>>[] = [];
+  for (const lies of [false, false, true]) all.push(await operator(upstream.url, lies));
   const [{ endpointId } = { endpointId: '' }] = all;
   if (all.some((each) => each.endpointId !== endpointId)) throw new Error('the endpoint IDs differ');
   say(`\n  All have the endpoint ID ${endpointId}.`);
-  const operators = all.map(({ url, signer }) => ({ url, signer }));
 
   say('\n2. A program asks all of them, and wants two of three within 1 %:\n');
+  const operators = all.map(({ url, signer }) => ({ url, signer }));
   const good = await askMany({ operators, endpointId, k: 2, settle: 'all', maxDeviation: 0.01 });
   say(`  value    ${good.value}, the median of ${good.answers.length}`);
   for (const { url, reason, message } of good.failures) say(`  failed   ${url}: ${reason}: ${message}`);
-  await readOnChain(all, good.answers);
-}
 
-type Asked = Awaited<ReturnType<typeof operator>>;
-
-async function readOnChain(operators: readonly Asked[], agreed: Parameters<typeof calldataFor>[0]): Promise<void> {
-  const [{ endpointId } = { endpointId: '' }] = operators;
   say('\n3. A contract on anvil knows the three signers, and wants two of them:\n');
   const chain = await startChain();
   closers.push(() => chain.stop());
   const signers = operators.map(({ signer }) => signer);
-  const settings = {
-    owner: NOBODY,
-    endpointId,
-    requestHash: NO_HASH,
-    threshold: 2,
-    maxAge: 180,
-    maxAhead: 60,
-    signers,
-  };
-  const quorum = await deploy(SignedDataQuorum, await chain.provider.getSigner(0), settings, 0);
+  const rules = { owner: NOBODY, endpointId, requestHash: NO_HASH, threshold: 2, maxAge: 180, maxAhead: 60, signers };
+  const quorum = await deploy(SignedDataQuorum, await chain.provider.getSigner(0), rules, 0);
   const to = await quorum.getAddress();
-  const read = async (data: string) =>
-    quorum.interface.decodeFunctionResult('median', await chain.provider.call({ to, data }))[0];
+  const read = async (answers: Parameters<typeof calldataFor>[0]) => {
+    const result = await chain.provider.call({ to, data: calldataFor(answers) });
+    return quorum.interface.decodeFunctionResult('median', result)[0];
+  };
+  const refusal = (answers: Parameters<typeof calldataFor>[0]) => errorOf(read(answers), quorum.interface);
   say(`  contract ${to}`);
-  say(`  reads    ${await read(calldataFor(agreed))} from the two that agree`);
+  say(`  reads    ${await read(good.answers)} from the two that agree`);
   // Without a bound the lie is good, and the median of three is still between two honest values.
-  const whole = await askMany({ operators: operators.map(({ url, signer }) => ({ url, signer })), endpointId, k: 3 });
-  say(`  reads    ${await read(calldataFor(whole.answers))} from all three, the lie included`);
-  const forged = whole.answers.map((answer) => ({ ...answer, data: `0x${'ee'.repeat(32)}` }));
-  say(`  refuses  changed data: ${await errorOf(read(calldataFor(forged)), quorum.interface)}`);
-  const [one] = whole.answers;
-  if (one) say(`  refuses  one answer: ${await errorOf(read(calldataFor([one])), quorum.interface)}`);
+  const { answers } = await askMany({ operators, endpointId, k: 3 });
+  say(`  reads    ${await read(answers)} from all three, the lie included`);
+  const forged = answers.map((answer) => ({ ...answer, data: `0x${'ee'.repeat(32)}` }));
+  say(`  refuses  changed data: ${await refusal(forged)}`);
+  say(`  refuses  one answer: ${await refusal(answers.slice(0, 1))}`);
 }
 
 try {
