@@ -34,18 +34,21 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
     throw new UsageError('there is no terminal to ask whether to write the file: add --yes');
   // Only for the proxies that it names: what the document becomes depends on the document alone.
   await readEnvironment(given.optional('env'));
-  const terminal = isAsked ? dialogue() : undefined;
+  const terminal = isAsked ? createInterface({ input: process.stdin }) : undefined;
+  const ask = terminal && dialogue(terminal[Symbol.asyncIterator]());
   try {
-    const imported = await imports(given, source, terminal);
+    const imported = await imports(given, source, ask);
     const { text, added, kept } = await naming(out, () => configText(imported, file, before));
     const notes = [...imported.remarks, ...kept];
     if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
     if (file !== undefined) {
-      if (!/^y(?:es)?$/i.test((await terminal?.ask(`Write ${out}? [y/N]`)) ?? 'y')) return 1;
+      if (!/^y(?:es)?$/i.test((await ask?.(`Write ${out}? [y/N]`)) ?? 'y')) return 1;
       await save(file, text, before !== undefined);
     }
     const made = file === undefined ? { config: text } : { file };
-    if (isJson) await printJson({ ok: true, ...made, ...told(imported, added, notes) });
+    // A whole operation has no `what`.
+    const leftOut = imported.leftOut.map(({ what, ...rest }) => ({ ...(what !== '' && { what }), ...rest }));
+    if (isJson) await printJson({ ok: true, ...made, added, notes, leftOut });
     else if (file === undefined) await print(text);
     return 0;
   } finally {
@@ -64,18 +67,13 @@ async function naming<T>(place: string | undefined, work: () => Promise<T>): Pro
   }
 }
 
-/** What programs read of an import, besides the config. */
-function told({ leftOut }: Imported, added: number, notes: readonly string[]) {
-  return { added, notes, leftOut: leftOut.map(({ what, ...rest }) => ({ ...(what !== '' && { what }), ...rest })) };
-}
-
 /** What can be imported; what cannot is told. @throws Error where that is everything. */
-async function imports(given: Given, source: string, terminal?: Dialogue): Promise<Imported> {
+async function imports(given: Given, source: string, ask: Ask | undefined): Promise<Imported> {
   const place = isUrl(source) ? source : userPath(source);
   const tree = await naming(source, () => readDocument(place));
   const neighbour = given.flag('refs') ? neighboursOf(place) : undefined;
   const isChosen = given.all('only').length + given.all('include').length > 0;
-  const words = isChosen ? '' : await terminal?.ask('Which operations? Empty for all, GET, or paths such as /prices*:');
+  const words = isChosen ? '' : await ask?.('Which operations? Empty for all, GET, or paths such as /prices*:');
   const options = { ...optionsOf(given, source, words ?? ''), neighbour, builtins: definitions() };
   const imported = await naming(source, () => importDocument(tree, options));
   const lines = leftOutLines(imported.leftOut);
@@ -90,8 +88,8 @@ function optionsOf(given: Given, source: string, words: string) {
   const url = given.optional('url');
   if (url !== undefined && !(isUrl(url) && URL.canParse(url)))
     throw new UsageError('option --url <url> must be the base of the upstream, such as https://api.example.com/v1');
-  const chosen = words.split(/[\s,]+/).filter((word) => word !== '');
   const isMethod = (word: string) => /^[A-Z]+$/.test(word);
+  const chosen = wordsIn(words);
   const methods = [...given.all('only').flatMap(methodsIn), ...chosen.filter(isMethod)];
   const patterns = [...given.all('include'), ...chosen.filter((word) => !isMethod(word))].map(patternOf);
   const wants = (method: string, path: string, name: string) =>
@@ -100,14 +98,12 @@ function optionsOf(given: Given, source: string, words: string) {
   return { url, base: isUrl(source) ? source : undefined, wants };
 }
 
+const wordsIn = (text: string) => text.split(/[\s,]+/).filter((word) => word !== '');
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
 
 /** @throws UsageError for what no operation of a document has: it would be left out without a word. */
 function methodsIn(text: string): string[] {
-  const named = text
-    .toUpperCase()
-    .split(/[\s,]+/)
-    .filter((word) => word !== '');
+  const named = wordsIn(text.toUpperCase());
   const wrong = named.find((word) => !METHODS.includes(word));
   if (wrong === undefined) return named;
   throw new UsageError(
@@ -155,22 +151,14 @@ async function configText(imported: Imported, file = '/config.yaml', before?: st
   return { text, added: merged?.added ?? count, kept: merged?.kept ?? [] };
 }
 
-interface Dialogue {
-  ask(question: string): Promise<string>;
-  close(): void;
-}
-
 /** Asks at the terminal, where lines may come ahead of the questions. */
-function dialogue(): Dialogue {
-  const terminal = createInterface({ input: process.stdin });
-  const lines = terminal[Symbol.asyncIterator]();
-  return {
-    ask: async (question) => {
-      process.stderr.write(`${question} `);
-      const { value } = await lines.next();
-      return String(value ?? '').trim();
-    },
-    close: () => terminal.close(),
+type Ask = (question: string) => Promise<string>;
+
+function dialogue(lines: AsyncIterator<string>): Ask {
+  return async (question) => {
+    process.stderr.write(`${question} `);
+    const { value } = await lines.next();
+    return String(value ?? '').trim();
   };
 }
 
