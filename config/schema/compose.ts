@@ -77,15 +77,23 @@ function modeNames(definitions: readonly Definition[], claims: Claims): string[]
   });
 }
 
+/** What definitions have by a type that no other has. */
+function byType<T>(
+  definitions: readonly Definition[],
+  claims: Claims,
+  kind: string,
+  of: (definition: Definition) => Readonly<Record<string, T>> | undefined,
+): [type: string, T][] {
+  return definitions.flatMap((definition) =>
+    Object.entries(of(definition) ?? {}).filter(([type]) => claims.claim(`${kind} "${type}"`, plugin(definition))),
+  );
+}
+
 /** One object or a list of them, told apart by `type`. */
 function authSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
-  const variants = definitions.flatMap((definition) => {
-    return Object.entries(definition.auth ?? {})
-      .filter(([type]) => claims.claim(`auth type "${type}"`, plugin(definition)))
-      .map(([type, schema]) => variant(type, schema));
-  });
-  if (variants.length === 0) return undefined;
-  const one = oneOf(variants);
+  const types = byType(definitions, claims, 'auth type', ({ auth }) => auth);
+  if (types.length === 0) return undefined;
+  const one = oneOf(types.map(([type, schema]) => variant(type, schema)));
   return Type.Union([one, Type.Array(one, { minItems: 1 })], {
     description: 'Who may ask; any one method is enough; default free',
   });
@@ -93,24 +101,16 @@ function authSchema(definitions: readonly Definition[], claims: Claims): TSchema
 
 /** What is kept in the process, or an engine, told apart by `type`. */
 function stateSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
-  const engines = definitions.flatMap((definition) => {
-    return Object.entries(definition.engines ?? {})
-      .filter(([type]) => claims.claim(`state engine "${type}"`, plugin(definition)))
-      .map(([type, { schema }]) => variant(type, schema));
-  });
-  if (engines.length === 0) return undefined;
-  return Type.Union([Type.Literal(IN_PROCESS), ...engines], {
+  const types = byType(definitions, claims, 'state engine', ({ engines }) => engines);
+  if (types.length === 0) return undefined;
+  return Type.Union([Type.Literal(IN_PROCESS), ...types.map(([type, { schema }]) => variant(type, schema))], {
     description: 'Where payments, async requests, limits and cached answers are kept; default memory',
   });
 }
 
 /** Told apart by `type`; what comes next is one of the same kinds. */
 function signerSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
-  const types = definitions.flatMap((definition) => {
-    return Object.entries(definition.signers ?? {}).filter(([type]) =>
-      claims.claim(`signer "${type}"`, plugin(definition)),
-    );
-  });
+  const types = byType(definitions, claims, 'signer', ({ signers }) => signers);
   if (types.length === 0) return undefined;
   const each = (further: TProperties) =>
     oneOf(types.map(([type, { schema, local }]) => variant(type, schema, local ? further : { ...LIMITS, ...further })));
