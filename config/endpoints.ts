@@ -1,5 +1,4 @@
 import type { CheckContext, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { endpointNames } from '../plugins-sdk/former-names.ts';
 import type { AuthMethod } from '../plugins-sdk/kernel.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { errorAt } from './findings.ts';
@@ -43,7 +42,7 @@ export function ownerOf(path: string): string {
 }
 
 function draft(apiBlock: Block, { block, path }: Named): EndpointDraft {
-  return endpointNames.addTo({
+  return {
     api: String(apiBlock.name),
     name: String(block.name),
     mode: typeof block.mode === 'string' ? block.mode : 'sync',
@@ -51,7 +50,7 @@ function draft(apiBlock: Block, { block, path }: Named): EndpointDraft {
     block,
     apiBlock,
     path,
-  });
+  };
 }
 
 function authOf(auth: unknown): readonly AuthMethod[] {

@@ -1,6 +1,5 @@
 import { dirname } from 'node:path';
 import type { Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { endpointNames } from '../plugins-sdk/former-names.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { shortDurations } from '../plugins-sdk/schema/short-durations.ts';
@@ -203,9 +202,7 @@ function sameIds(identified: readonly Identified[]): Finding[] {
 
 function finish(identified: readonly Identified[]): Pick<LoadedConfig, 'endpoints' | 'explained'> {
   const explained = identified.flatMap(({ draft: { path: _, ...rest }, text }) => {
-    return text === undefined
-      ? []
-      : [{ endpoint: Object.freeze(endpointNames.addTo({ ...rest, id: endpointId(text) })), text }];
+    return text === undefined ? [] : [{ endpoint: Object.freeze({ ...rest, id: endpointId(text) }), text }];
   });
   return { endpoints: explained.map(({ endpoint }) => endpoint), explained };
 }

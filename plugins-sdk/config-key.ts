@@ -1,4 +1,3 @@
-import { deprecate } from 'node:util';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../lib/json/value.ts';
@@ -11,12 +10,6 @@ export type { Static } from 'typebox';
 export { Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'apiOrEndpoint';
-
-/** Plugins may use its former name for one release. */
-const presentLevel = deprecate(
-  (): Level => 'apiOrEndpoint',
-  'the level "shared" of config keys is called "apiOrEndpoint" now: rename it, since the next release will not know "shared"',
-);
 
 /** A typed place in the config file; whoever lists it in its definition owns it. */
 export interface ConfigKey<S extends TSchema = TSchema> {
@@ -36,8 +29,7 @@ export interface ConfigKey<S extends TSchema = TSchema> {
  * @param path dotted path below that level.
  * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
  */
-export function configKey<S extends TSchema>(level: Level | 'shared', path: string, schema: S): ConfigKey<S> {
-  const place = level === 'shared' ? presentLevel() : level;
+export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
   const fits = checkerOf(schema);
   const narrow = (value: unknown): Static<S> | undefined => {
     if (value === undefined) return undefined;
@@ -55,15 +47,15 @@ export function configKey<S extends TSchema>(level: Level | 'shared', path: stri
     return value;
   };
   return {
-    level: place,
+    level,
     path,
     schema,
     of: ({ block, apiBlock }) => {
-      if (place === 'api') return read(apiBlock);
+      if (level === 'api') return read(apiBlock);
       const value = read(block);
-      return value === undefined && place === 'apiOrEndpoint' ? read(apiBlock) : value;
+      return value === undefined && level === 'apiOrEndpoint' ? read(apiBlock) : value;
     },
-    in: (config) => read(place === 'root' ? config : config[place]),
+    in: (config) => read(level === 'root' ? config : config[level]),
   };
 }
 

@@ -2,7 +2,6 @@ import type { Static, TSchema } from 'typebox';
 import type { Address } from '../lib/eth/hex.ts';
 import type { ConfigKey } from './config-key.ts';
 import type { Dependency } from './dependency.ts';
-import type { FormerStage, formerStages } from './former-stages.ts';
 import type { PublicHooks } from './hooks/contexts.ts';
 import type {
   Awaitable,
@@ -49,12 +48,10 @@ export interface CheckContext {
 
 /** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */
 type Tap<N extends StageName> = N extends ContextStage ? PublicHooks[N] : StageFn<N>;
-type StageTaps = {
+/** A plugin's functions by stage; `Taps['callApi']` is the type of one of them. */
+export type Taps = {
   readonly [N in HookStage]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
 };
-type FormerTaps = { readonly [N in FormerStage]?: StageTaps[(typeof formerStages)[N]] };
-/** A plugin's functions by stage; `Taps['callApi']` is the type of one of them. */
-export type Taps = StageTaps & FormerTaps;
 
 /** What an operation has found or done: texts by what they say. */
 export type OperationResult = Readonly<Record<string, string>>;

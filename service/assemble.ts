@@ -8,7 +8,6 @@ import { type PluginSet, type Registration, RegistrationError } from '../kernel/
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import { type Address, isAddress } from '../lib/eth/hex.ts';
 import type { Behaviour, Operation } from '../plugins-sdk/define.ts';
-import { serviceNames } from '../plugins-sdk/former-names.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi/part.ts';
 import type { Services } from '../plugins-sdk/services.ts';
@@ -61,13 +60,13 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, operator } = choice;
     const { name } = definition;
-    const services: Services = serviceNames.addTo({
+    const services: Services = {
       ...common,
       meters: metersOf(choice, meters),
       budget,
       ask: (...args) => ask(name, ...args),
       background: (work) => background.add(name, work),
-    });
+    };
     const plugin = setUp(choice, services, loaded.hide);
     dependencies.push(...(plugin.dependencies ?? []));
     operations.push(...Object.entries(plugin.operations ?? {}));
@@ -156,9 +155,7 @@ function placeOf({ path, line }: Pick<PluginChoice, 'path' | 'line'> = {}): stri
 function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hide']): Behaviour {
   const { definition, source, path, config } = choice;
   try {
-    return checkBehaviour(definition.setup(services, config), (message) =>
-      services.log.warn(`${placeOf(choice)}plugin "${definition.name}": ${message}`),
-    );
+    return checkBehaviour(definition.setup(services, config));
   } catch (error) {
     const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
     throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);

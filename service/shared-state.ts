@@ -1,6 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
-import { areaNames } from '../plugins-sdk/former-names.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import {
   type SharedState,
@@ -58,7 +57,7 @@ export class StateClient implements SharedState {
     this.#use = use;
     this.engine = use.name;
     this.processes = use.type.processes;
-    this.#probe = engineArea(use.engine, 'probe');
+    this.#probe = use.engine.area('probe');
   }
 
   /** @throws Error that says what to do. */
@@ -90,7 +89,7 @@ export class StateClient implements SharedState {
   }
 
   area(name: string): StateArea {
-    const known = this.#areas.get(name) ?? this.#bounded(engineArea(this.#use.engine, name));
+    const known = this.#areas.get(name) ?? this.#bounded(this.#use.engine.area(name));
     this.#areas.set(name, known);
     return known;
   }
@@ -110,7 +109,7 @@ export class StateClient implements SharedState {
   }
 
   #bounded(area: StateArea): StateArea {
-    return areaNames.addTo({
+    return {
       get: (key) => this.#run('get', () => area.get(key)),
       compareAndSet: (...args) => this.#run('swap', () => area.compareAndSet(...args), hasWritten(args[2])),
       // A bucket that is not full is one that was stored.
@@ -120,7 +119,7 @@ export class StateClient implements SharedState {
           () => area.takeTokens(key, limit, ...rest),
           ({ left }) => left < limit.max,
         ),
-    });
+    };
   }
 
   async #run<T>(command: StateCommand, ask: () => Promise<T>, wrote?: (answer: T) => boolean): Promise<T> {
@@ -193,13 +192,6 @@ export class StateClient implements SharedState {
   #write(next: string | undefined): Promise<unknown> {
     return this.#probe.compareAndSet('probe', undefined, next, { ttl: 1 });
   }
-}
-
-/** An area of a plugin's engine, by the present names. */
-function engineArea(engine: StateEngine, name: string): StateArea {
-  const area = engine.area(name);
-  const present = areaNames.present(area);
-  return present === area ? area : { ...present, get: (key) => area.get(key) };
 }
 
 /** @param next what a swap is to put there. @returns whether its answer means that this was stored. */

@@ -1,7 +1,6 @@
 import type { LoadedConfig } from '../config/index.ts';
 import type { Definition } from '../plugins-sdk/define.ts';
 import type { Dependency } from '../plugins-sdk/dependency.ts';
-import { definitionNames } from '../plugins-sdk/former-names.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import type { EngineServices, SharedState, StateEngineType } from '../plugins-sdk/state/area.ts';
@@ -41,7 +40,7 @@ export function stateDependency(
   stateEngine: SharedState | undefined,
 ): Dependency[] {
   if (stateEngine === undefined) return [];
-  const needs = definitions.flatMap((definition) => definitionNames.present(definition).requiresSharedState ?? []);
+  const needs = definitions.flatMap((definition) => definition.requiresSharedState ?? []);
   const auth = new Set(needs.flatMap((need) => need.auth ?? []));
   const modes = new Set(stateEngine.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
   const isNeeded: Dependency['isNeeded'] = ({ mode, auth: methods }) =>

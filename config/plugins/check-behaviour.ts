@@ -5,13 +5,9 @@ import { hint, misspelt } from '../../lib/text/suggest.ts';
 import type { Behaviour } from '../../plugins-sdk/define.ts';
 import type { Observer, Route, StageName } from '../../plugins-sdk/kernel.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
-import { renameFormerStages } from './rename-former-stages.ts';
 
 /** Hooks that a plugin with `setup` may have. */
 const HOOKS: readonly string[] = stageNames.filter((name) => !stageOf(name).beside);
-
-/** Hooks that there were before `answer`. */
-const GONE = new Set(['lookup', 'fetched', 'store']);
 
 type Check = (value: unknown) => void;
 
@@ -31,29 +27,25 @@ export const BEHAVIOUR: readonly string[] = Object.keys(members);
 
 /**
  * Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks.
- * @param warn told what the plugin should change.
- * @returns what was made, with the present names of its hooks.
+ * @returns what was made.
  * @throws PluginProblem
  */
-export function checkBehaviour(made: Behaviour, warn: (message: string) => void): Behaviour {
+export function checkBehaviour(made: Behaviour): Behaviour {
   if (typeof made !== 'object' || made === null || 'then' in made) {
     throw new PluginProblem(`"setup" must return {${BEHAVIOUR.join(', ')}} at once`);
   }
   const stray = Object.keys(made).find((name) => !BEHAVIOUR.includes(name) && HOOKS.includes(name));
   if (stray !== undefined) throw new PluginProblem(`"setup" returned "${stray}", which belongs into "hooks"`);
   refuseUnknown(Object.keys(made), BEHAVIOUR, '"setup" returned an');
-  const hooks: unknown = made.hooks;
-  const behaviour = isTable(hooks) ? renameFormerStages(made, hooks, warn) : made;
   for (const [name, check] of Object.entries(members)) {
-    const value: unknown = Reflect.get(behaviour, name);
+    const value: unknown = Reflect.get(made, name);
     if (value !== undefined) check(value);
   }
-  return behaviour;
+  return made;
 }
 
 /** Says why a plugin cannot have a hook of this name. @throws PluginProblem */
 export function refuseHook(name: string, known: readonly string[]): never {
-  if (GONE.has(name)) throw new PluginProblem(`the hook "${name}" is gone: use "answer"`);
   throw new PluginProblem(`unknown hook "${name}"${hint(name, known, 'known hooks')}`);
 }
 

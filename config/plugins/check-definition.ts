@@ -2,8 +2,6 @@ import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time/timer.ts';
 import type { ConfigKey } from '../../plugins-sdk/config-key.ts';
 import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../../plugins-sdk/define.ts';
-import { definitionNames } from '../../plugins-sdk/former-names.ts';
-import { formerStages, isFormerStage } from '../../plugins-sdk/former-stages.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';
@@ -52,11 +50,6 @@ function checkSimpleMember(member: string, what: string): void {
 }
 
 function checkHook(stage: string, hook: unknown): void {
-  if (isFormerStage(stage)) {
-    throw new PluginProblem(
-      `the hook "${stage}" is called "${formerStages[stage]}" now, and needs a plugin with "setup"`,
-    );
-  }
   if (Object.hasOwn(stages, stage) && !HOOKS.includes(stage)) {
     throw new PluginProblem(`the hook "${stage}" needs a plugin with "setup"`);
   }
@@ -130,12 +123,14 @@ const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes
 /** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type, or none that there is. */
 export function checkDefinition(definition: Definition, what = 'the default export'): void {
   checkName(definition.name, what);
-  const members = Object.keys(definition).filter((member) => !definitionNames.former.includes(member));
-  refuseUnknown(members, MEMBERS, `${what} has an`);
-  const present = definitionNames.present(definition);
-  for (const name of MEMBERS) checkMember(name, Reflect.get(present, name));
+  refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
+  for (const name of MEMBERS) checkMember(name, Reflect.get(definition, name));
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
-  refuseUnknown(Object.keys(present.requiresSharedState ?? {}), ['auth', 'modes'], 'its "requiresSharedState" has an');
+  refuseUnknown(
+    Object.keys(definition.requiresSharedState ?? {}),
+    ['auth', 'modes'],
+    'its "requiresSharedState" has an',
+  );
 }
 
 /** @throws PluginProblem for a value that this member of a definition cannot have. */

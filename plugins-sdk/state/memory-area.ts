@@ -1,5 +1,4 @@
 import { BoundedTtlMap } from '../../lib/bounded/bounded-ttl-map.ts';
-import { areaNames } from '../former-names.ts';
 import {
   type BucketLimit,
   type CompareAndSetOptions,
@@ -105,5 +104,3 @@ export class MemoryArea implements StateArea {
     return taken;
   }
 }
-
-areaNames.addTo(MemoryArea.prototype);

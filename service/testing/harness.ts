@@ -30,7 +30,7 @@ export async function createHarness(
   const config = await configOf(definition, options.config);
   const instruments = instrumentsOf(definition, config, options.services);
   const { services, complain } = instruments;
-  const behaviour = checkBehaviour(definition.setup(services, config), (message) => complain('start', message));
+  const behaviour = checkBehaviour(definition.setup(services, config));
   const { name, credentials } = definition;
   const own = definition.budget ?? DEFAULT_BUDGET_MS;
   const budget = options.budget ?? (typeof own === 'function' ? own(services.config, services.endpoints) : own);

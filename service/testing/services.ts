@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type { Definition } from '../../plugins-sdk/define.ts';
-import { serviceNames } from '../../plugins-sdk/former-names.ts';
 import { silentLog } from '../../plugins-sdk/log.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
@@ -41,7 +40,7 @@ export function servicesOf(definition: Definition, config: unknown, services: Pa
         plugins: [{ definition, config }],
         version: given.version,
       }),
-    ...serviceNames.present(services),
+    ...services,
   };
-  return serviceNames.addTo(given);
+  return given;
 }

@@ -1,4 +1,3 @@
-import { areaNames } from '../../plugins-sdk/former-names.ts';
 import type { BucketLimit, Taken } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
@@ -45,5 +44,3 @@ export class PeerWorkers implements Workers {
     return this.#buckets.takeTokens(key, { ...limit, max }, n, debt).catch(() => unknown);
   }
 }
-
-areaNames.addTo(PeerWorkers.prototype);

@@ -1,7 +1,6 @@
 import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
-import { definitionNames } from '../../plugins-sdk/former-names.ts';
 import { engineTypeOf } from '../state-engine.ts';
 
 /**
@@ -30,7 +29,7 @@ export function checkTogether(loaded: LoadedConfig): Finding[] {
 
 /** Modes and auth methods of endpoints that must know what happened in other processes. */
 function needsOf({ plugins, endpoints }: LoadedConfig): string[] {
-  const needs = plugins.flatMap(({ definition }) => definitionNames.present(definition).requiresSharedState ?? []);
+  const needs = plugins.flatMap(({ definition }) => definition.requiresSharedState ?? []);
   const modes = new Set(endpoints.map(({ mode }) => mode));
   const methods = new Set(endpoints.flatMap(({ auth }) => auth.map(({ type }) => type)));
   return [

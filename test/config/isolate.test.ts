@@ -35,7 +35,6 @@ const faults: Readonly<Record<string, [code: string, entry?: object, given?: Giv
   'an unknown member': ['export default { name: "p", hook: {}, hooks: {} };'],
   'an unknown hook': ['export default { name: "p", hooks: { onHttpRequests() {} } };'],
   'an inner hook': ['export default { name: "p", hooks: { sign() {} } };'],
-  'an inner hook by its former name': ['export default { name: "p", hooks: { settle() {} } };'],
   'a hook that is no function': ['export default { name: "p", hooks: { onError: 1 } };'],
   'what its factory returns': ['export default () => ({ name: "p" });'],
   'what its factory throws': ['export default () => { throw new Error("not like this"); };'],

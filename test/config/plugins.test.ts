@@ -196,7 +196,6 @@ const WRONG_SHAPES: readonly (readonly [string, string])[] = [
   ['{ name: "a" }', 'the default export has no "hooks", an object of functions'],
   ['{ name: "a", hooks: [] }', 'the default export has no "hooks", an object of functions'],
   ['{ name: "a", hooks: new (class { onError() {} })() }', 'the default export has no "hooks", an object of functions'],
-  ['{ name: "a", hooks: { lookup() {} } }', 'the hook "lookup" is gone: use "answer"'],
   ['{ name: " ", hooks: {} }', 'the default export has no "name", a short text of one line'],
   ['{ name: "a", hooks: { onBeforeSing() {} } }', 'unknown hook "onBeforeSing", did you mean "onBeforeSign"?'],
   ['{ name: "a", hooks: { onBeforeSign: 1 } }', 'the hook "onBeforeSign" must be a function'],

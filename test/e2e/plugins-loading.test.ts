@@ -292,9 +292,6 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
     const cases: readonly [string, string][] = [
       ['hooks: { onbeforesign() {} }', 'unknown hook "onbeforesign", did you mean "onBeforeSign"?'],
       ['hooks: { toString() {} }', `unknown hook "toString", known hooks: ${hooks}, ${more}, onResponseSent, onError`],
-      ['hooks: { lookup() {} }', 'the hook "lookup" is gone: use "answer"'],
-      ['hooks: { fetched() {} }', 'the hook "fetched" is gone: use "answer"'],
-      ['hooks: { store() {} }', 'the hook "store" is gone: use "answer"'],
       ['hooks: { vary() {} }', '"hooks" has "vary", which belongs beside it'],
       ['hooks: { onError: 1 }', 'the hook "onError" must be a function'],
       ['hooks: { present() {} }', 'the hook "present" must be an object of functions by mode'],

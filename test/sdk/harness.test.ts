@@ -705,7 +705,6 @@ describe('testPlugin', () => {
       ],
       [returning({ route: [] }), '"setup" returned an unknown member "route", did you mean "routes"?'],
       [returning({ routes: {} }), '"routes" is no list'],
-      [returning({ hooks: { lookup: () => undefined } }), 'the hook "lookup" is gone: use "answer"'],
       [returning({ hooks: { present: () => undefined } }), 'the hook "present" must be an object of functions by mode'],
       [returning({ hooks: new Map() }), '"hooks" must be a plain object of functions'],
       [routed({ handle: undefined }), 'route GET /x: has no handler'],
