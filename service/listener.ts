@@ -1,11 +1,14 @@
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
 import type { Address } from '../lib/http/listen.ts';
+import { atMostEvery } from '../lib/time/at-most-every.ts';
 import { checkHost, warning } from '../plugins-sdk/checks.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey, Type } from '../plugins-sdk/config-key.ts';
-import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
+import { type ConnectionLimit, type ConnectionLimits, limitConnections } from '../plugins-sdk/connection-limits.ts';
 import { type Definition, definePlugin, type Finding } from '../plugins-sdk/define.ts';
+import type { Log } from '../plugins-sdk/log.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
-import { descriptorLimit } from './descriptors.ts';
 import { MOST_WORKERS } from './workers/count.ts';
 
 const portKey = optionalKey(
@@ -24,8 +27,7 @@ const maxKey = optionalKey(
   Type.Integer({
     minimum: 1,
     maximum: 1_000_000,
-    description:
-      'Connections of clients; default 16384, and at most three quarters of the file descriptors that are left',
+    description: 'Connections of clients; default 16384, and at most half of the file descriptors',
   }),
 );
 const perAddressKey = optionalKey(
@@ -50,50 +52,45 @@ const workersKey = optionalKey(
   'workers',
   Type.Integer({ minimum: 1, maximum: MOST_WORKERS, description: 'Processes that serve together; default 1' }),
 );
-/** Read only. */
-const callsKey = optionalKey('settings', 'maxConcurrentApiCalls', Type.Number());
-
 type Config = Readonly<Record<string, unknown>>;
 
 const DEFAULT_MAX = 16_384;
-const DEFAULT_CALLS = 50;
-/** With fewer connections than this, operators are warned. */
-const FEW = 64;
-/** File descriptors for what is neither a client's nor an upstream's: files, the log, metrics. */
-const OWN_DESCRIPTORS = 64;
+/** Milliseconds in which refused connections are worth one line. */
+const QUIET_MS = 60_000;
 
-/** File descriptors that upstream calls and the process itself leave for clients. */
-function descriptorsForClients(config: Config): number {
-  return descriptorLimit() - OWN_DESCRIPTORS - (callsKey.in(config) ?? DEFAULT_CALLS);
+/** File descriptors that the process may have, sockets among them; infinite where the system does not tell. */
+function descriptorLimit(): number {
+  try {
+    const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** How many connections a config allows. @param plugins may know of a proxy in front. */
 export function connectionLimitsOf(config: Config, plugins: readonly Definition[]): ConnectionLimits {
-  const most = Math.max(Math.floor((descriptorsForClients(config) * 3) / 4), 1);
-  const max = maxKey.in(config) ?? Math.min(DEFAULT_MAX, most);
+  // Calls of upstreams need descriptors, too.
+  const max = maxKey.in(config) ?? Math.min(DEFAULT_MAX, Math.max(Math.floor(descriptorLimit() / 2), 1));
   const isBehindProxy = plugins.some(({ behindProxy }) => behindProxy?.(config));
   // Behind a proxy all connections have one address.
   const share = isBehindProxy ? max : Math.max(Math.floor(max / 4), 1);
   return { max, perAddress: perAddressKey.in(config) ?? share };
 }
 
+/** Closes connections beyond the limits, of which a line a minute tells. */
+export function limitClients(server: Server, limits: () => ConnectionLimits, log: Log): void {
+  const tell = (limit: ConnectionLimit) =>
+    atMostEvery(QUIET_MS, () =>
+      log.warn(`connections refused: server.connections.${limit} is reached`, { limit: limits()[limit] }),
+    );
+  const refused = { max: tell('max'), perAddress: tell('perAddress') };
+  limitConnections(server, limits, (limit) => refused[limit]());
+}
+
 /** Milliseconds for which a service that was told to stop still accepts requests. */
 export function drainDelayOf(config: Config): number {
   return drainDelayKey.in(config) ?? 250;
-}
-
-function checkMax(config: Config, plugins: readonly Definition[]): Finding[] {
-  const max = maxKey.in(config);
-  const left = Math.max(descriptorsForClients(config), 0);
-  if (max !== undefined) {
-    const message = `${max} connections are more than the file descriptors of the process allow (${left}): raise its limit (ulimit -n)`;
-    return max > left ? [warning('server.connections.max', message)] : [];
-  }
-  const { max: most } = connectionLimitsOf(config, plugins);
-  if (most >= FEW) return [];
-  const calls = `settings.maxConcurrentApiCalls (${callsKey.in(config) ?? DEFAULT_CALLS})`;
-  const message = `the process may have ${descriptorLimit()} file descriptors (ulimit -n), and ${calls} leaves them for ${most} connections of clients`;
-  return [warning('server.connections.max', message)];
 }
 
 function checkShare(config: Config, plugins: readonly Definition[]): Finding[] {
@@ -112,11 +109,7 @@ export function listener(
     name: 'listener',
     required: true,
     keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey, workersKey],
-    check: ({ config }) => [
-      ...checkHost('server.host', hostKey.in(config)),
-      ...checkMax(config, plugins),
-      ...checkShare(config, plugins),
-    ],
+    check: ({ config }) => [...checkHost('server.host', hostKey.in(config)), ...checkShare(config, plugins)],
     setup: ({ meters }) => {
       measure(meters);
       return {};

@@ -4,19 +4,17 @@ import { Connections, createHttpServer } from '../http/limits.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { listen, surviveRefusals, urlOf } from '../lib/http/listen.ts';
 import { withTimeout } from '../lib/time/with-timeout.ts';
-import { limitConnections } from '../plugins-sdk/connection-limits.ts';
 import type { Phase } from '../plugins-sdk/services.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
 import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation } from './generation.ts';
-import { addressOf, drainDelayOf } from './listener.ts';
+import { addressOf, drainDelayOf, limitClients } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
 import { ReloadQueue } from './reload-queue.ts';
 import { announce, report } from './report.ts';
-import { RefusedConnections } from './saturation.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import type { LastReload } from './status.ts';
@@ -60,9 +58,7 @@ export class Server {
     this.#meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
     );
-    const limits = () => this.#current.connectionLimits;
-    const refused = new RefusedConnections(log, limits);
-    limitConnections(this.#server, limits, (limit) => refused.add(limit));
+    limitClients(this.#server, () => this.#current.connectionLimits, log);
     surviveRefusals(this.#server, (detail) => log.warn('connections cannot be accepted', { detail }));
   }
 
