@@ -1,4 +1,4 @@
-import type { SlotPool } from '../../lib/bounded/slot-pool.ts';
+import type { Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
 import { loadSoon, undici } from '../../lib/process/lazy.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
@@ -60,7 +60,7 @@ interface Ended {
   readonly reason: string;
 }
 
-function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: SlotPool) {
+function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: Semaphore) {
   certificateMeter(endpoints, meters);
   meters.gauge({ name: 'upstream_slots_in_use', help: 'Upstream calls under way' }, () => slots.inUse);
   meters.gauge(
@@ -99,15 +99,15 @@ export const callApi = definePlugin({
   openapi: () => ({ operation: () => ({ failures }) }),
   setup({ endpoints, config, states, meters }) {
     const limits = limitsOf(endpoints, config);
-    const pool = slotsFor(limits, states);
-    const measured = instruments(endpoints, meters, pool);
+    const slots = slotsFor(limits, states);
+    const measured = instruments(endpoints, meters, slots);
     const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
     const clients = new Clients(endpoints, limitOf(config));
     const clientOf = perEndpoint(endpoints, (endpoint) => clients.of(endpoint));
     let takeBack: (() => void) | undefined;
     return {
       start: () => {
-        takeBack = pool.change(limits);
+        takeBack = slots.change(limits);
         loadSoon(undici);
       },
       stop: () => {
@@ -118,8 +118,7 @@ export const callApi = definePlugin({
         // The innermost of the stage: the request goes out as it is.
         callApi: async (request, exchange) => {
           const timeout = Math.min(timeoutOf(exchange.endpoint), request.timeout ?? Number.POSITIVE_INFINITY);
-          const slots = pool.of(exchange.endpoint.api);
-          const release = slots.tryAcquire() ?? (await slot(slots, timeout, exchange));
+          const release = slots.tryAcquire(exchange.endpoint.api) ?? (await slot(slots, timeout, exchange));
           const started = performance.now();
           let ended: Ended = { outcome: 'ok', reason: '' };
           let status: number | undefined;

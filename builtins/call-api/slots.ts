@@ -1,5 +1,4 @@
-import { type Release, SlotTimeout } from '../../lib/bounded/semaphore.ts';
-import { type SlotLimits, SlotPool, type SlotTenant } from '../../lib/bounded/slot-pool.ts';
+import { type Release, Semaphore, type SlotLimits, SlotTimeout } from '../../lib/bounded/semaphore.ts';
 import { apiPath, type CheckContext, type Finding, warning } from '../../plugins-sdk/config.ts';
 import { configKey, type Endpoint, type Exchange, Refusal, Type } from '../../plugins-sdk/index.ts';
 import { StateKey, type States } from '../../plugins-sdk/state.ts';
@@ -40,16 +39,19 @@ export function checkSlots({ endpoints, config }: CheckContext): Finding[] {
     );
 }
 
-const kept = new StateKey<SlotPool>('upstream slots');
+const kept = new StateKey<Semaphore>('upstream slots');
 
 export function limitsOf(endpoints: readonly Endpoint[], config: Config): SlotLimits {
-  const apis = new Map(endpoints.map((endpoint) => [endpoint.api, maxCallsOfApi.of(endpoint)]));
-  return { limit: limitOf(config), tenants: apis };
+  const caps = endpoints.flatMap((endpoint): [string, number][] => {
+    const cap = maxCallsOfApi.of(endpoint);
+    return cap === undefined ? [] : [[endpoint.api, cap]];
+  });
+  return { limit: limitOf(config), caps: new Map(caps) };
 }
 
 /** The slots of all APIs. Calls under way from before a reload count, so that a reload never doubles the load of an upstream. */
-export function slotsFor(limits: SlotLimits, states: States): SlotPool {
-  return states.keep(kept, '', () => new SlotPool(limits));
+export function slotsFor(limits: SlotLimits, states: States): Semaphore {
+  return states.keep(kept, '', () => new Semaphore(limits.limit, limits.caps));
 }
 
 /** The refusal when no slot came free in time. */
@@ -58,9 +60,9 @@ export function busy(reason: string): Refusal {
 }
 
 /** @throws Refusal 503 when no slot came free within so many milliseconds. */
-export async function slot(slots: SlotTenant, milliseconds: number, exchange: Exchange): Promise<Release> {
+export async function slot(slots: Semaphore, milliseconds: number, exchange: Exchange): Promise<Release> {
   try {
-    return await slots.acquire(milliseconds, exchange.client);
+    return await slots.acquire(milliseconds, exchange.client, exchange.endpoint.api);
   } catch (error) {
     if (error instanceof SlotTimeout) throw busy(error.message);
     throw failed('the client left while it waited for a slot', 'busy');

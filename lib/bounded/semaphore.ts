@@ -1,36 +1,149 @@
+import { LONGEST_TIMER } from '../time/timer.ts';
 import type { AbortSource } from './abort-source.ts';
-import { type Release, SlotPool, type SlotTenant, SlotTimeout } from './slot-pool.ts';
 
-export { type Release, SlotTimeout };
+/** Gives the slot back. Only the first call counts. */
+export type Release = () => void;
+
+/** No slot came free within the time that the caller was ready to wait. */
+export class SlotTimeout extends Error {
+  override readonly name = 'SlotTimeout';
+
+  constructor(timeoutMs: number) {
+    super(`No slot came free within ${timeoutMs} ms`);
+  }
+}
+
+export interface SlotLimits {
+  /** Slots in all. */
+  readonly limit: number;
+  /** How many of them those of a name may have; others may have all. */
+  readonly caps?: ReadonlyMap<string, number>;
+}
+
+interface Waiter {
+  readonly name: string;
+  grant(release: Release): void;
+}
 
 /**
- * A counting semaphore: at most `limit` holders at a time, the others wait in the order in which they came.
- * @throws {RangeError} when `limit` is no positive integer
+ * A counting semaphore: at most `limit` holders at a time. A freed slot goes straight to the first of those who wait and may have
+ * it. It is never up for grabs in between, so nobody can overtake.
  */
 export class Semaphore {
-  readonly #slots: SlotTenant;
+  /** The last ones are in force. */
+  readonly #all: SlotLimits[] = [];
+  #limits: SlotLimits;
+  #inUse = 0;
+  /** Slots held, by name. */
+  readonly #held = new Map<string, number>();
+  readonly #waiting = new Set<Waiter>();
 
-  constructor(limit: number) {
-    this.#slots = new SlotPool({ limit, tenants: new Map([['', limit]]) }).of('');
+  /** @throws {RangeError} when a limit is no positive integer */
+  constructor(limit: number, caps?: ReadonlyMap<string, number>) {
+    this.#limits = { limit, ...(caps && { caps }) };
+    this.change(this.#limits);
   }
 
   /** How many slots are held. */
   get inUse(): number {
-    return this.#slots.inUse;
+    return this.#inUse;
   }
 
   /** How many callers of {@link acquire} are in the queue. */
   get waiting(): number {
-    return this.#slots.waiting;
+    return this.#waiting.size;
   }
 
-  /** See {@link SlotTenant.tryAcquire}. */
-  tryAcquire(): Release | undefined {
-    return this.#slots.tryAcquire();
+  /**
+   * Has other limits in force from now on. Slots that are held count, so that there may be none for a while.
+   * @returns what takes the limits back: then those before them are in force, unless there are newer ones.
+   * @throws {RangeError} when a limit is no positive integer
+   */
+  change(limits: SlotLimits): () => void {
+    for (const each of [limits.limit, ...(limits.caps?.values() ?? [])])
+      if (!Number.isSafeInteger(each) || each < 1) throw new RangeError('limit must be a positive integer');
+    const own = { ...limits };
+    this.#all.push(own);
+    this.#apply();
+    return () => {
+      const place = this.#all.indexOf(own);
+      if (place >= 0) this.#all.splice(place, 1);
+      this.#apply();
+    };
   }
 
-  /** See {@link SlotTenant.acquire}. */
-  acquire(timeoutMs: number, signal?: AbortSource): Promise<Release> {
-    return this.#slots.acquire(timeoutMs, signal);
+  /** Takes a slot when one is free, else gives `undefined`. */
+  tryAcquire(name = ''): Release | undefined {
+    return this.#allows(name) ? this.#take(name) : undefined;
   }
+
+  /**
+   * Waits for a slot. A caller that gave up has left the queue by the time its promise is rejected.
+   * @param timeoutMs - longest wait in milliseconds; it does not matter when a slot is free
+   * @param signal - ends the wait when it aborts
+   * @throws {SlotTimeout} after `timeoutMs`
+   * @throws the signal's reason (an `AbortError` unless the aborting side chose another) when it aborts or had aborted
+   */
+  acquire(timeoutMs: number, signal?: AbortSource, name = ''): Promise<Release> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(reasonOf(signal));
+      const slot = this.tryAcquire(name);
+      if (slot) return resolve(slot);
+      const leave = () => {
+        this.#waiting.delete(waiter);
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+      };
+      const fail = (reason: unknown) => {
+        leave();
+        reject(reason);
+      };
+      const grant = (release: Release) => {
+        leave();
+        resolve(release);
+      };
+      const onAbort = () => fail(reasonOf(signal));
+      const timer = setTimeout(() => fail(new SlotTimeout(timeoutMs)), Math.min(timeoutMs, LONGEST_TIMER));
+      const waiter = { name, grant };
+      signal?.addEventListener('abort', onAbort);
+      this.#waiting.add(waiter);
+    });
+  }
+
+  #apply(): void {
+    this.#limits = this.#all.at(-1) ?? this.#limits;
+    this.#serve();
+  }
+
+  #allows(name: string): boolean {
+    const { limit, caps } = this.#limits;
+    return this.#inUse < limit && (this.#held.get(name) ?? 0) < (caps?.get(name) ?? limit);
+  }
+
+  #take(name: string): Release {
+    this.#count(name, 1);
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#count(name, -1);
+      this.#serve();
+    };
+  }
+
+  #count(name: string, by: 1 | -1): void {
+    this.#inUse += by;
+    this.#held.set(name, (this.#held.get(name) ?? 0) + by);
+  }
+
+  #serve(): void {
+    for (const { name, grant } of this.#waiting) {
+      if (this.#inUse >= this.#limits.limit) return;
+      if (this.#allows(name)) grant(this.#take(name));
+    }
+  }
+}
+
+function reasonOf(signal: AbortSource | undefined): unknown {
+  return signal instanceof AbortSignal ? signal.reason : new DOMException('The wait was aborted', 'AbortError');
 }

@@ -2,38 +2,38 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Release, SlotPool } from '../../lib/bounded/slot-pool.ts';
+import { type Release, Semaphore } from '../../lib/bounded/semaphore.ts';
 
 const LONG = 60_000;
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-function poolOf(limit: number, tenants: Readonly<Record<string, number | undefined>>): SlotPool {
-  return new SlotPool({ limit, tenants: new Map(Object.entries(tenants)) });
+function poolOf(limit: number, caps: Readonly<Record<string, number>>): Semaphore {
+  return new Semaphore(limit, new Map(Object.entries(caps)));
 }
 
-function takeAll(pool: SlotPool, name: string): number {
+function takeAll(pool: Semaphore, name: string): number {
   let taken = 0;
-  while (pool.of(name).tryAcquire() !== undefined) taken += 1;
+  while (pool.tryAcquire(name) !== undefined) taken += 1;
   return taken;
 }
 
 describe('slots that are shared', () => {
   it('go to any one tenant, all of them, whoever else there is', () => {
-    const pool = poolOf(50, { a: undefined, b: undefined });
+    const pool = poolOf(50, {});
     assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), pool.inUse], [50, 0, 50]);
   });
 
   it('go to a tenant with a limit of its own up to that', () => {
-    const pool = poolOf(8, { few: 2, all: 8, other: undefined });
+    const pool = poolOf(8, { few: 2, all: 8 });
     assert.deepEqual([takeAll(pool, 'few'), takeAll(pool, 'all'), takeAll(pool, 'other')], [2, 6, 0]);
   });
 
   it('that come free go to the first who may have one, whoever came before', async () => {
-    const pool = poolOf(4, { a: 3, b: undefined });
-    const [first] = [1, 2, 3].map(() => pool.of('a').tryAcquire());
+    const pool = poolOf(4, { a: 3 });
+    const [first] = [1, 2, 3].map(() => pool.tryAcquire('a'));
     const order: string[] = [];
     const wait = async (name: string, label: string) => {
-      const release = await pool.of(name).acquire(LONG);
+      const release = await pool.acquire(LONG, undefined, name);
       order.push(label);
       return release;
     };
@@ -49,26 +49,26 @@ describe('slots that are shared', () => {
   });
 
   it('are counted on when limits change: what is held counts, and who waits is served', async () => {
-    const pool = poolOf(2, { a: undefined });
-    const held = [pool.of('a').tryAcquire(), pool.of('a').tryAcquire()];
-    const fewer = { limit: 1, tenants: new Map([['b', undefined]]) };
+    const pool = poolOf(2, {});
+    const held = [pool.tryAcquire('a'), pool.tryAcquire('a')];
+    const fewer = { limit: 1 };
     const takeBackFewer = pool.change(fewer);
     held[0]?.();
-    assert.deepEqual([pool.inUse, pool.of('b').tryAcquire()], [1, undefined]);
+    assert.deepEqual([pool.inUse, pool.tryAcquire('b')], [1, undefined]);
     let granted = false;
-    const waiting = pool.of('b').acquire(LONG);
+    const waiting = pool.acquire(LONG, undefined, 'b');
     waiting.then(() => {
       granted = true;
     });
     await settle();
     assert.equal(granted, false);
-    const takeBackMore = pool.change({ limit: 4, tenants: new Map([['b', 2]]) });
+    const takeBackMore = pool.change({ limit: 4, caps: new Map([['b', 2]]) });
     await waiting;
     // One that is gone may have what is left.
     assert.deepEqual([takeAll(pool, 'b'), takeAll(pool, 'a'), pool.inUse], [1, 1, 4]);
     takeBackFewer();
     takeBackFewer();
-    assert.throws(() => pool.change({ limit: 0, tenants: new Map() }), RangeError);
+    assert.throws(() => pool.change({ limit: 0 }), RangeError);
     (await waiting)();
     assert.equal(takeAll(pool, 'b'), 1);
     takeBackMore();
@@ -77,10 +77,9 @@ describe('slots that are shared', () => {
     assert.equal(pool.inUse, 3);
   });
 
-  it('know their tenants, and positive integers', () => {
-    assert.throws(() => poolOf(1, {}).of('a'), { message: 'no slots are shared with "a"' });
+  it('have positive integers as limits', () => {
     for (const bad of [0, -1, 1.5, Number.NaN]) {
-      assert.throws(() => poolOf(bad, { a: undefined }), RangeError);
+      assert.throws(() => poolOf(bad, {}), RangeError);
       assert.throws(() => poolOf(1, { a: bad }), RangeError);
     }
   });
@@ -97,21 +96,27 @@ describe('slots that are shared', () => {
       sequence: readonly (readonly [number, boolean])[],
     ) => {
       const names = own.map((_, i) => `p${i}`);
-      const pool = new SlotPool({ limit, tenants: new Map(own.map((each, i) => [`p${i}`, each])) });
+      const caps = own.flatMap((each, i): [string, number][] => (each === undefined ? [] : [[`p${i}`, each]]));
+      const pool = new Semaphore(limit, new Map(caps));
       const held = new Map(names.map((name) => [name, [] as Release[]]));
+      const waiting = new Map(names.map((name) => [name, 0]));
+      const wait = (name: string, by: number) => waiting.set(name, (waiting.get(name) ?? 0) + by);
       for (const [which, takes] of sequence) {
         const name = `p${which % own.length}`;
         const mine = held.get(name) ?? [];
         if (takes) {
-          const granted = pool.of(name).acquire(LONG);
-          granted.then((release) => mine.push(release)).catch(() => undefined);
+          wait(name, 1);
+          const granted = pool.acquire(LONG, undefined, name);
+          granted.then((release) => wait(name, -1) && mine.push(release)).catch(() => undefined);
         } else mine.shift()?.();
         await settle();
-        const inUse = names.map((each) => pool.of(each).inUse);
+        const inUse = names.map((each) => held.get(each)?.length ?? 0);
         assert.ok(pool.inUse <= limit && pool.inUse === inUse.reduce((sum, each) => sum + each, 0));
-        for (const [i, each] of inUse.entries()) assert.ok(each <= (own[i] ?? limit), inUse.join());
-        for (const each of names)
-          assert.ok(pool.of(each).waiting === 0 || !pool.allows(pool.of(each)), `${each} waits for nothing`);
+        for (const [i, each] of inUse.entries()) {
+          const most = own[i] ?? limit;
+          assert.ok(each <= most, inUse.join());
+          assert.ok(waiting.get(`p${i}`) === 0 || pool.inUse === limit || each === most, `p${i} waits for nothing`);
+        }
       }
     };
     await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 16 }), limits, steps, run), { numRuns: 200 });
