@@ -18,8 +18,8 @@ const PLUGIN = `export default {
         doubts: () => [],
         area: () => ({
           get: async () => undefined,
-          swap: async () => undefined,
-          take: async () => ({ granted: 1, retryAfter: 0, left: 0 }),
+          compareAndSet: async () => undefined,
+          takeTokens: async () => ({ granted: 1, retryAfter: 0, left: 0 }),
         }),
         close: async () => undefined,
       }),

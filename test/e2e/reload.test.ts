@@ -337,7 +337,7 @@ describe('requests in flight', () => {
 });
 
 describe('state that has an end', () => {
-  const sdk = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
+  const sdk = new URL('../../plugins-sdk/state.ts', import.meta.url).href;
   const keeping = `${pluginTools}
 import { StateKey } from '${sdk}';
 const key = new StateKey('pool');

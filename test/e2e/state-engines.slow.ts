@@ -32,8 +32,8 @@ Reflect.set(globalThis, 'testEngine', {
     };
     return {
       get: checked(area.get.bind(area)),
-      swap: checked(area.compareAndSet.bind(area)),
-      take: checked(area.takeTokens.bind(area)),
+      compareAndSet: checked(area.compareAndSet.bind(area)),
+      takeTokens: checked(area.takeTokens.bind(area)),
     };
   },
 });

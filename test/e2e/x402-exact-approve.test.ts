@@ -16,12 +16,12 @@ let holdUp: (() => Promise<void>) | undefined;
 let payments = new MemoryArea();
 Reflect.set(globalThis, ENGINE, (name: string) => {
   const area = name === 'x402-exact' ? payments : new MemoryArea();
-  const swap: MemoryArea['compareAndSet'] = async (...args) => {
+  const compareAndSet: MemoryArea['compareAndSet'] = async (...args) => {
     const result = await area.compareAndSet(...args);
     if (name === 'x402-exact' && args[1] !== undefined && args[1] === args[2]) await holdUp?.();
     return result;
   };
-  return { swap, get: area.get.bind(area), take: area.takeTokens.bind(area) };
+  return { compareAndSet, get: area.get.bind(area), takeTokens: area.takeTokens.bind(area) };
 });
 const LEFT = 'client of x402-exact-approve';
 const noticed = { handleEvent: () => undefined };

@@ -8,11 +8,14 @@ import { type RunningService, serviceFor, startTestService } from '../support/se
 import { upstreamFor } from '../support/upstream.ts';
 import { assertValid, Described } from './document.ts';
 
-const SDK = JSON.stringify(new URL('../../plugins-sdk/index.ts', import.meta.url).href);
+const entry = (name: string) => JSON.stringify(new URL(`../../plugins-sdk/${name}.ts`, import.meta.url).href);
+const SDK = entry('index');
+const OPENAPI = entry('openapi');
 
 /** Checks tickets, sells them at a route, answers in a mode of its own, and has an upper limit. */
 const tickets = `
-import { Refusal, refTo, Type } from ${SDK};
+import { Refusal, Type } from ${SDK};
+import { refTo } from ${OPENAPI};
 const scheme = { type: 'apiKey', in: 'header', name: 'X-Ticket', description: 'A ticket' };
 export default {
   name: 'tickets',

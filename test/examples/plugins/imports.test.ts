@@ -47,10 +47,10 @@ describe('the example plugins', () => {
   });
 
   for (const name of SHORT) {
-    it(`${name} is shorter than 40 lines`, () => {
+    it(`${name} has at most 40 lines`, () => {
       const text = readFileSync(new URL(`${name}.ts`, folder), 'utf8').replace(/^ *\/\*\*.*?\*\/\n/gms, '');
       const lines = text.split('\n').filter((line) => line.trim() !== '' && !/^ *\/\//.test(line));
-      assert.ok(lines.length < 40, `${lines.length} lines`);
+      assert.ok(lines.length <= 40, `${lines.length} lines`);
     });
   }
 
@@ -59,7 +59,11 @@ describe('the example plugins', () => {
       const whole = readFileSync(new URL(file, folder), 'utf8');
       // But for the client of the database that this one is about, which is loaded when it is needed.
       const source = file === 'state-postgres.ts' ? whole.replace("await import('pg')", '') : whole;
-      assert.deepEqual(importsOf(source), [...(also[file] ?? []), 'signed-data-proxy/plugins-sdk']);
+      const entry = /^signed-data-proxy\/plugins-sdk(?:\/(?:config|openapi|signing|state))?$/;
+      assert.deepEqual(
+        importsOf(source).filter((specifier) => !entry.test(specifier)),
+        also[file] ?? [],
+      );
       // Nor does it reach for what an import would have given.
       assert.doesNotMatch(source, /\bimport\s*\(|(?<!\.)\brequire\b|getBuiltinModule|\bprocess\b/);
     });
