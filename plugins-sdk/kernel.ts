@@ -1,5 +1,6 @@
 /** The part of the kernel that plugins may see: types, refusals and context keys. */
 
+export { Charge } from '../kernel/charge.ts';
 export type { Exchange } from '../kernel/exchange.ts';
 export type { CallEvent, Observer, StageEvent } from '../kernel/hooks.ts';
 export { isRefusal, plainObject, Refusal } from '../kernel/refusal.ts';

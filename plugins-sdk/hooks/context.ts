@@ -1,6 +1,6 @@
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
-import { type CallContext, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
+import { type CallContext, Charge, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 
@@ -13,6 +13,8 @@ export let memoTextOf: (context: object) => string | undefined;
 export let answerTextOf: (context: object) => string | undefined;
 /** Puts into a hook's memo what the hook left in another process. */
 export let replaceMemo: (context: object, memo: Memo) => void;
+/** Does work for a hook that takes none of its plugin's time. */
+export let uncharged: <T>(context: object, work: () => Promise<T>) => Promise<T>;
 /** Keeps what a hook has left in its memo, once it has ended well; later writes are never read. @throws WrongShape */
 export let keepMemo: (context: unknown) => void;
 
@@ -74,6 +76,11 @@ class Context {
     replaceMemo = (context, memo) => {
       const own = inner(context);
       if (own !== undefined) own.#memo = memo;
+    };
+    uncharged = (context, work) => {
+      const own = inner(context);
+      const call = own === undefined ? undefined : own.#call;
+      return call instanceof Charge ? call.uncharged(work) : work();
     };
     keepMemo = (context) => {
       if (isRecord(context) && #call in context && context.#memo !== undefined) context.#keep(context.#memo);

@@ -14,7 +14,7 @@ const TOO_LARGE = 'is too deep, too large or in a cycle';
 /** The text would be longer than it may be. */
 export class TooLong extends WrongShape {}
 
-/** Text from another process in place of a value. Nobody has checked yet that it is JSON. */
+/** JSON text in place of a value. Nobody has checked yet that it is JSON. */
 export class SentJson {
   readonly text: string;
 

@@ -15,7 +15,7 @@ async function started(t: TestContext, hooks: string, budget = 10_000) {
   const dir = await folder(t, { 'p.mjs': `export default { name: 'p', hooks: { ${hooks} } };` });
   const logged: string[] = [];
   const isolate = new PluginHost({
-    bundle: await bundlePlugin(pathToFileURL(join(dir, 'p.mjs')).href),
+    code: await bundlePlugin(pathToFileURL(join(dir, 'p.mjs')).href),
     memory: 128,
     config: undefined,
     budget,
@@ -38,11 +38,11 @@ test('what a hook throws, and what its process writes, names the file and the li
   `;
   const { isolate, logged } = await started(t, hooks);
   const stack = await isolate.call('onError', {}).then(String, (error: Error) => error.stack);
-  assert.match(String(stack).split('\n')[1] ?? '', /^ {4}at .*\(file:\/\/\/\S+\/p\.mjs:3:13\)$/);
+  assert.match(String(stack).split('\n')[1] ?? '', /^ {4}at .*\(\/\S+\/p\.mjs:3:13\)$/);
   assert.doesNotMatch(String(stack), /eval1/);
   await isolate.call('onBeforeSign', {});
   await isolate.stop();
-  assert.match(logged.find((text) => text.includes('at ')) ?? '', /^ {4}at .*\(file:\/\/\/\S+\/p\.mjs:5:\d+\)$/);
+  assert.match(logged.find((text) => text.includes('at ')) ?? '', /^ {4}at .*\(\/\S+\/p\.mjs:5:\d+\)$/);
 });
 
 test('512 calls may be under way, and no more', async (t) => {
@@ -61,10 +61,11 @@ test('512 calls may be under way, and no more', async (t) => {
 });
 
 test('a call that is sent to a process which was killed begins in the other one', async (t) => {
-  const { isolate } = await started(t, 'onError: () => process.pid');
-  const killed = Number(await isolate.call('onError', {}));
+  const { isolate } = await started(t, 'onBeforeSign: () => ({ data: process.pid })');
+  const pid = async () => Number(Object(await isolate.call('onBeforeSign', {})).data);
+  const killed = await pid();
   process.kill(killed, 'SIGKILL');
-  assert.notEqual(await isolate.call('onError', {}), killed);
+  assert.notEqual(await pid(), killed);
 });
 
 test('a call is at most 4 MiB long', async (t) => {
@@ -76,49 +77,62 @@ test('a call is at most 4 MiB long', async (t) => {
 });
 
 test('calls for which no budget is left make room for others', async (t) => {
-  const { isolate } = await started(t, 'onBeforeSign: () => new Promise(() => {}), onError: () => 1', 200);
+  const { isolate } = await started(
+    t,
+    'onBeforeSign: () => new Promise(() => {}), onAfterApiCall: () => ({ data: 1 })',
+    200,
+  );
   const calls = Array.from({ length: 512 }, () => isolate.call('onBeforeSign', { data: '0x00' }));
   for (const end of await Promise.allSettled(calls)) {
     assert.equal(end.status === 'rejected' && end.reason.message, 'no answer within 200 ms');
   }
-  assert.equal(await isolate.call('onError', {}), 1);
+  assert.deepEqual(await isolate.call('onAfterApiCall', {}), { data: 1 });
 });
 
-test('values that JSON would change arrive as what they are', async (t) => {
-  const { isolate } = await started(t, `onError: ({ what }) => new Function('return ' + what)()`);
-  const of = (what: string) => isolate.call('onError', { what });
+const made = `onAfterApiCall: ({ what }) => new Function('return ' + what)()`;
+
+test('a result arrives as what it is, and of members that mean nothing the name alone', async (t) => {
+  const { isolate } = await started(t, made);
+  const of = (what: string) => isolate.call('onAfterApiCall', { what });
   const data = [1, 'ä', null, { b: true }];
-  assert.deepEqual(await of('({ data: [1, "ä", null, { b: true }], a: 1, status: 200 })'), { data, a: 1, status: 200 });
+  assert.deepEqual(await of('({ data: [1, "ä", null, { b: true }], status: 200 })'), { data, status: 200 });
   assert.equal(await of('undefined'), undefined);
-  assert.ok(Number.isNaN(Object(await of('({ data: NaN })')).data));
-  assert.equal(typeof Object(await of('({ data: [() => 1] })')).data[0], 'function');
-  assert.equal(typeof Object(await of('({ data: 1n })')).data, 'bigint');
-  assert.deepEqual(Object.keys(Object(await of('({ reject: undefined })'))), ['reject']);
-  const dated = Object(await of('({ data: new Date(0) })')).data;
-  assert.notEqual(Object.getPrototypeOf(dated), Object.prototype);
-  assert.equal(
-    await of('JSON.parse(\'{"__proto__": 1}\')').then((value) => Object.hasOwn(Object(value), '__proto__')),
-    true,
-  );
-  assert.equal(Object(await of('(() => { const a = []; a.push(a); return { data: a }; })()')).data.length, 1);
+  for (const none of ['null', '5', '"text"', '[1]', '() => 1']) assert.equal(await of(none), null);
+  assert.deepEqual(await of('({ data: 1, stauts: () => 1, get other() { throw 1; } })'), {
+    data: 1,
+    stauts: null,
+    other: null,
+  });
+  assert.deepEqual(await of('new (class { get data() { return 5; } })()'), { data: 5 });
+});
+
+test('what JSON would change is refused in the words of a plugin in the service', async (t) => {
+  const { isolate } = await started(t, made);
+  const refused = {
+    '({ data: NaN })': 'holds a number, which JSON cannot carry',
+    '({ data: [() => 1] })': 'holds a function, which JSON cannot carry',
+    '({ data: 1n })': 'holds a bigint, which JSON cannot carry',
+    '({ data: new Date(0) })': 'holds a class instance',
+    '(() => { const a = []; a.push(a); return { data: a }; })()': 'is too deep, too large or in a cycle',
+  };
+  for (const [what, message] of Object.entries(refused))
+    await assert.rejects(isolate.call('onAfterApiCall', { what }), { message });
 });
 
 test('what a hook may return in the process of the service arrives from another one, however long it is', async (t) => {
-  const { isolate } = await started(t, `onError: ({ what }) => new Function('return ' + what)()`);
-  const of = (what: string) => isolate.call('onError', { what });
+  const { isolate } = await started(t, made);
+  const of = (what: string) => isolate.call('onAfterApiCall', { what });
   for (const characters of [70_000, 1_000_000, 2 << 20]) {
     assert.deepEqual(await of(`({ data: '0x' + 'a'.repeat(${characters}) })`), { data: `0x${'a'.repeat(characters)}` });
   }
   const parameters = { a: 'x'.repeat(100_000) };
   assert.deepEqual(await of(`({ parameters: { a: 'x'.repeat(100_000) } })`), { parameters });
-  const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [i, i]));
-  assert.deepEqual(await of('({ ...Array.from({ length: 30 }, (_, i) => i) })'), many);
 });
 
 test('of parameters too long to be read at once, no hook may return any', async (t) => {
-  const { isolate } = await started(t, `onError: () => ({ parameters: { a: 'x'.repeat(131_100) } })`);
+  const { isolate } = await started(t, `onBeforeApiCall: () => ({ parameters: { a: 'x'.repeat(131_100) } })`);
   const inside = { parameters: { a: 'x'.repeat(131_100) } };
-  for (const result of [inside, await isolate.call('onError', {})])
+  for (const result of [inside, await isolate.call('onBeforeApiCall', {})])
     assert.throws(() => takeParameters(result), { message: 'is too deep, too large or in a cycle' });
 });
 
@@ -172,64 +186,49 @@ test('a plugin cannot have V8 write files, nor show what the code around it hold
   }
 });
 
-test('a frame that is forged ends the process when it begins, however slowly it comes', async (t) => {
-  const { isolate } = await started(
-    t,
-    `async onError() {
-      const frame = Buffer.alloc(24, 1);
-      frame.writeUInt32LE(4 << 20);
-      (await import('node:fs')).writeSync(4, frame);
-      return new Promise(() => undefined);
-    }`,
-  );
-  await assert.rejects(isolate.call('onError', {}), { stack: /it sent a forged frame$/ });
-});
+for (const [what, text, reason] of [
+  ['what is no JSON', '\\u0001', 'it sent what is no JSON'],
+  ['an endless report', '{'.repeat(5 << 20), 'it sent more than 4 MiB'],
+  ['that a call begins twice', '{"i":3,"begins":true}\\n', 'it reported what nobody has asked for'],
+  ['of a call that nobody has asked for', '{"i":9,"done":true}\\n', 'it reported what nobody has asked for'],
+] as const)
+  test(`a process that reports ${what} is ended`, async (t) => {
+    const { isolate } = await started(
+      t,
+      `async onError() {
+        (await import('node:fs')).writeSync(4, ${text.length > 100 ? `'{'.repeat(${text.length})` : `'${text}'`});
+        return new Promise(() => undefined);
+      }`,
+    );
+    await assert.rejects(isolate.call('onError', {}), { message: `its process has ended: ${reason}` });
+  });
 
-test('a plugin does not find the token in memory that small buffers share', async (t) => {
-  // With it, a frame that it writes counts as one of the process's own.
-  const { isolate } = await started(
+test('an answer that comes too late does no harm', async (t) => {
+  const { isolate, logged } = await started(
     t,
-    `async onError() {
-      const { writeSync } = await import('node:fs');
-      const pool = Buffer.from(Buffer.from('a').buffer);
-      const body = Buffer.from(JSON.stringify({ k: 'done', i: 1, r: 'forged' }));
-      const at = pool.indexOf('{"k":"loaded"');
-      const head = Buffer.alloc(4);
-      head.writeUInt32LE(16 + body.length);
-      if (at < 16) return 'not there';
-      writeSync(4, Buffer.concat([head, pool.subarray(at - 16, at), body]));
-      return new Promise(() => undefined);
-    }`,
+    'onBeforeSign: () => new Promise((resolve) => setTimeout(resolve, 400)), onError: () => undefined',
+    100,
   );
-  const [end] = await Promise.allSettled([isolate.call('onError', {})]);
-  assert.notEqual(end.status === 'fulfilled' && end.value, 'forged');
-});
-
-test('a plugin cannot take memory through the file that it shares with the service', async (t) => {
-  const { isolate } = await started(
-    t,
-    `async onError() {
-      (await import('node:fs')).writeSync(5, Buffer.alloc(1 << 20), 0, 1 << 20, 16);
-      return new Promise(() => undefined);
-    }`,
-  );
-  await assert.rejects(isolate.call('onError', {}), { stack: /it wrote into what it shares with the service$/ });
+  await assert.rejects(isolate.call('onBeforeSign', {}), { message: 'no answer within 100 ms' });
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  await isolate.call('onError', {});
+  assert.deepEqual(logged, []);
 });
 
 test('a plugin that writes without end waits, and is not read without end', async (t) => {
   const { isolate } = await started(
     t,
-    `async onError() {
+    `async onBeforeSign() {
       const { writeSync } = await import('node:fs');
       globalThis.written = 0;
       const some = Buffer.alloc(4096, 10);
       const end = Date.now() + 500;
       while (Date.now() < end) try { written += writeSync(1, some); } catch { await new Promise(setImmediate); }
-      return written;
+      return { data: written };
     }`,
   );
-  const end = await isolate.call('onError', {});
-  assert.ok(Number(end) < 2 * 1024 * 1024, `${end} bytes were read`);
+  const end = Number(Object(await isolate.call('onBeforeSign', {})).data);
+  assert.ok(end < 2 * 1024 * 1024, `${end} bytes were read`);
 });
 
 test('of what a plugin throws, the log gets 16 Ki characters', async (t) => {

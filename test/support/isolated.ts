@@ -110,7 +110,7 @@ export function isolatedFiles(scope: Scope = {}): (source: string) => string {
 export async function recovered({ logs }: RunningService): Promise<void> {
   const count = (text: RegExp) => logs.filter(({ message }) => text.test(message)).length;
   const late = AbortSignal.timeout(120_000);
-  while (count(/another one takes over$|its process has ended/) > count(/another process is ready$/)) {
+  while (count(/its process has ended/) > count(/another process is ready$/)) {
     if (late.aborted) throw new Error('the processes of plugins were not replaced');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

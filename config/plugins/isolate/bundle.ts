@@ -1,4 +1,3 @@
-import { SourceMap } from 'node:module';
 import { dirname, extname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { BuildFailure, Plugin } from 'esbuild';
@@ -6,7 +5,7 @@ import { PluginProblem } from '../plugin-problem.ts';
 
 const own = fileURLToPath(import.meta.url);
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const main = fileURLToPath(new URL(`./child/main${extname(own)}`, import.meta.url));
+const main = fileURLToPath(new URL(`./child${extname(own)}`, import.meta.url));
 
 /** As where plugins are loaded into the service, the SDK is always that of the service that runs. */
 const ownSdk: Plugin = {
@@ -37,14 +36,8 @@ const ADDON = 'native addon ';
 let last: Promise<unknown> = Promise.resolve();
 
 /** What the process of an isolated plugin runs: the plugin, what it imports, and what talks to the service, as one module. */
-export interface Bundle {
-  readonly code: string;
-  /** Names files and lines of the plugin where a text has positions in the bundle, which node calls `[eval1]`. */
-  locate(text: string): string;
-}
-
 /** @throws PluginProblem */
-export function bundlePlugin(url: string): Promise<Bundle> {
+export function bundlePlugin(url: string): Promise<string> {
   return inTurn(() => bundle(fileURLToPath(url)));
 }
 
@@ -69,7 +62,7 @@ export function syntaxFault(url: string): Promise<string | undefined> {
   }).catch(() => undefined);
 }
 
-async function bundle(file: string): Promise<Bundle> {
+async function bundle(file: string): Promise<string> {
   const { build, stop } = await bundler();
   try {
     const { outputFiles } = await build({
@@ -78,7 +71,9 @@ async function bundle(file: string): Promise<Bundle> {
       absWorkingDir: dirname(file),
       bundle: true,
       write: false,
-      sourcemap: 'external',
+      sourcemap: 'inline',
+      // What it throws names its files.
+      sourceRoot: `${pathToFileURL(dirname(file)).href}/`,
       sourcesContent: false,
       outfile: join(dirname(file), 'isolated-plugin.js'),
       format: 'esm',
@@ -91,27 +86,12 @@ async function bundle(file: string): Promise<Bundle> {
       plugins: [ownSdk],
       logLevel: 'silent',
     });
-    const [map, code] = outputFiles;
-    return { code: code?.text ?? '', locate: locator(map?.text ?? '', dirname(file)) };
+    return outputFiles[0]?.text ?? '';
   } catch (error) {
     throw new PluginProblem(problemOf(error));
   } finally {
     await stop();
   }
-}
-
-/** Characters of a source map: a longer one would hold other requests up while it is read. */
-const LONGEST_MAP = 1024 * 1024;
-
-function locator(json: string, folder: string): Bundle['locate'] {
-  let map: SourceMap | undefined;
-  const located = (position: string, line: string, column: string) => {
-    map ??= new SourceMap(JSON.parse(json));
-    const origin = map.findOrigin(Number(line), Number(column));
-    if (!('fileName' in origin)) return position;
-    return `${pathToFileURL(resolve(folder, origin.fileName)).href}:${origin.lineNumber}:${origin.columnNumber}`;
-  };
-  return (text) => (json.length > LONGEST_MAP ? text : text.replace(/file:\/{3,4}\[eval1\]:(\d+):(\d+)/g, located));
 }
 
 function entry(file: string): string {

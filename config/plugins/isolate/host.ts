@@ -1,10 +1,10 @@
-import { withTimeout } from '../../../lib/time/with-timeout.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { LATE, withTimeout } from '../../../lib/time/with-timeout.ts';
+import { answerTextOf, memoTextOf, replaceMemo, uncharged } from '../../../plugins-sdk/hooks/context.ts';
+import { MAX_MEMO, type Memo } from '../../../plugins-sdk/hooks/memo.ts';
+import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
 import { notReadyAfter } from '../plugin-problem.ts';
-import { type Caller, PluginProcess } from './process.ts';
-import { LONGEST_FRAME } from './protocol.ts';
-import { RemoteCall } from './remote-call.ts';
-import { Restarts } from './restarts.ts';
-import type { ProcessOptions } from './spawn.ts';
+import { NotBegun, PluginProcess, type ProcessOptions } from './process.ts';
 
 export interface HostOptions extends ProcessOptions {
   readonly config: unknown;
@@ -13,213 +13,207 @@ export interface HostOptions extends ProcessOptions {
   /** Milliseconds that a process has to get ready. */
   readonly patience: number;
   readonly log: (level: 'info' | 'warn' | 'error', message: string) => void;
-  readonly count: (what: 'calls' | 'restarts' | 'takeovers') => void;
+  readonly count: (what: 'calls' | 'restarts') => void;
 }
 
-const MOST_CALLS = 512;
-/** Bytes that may wait for a process that does not read. */
-const MOST_UNSENT = 64 * 1024 * 1024;
-/** Calls in a row without an answer, after which a process is replaced by the warm one. */
-const MOST_SILENCE = 3;
-/** Milliseconds from the end of a budget, when a call has been refused, until it is given up. */
-const GRACE_MS = 10;
+type Members = Readonly<Record<string, unknown>>;
 
-/** An isolated plugin as it serves: one process that is called, and a warm one that takes over. */
-export class PluginHost implements Caller {
+const MOST_CALLS = 512;
+const MOST_UNSENT = 64 * 1024 * 1024;
+/** Milliseconds from the end of a budget until its call is given up: the guard has refused it by then. */
+const GRACE_MS = 20;
+/** Milliseconds from then on to a sign of life. */
+const PING_TIMEOUT_MS = 100;
+/** Milliseconds beside two budgets that a call waits until it begins: a process ends and another gets ready meanwhile. */
+const LONGEST_START_MS = 5000;
+/** Milliseconds from one start to the next, at least. */
+const PERIOD_MS = 1000;
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 30_000;
+
+/** A call of a hook. */
+interface Call {
+  readonly hook: string;
+  readonly context: Members;
+  /** Told of the process in which it begins. */
+  begin(one: PluginProcess): void;
+  /** Has the process forget it. */
+  forget(): void;
+}
+
+/** An isolated plugin as it serves: one process, which is replaced when it ends, or does not answer when a budget has ended. */
+export class PluginHost {
   readonly #options: HostOptions;
-  readonly #restarts = new Restarts();
-  #active: PluginProcess | undefined;
-  #spare: PluginProcess | undefined;
-  /** All that run, but for those that were replaced. */
-  readonly #present = new Set<PluginProcess>();
-  readonly #retired = new Set<PluginProcess>();
-  /** In the order of their deadlines. */
-  readonly #calls = new Set<RemoteCall>();
-  /** Calls for which no process is ready. */
-  #waiting: RemoteCall[] = [];
-  #deadline: NodeJS.Timeout | undefined;
-  #restart: NodeJS.Timeout | undefined;
-  /** Doubled with each process that has not answered anything: another one may not do better. */
-  #mostSilence = MOST_SILENCE;
-  #phase: 'starting' | 'running' | 'stopped' = 'starting';
+  #ready: Promise<PluginProcess>;
+  /** The one that is ready, or gets ready. */
+  #process: PluginProcess | undefined;
+  #isReady = false;
+  #doubted: PluginProcess | undefined;
+  #startedAt = Number.NEGATIVE_INFINITY;
+  #failures = 0;
+  #calls = 0;
+  #isStopped = false;
 
   constructor(options: HostOptions) {
     this.#options = options;
+    this.#ready = handled(Promise.reject(new Error('it has not started')));
   }
 
-  get budget(): number {
-    return this.#options.budget;
-  }
-
-  /** Whether a process takes calls; while none does, calls wait until their budgets end. */
   get isReady(): boolean {
-    return this.#active !== undefined;
+    return this.#isReady;
   }
 
-  /** Bytes of all its processes. */
   get resident(): number {
-    return [...this.#present, ...this.#retired].reduce((sum, { resident }) => sum + resident, 0);
+    return this.#process?.resident ?? 0;
   }
 
-  /** Resolves when both processes are ready. @throws what the plugin threw, and PluginProblem */
+  /** @throws what the plugin threw, and PluginProblem */
   async start(): Promise<void> {
-    await this.#prepare(this.#begin());
-    await this.#prepare(this.#begin());
-    this.#phase = 'running';
-    this.#replenish();
+    this.#ready = handled(this.#begin());
+    await this.#ready;
   }
 
-  /** Ends the processes. */
   async stop(): Promise<void> {
-    this.#phase = 'stopped';
-    clearTimeout(this.#deadline);
-    clearTimeout(this.#restart);
-    const all = [...this.#present, ...this.#retired];
-    for (const process of all) process.kill('the service stops');
-    await Promise.all(all.map(({ ended }) => ended));
-    for (const call of this.#calls) call.fail(new Error('the service stops'));
+    this.#isStopped = true;
+    this.#process?.kill('the service stops');
+    await this.#process?.ended;
   }
 
-  /** Calls a hook. @throws what it throws, and Error when it cannot be called */
-  call(hook: string, context: Readonly<Record<string, unknown>>): Promise<unknown> {
-    this.#options.count('calls');
-    const call = new RemoteCall(hook, context, performance.now() + this.budget, () => this.#calls.delete(call));
-    if (this.#calls.size >= MOST_CALLS) call.fail(new Error(`${MOST_CALLS} calls are in flight`));
-    else if (call.length > LONGEST_FRAME) call.fail(new Error('the call is longer than 4 MiB'));
-    else if ((this.#active?.unsent ?? 0) > MOST_UNSENT) call.fail(new Error('too much waits for the process'));
-    else this.#accept(call);
-    return call.promise;
+  /** Calls a hook; where no process is ready, the call waits for one. @throws what it throws, and Error */
+  async call(hook: string, context: Members): Promise<unknown> {
+    const { budget, count } = this.#options;
+    count('calls');
+    if (this.#calls >= MOST_CALLS) throw new Error(`${MOST_CALLS} calls are in flight`);
+    if ((this.#process?.unsent ?? 0) > MOST_UNSENT) throw new Error('too much waits for the process');
+    let begin: Call['begin'] = () => undefined;
+    const begun = new Promise<PluginProcess>((resolve) => {
+      begin = resolve;
+    });
+    const call: Call = { hook, context, begin, forget: () => undefined };
+    this.#calls += 1;
+    try {
+      const answer = this.#send(call);
+      // It may also end without having begun, by what keeps every process from getting ready.
+      const begins = Promise.race([begun, answer.then(() => begun)]);
+      // Its time is its own only from then on: before, others are served, or a process gets ready.
+      const one = await uncharged(context, () => withTimeout(2 * budget + LONGEST_START_MS, begins));
+      if (one === LATE) throw new Error('the call did not begin in time');
+      const answered = await withTimeout(budget + GRACE_MS, answer);
+      if (answered !== LATE) return answered;
+      this.#doubt(one);
+      throw new Error(`no answer within ${budget} ms`);
+    } finally {
+      this.#calls -= 1;
+      call.forget();
+    }
   }
 
-  suspect(process: PluginProcess): void {
-    if (process !== this.#active) return;
-    const hasSpare = this.#spare !== undefined;
-    // One that is stuck would be stuck for the calls behind it, too: they wait for another one rather than for it.
-    const isStuck = process.isStalled && (hasSpare || process.isDoubted);
-    const isMute = hasSpare && !process.isStalled && process.silence >= this.#mostSilence;
-    if (isMute) this.#mostSilence = process.hasAnswered ? MOST_SILENCE : this.#mostSilence * 2;
-    if (isStuck || isMute) this.#takeOver(process);
+  /** What has not begun when a process ends goes once to the next one. */
+  async #send(call: Call, isAgain = false): Promise<unknown> {
+    const one = await this.#ready;
+    // One that does not come to it is held up by what nobody may have asked for.
+    const late = setTimeout(() => this.#doubt(one), this.#options.budget).unref();
+    const begins = () => {
+      clearTimeout(late);
+      call.begin(one);
+    };
+    const { answer, forget } = one.call(sent(call), { signal: () => call.context.signal, begins });
+    call.forget = forget;
+    try {
+      const { value, memo } = await answer;
+      if (memo !== undefined && JSON.stringify(memo).length <= MAX_MEMO) replaceMemo(call.context, memo as Memo);
+      return value;
+    } catch (error) {
+      if (isAgain || !(error instanceof NotBegun)) throw error;
+    } finally {
+      clearTimeout(late);
+    }
+    await one.ended;
+    return await this.#send(call, true);
   }
 
-  returned(calls: readonly RemoteCall[]): void {
-    this.#waiting = [...calls, ...this.#waiting];
-    this.#dispatch();
-  }
-
-  ended(process: PluginProcess, reason: string): void {
-    const wasReplaced = this.#retired.delete(process);
-    const wasReady = process === this.#active || process === this.#spare;
-    this.#present.delete(process);
-    if (process === this.#spare) this.#spare = undefined;
-    if (process === this.#active) this.#useSpare();
-    if (this.#phase !== 'running') return;
-    if (!wasReplaced && !wasReady) this.#restarts.note(false);
-    if (!wasReplaced) this.#options.log('error', `its process has ended: ${reason}`);
-    this.#replenish();
-  }
-
-  #accept(call: RemoteCall): void {
-    this.#calls.add(call);
-    this.#watchDeadlines();
-    if (this.#active === undefined) this.#waiting.push(call);
-    else this.#active.send(call);
-  }
-
-  /** @throws Error when no process can be started */
-  #begin(): PluginProcess {
-    const process = new PluginProcess(this.#options, this);
-    this.#present.add(process);
-    return process;
+  /** One that only waits for something answers; one that is stuck would be stuck for the calls after it, which wait meanwhile. */
+  #doubt(one: PluginProcess): void {
+    if (one !== this.#process || one === this.#doubted) return;
+    this.#doubted = one;
+    const ping = one.ask({ do: 'ping' }).catch(() => LATE);
+    const answers = async () => {
+      if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== LATE) {
+        this.#doubted = undefined;
+        return one;
+      }
+      one.kill('it does not answer');
+      await one.ended;
+      return await this.#ready;
+    };
+    this.#ready = handled(answers());
   }
 
   /** Has a process make the plugin. @throws what the plugin threw, and PluginProblem */
-  async #prepare(process: PluginProcess): Promise<void> {
+  async #begin(): Promise<PluginProcess> {
     const { config, patience } = this.#options;
-    const made = process.ask({ k: 'load' }, 'loaded').then(() => process.ask({ k: 'make', config }, 'made'));
+    this.#startedAt = performance.now();
+    const one = new PluginProcess(this.#options);
+    this.#process = one;
+    const made = one.ask({ do: 'load' }).then(() => one.ask({ do: 'make', config }));
     await withTimeout(patience, made, notReadyAfter(patience)).catch((error: unknown) => {
-      process.kill(String(Object(error).message));
+      one.kill(String(Object(error).message));
       throw error;
     });
-    if (this.#present.has(process)) this.#use(process);
+    this.#isReady = true;
+    void one.ended.then((reason) => this.#replace(reason));
+    return one;
   }
 
-  #use(process: PluginProcess): void {
-    this.#restarts.note(true);
-    if (this.#phase === 'running') this.#options.log('info', 'another process is ready');
-    this.#spare = process;
-    if (this.#active === undefined) this.#useSpare();
-    else this.suspect(this.#active);
-    this.#dispatch();
+  #replace(reason: string): void {
+    this.#isReady = false;
+    this.#ready = handled(this.#isStopped ? Promise.reject(new Error('the service stops')) : this.#again(reason));
   }
 
-  /** What has not begun moves to the warm process, or to the next that gets ready; what has begun may end where it is. */
-  #takeOver(stuck: PluginProcess): void {
-    this.#useSpare();
-    this.#present.delete(stuck);
-    this.#retired.add(stuck);
-    this.#options.count('takeovers');
-    this.#options.log('warn', 'its process does not answer: another one takes over');
-    this.returned(stuck.retire());
-    this.#replenish();
-  }
-
-  #useSpare(): void {
-    this.#active = this.#spare;
-    this.#spare = undefined;
-  }
-
-  #dispatch(): void {
-    const active = this.#active;
-    if (active === undefined) return;
-    const calls = this.#waiting;
-    this.#waiting = [];
-    for (const call of calls) if (!call.isOver) active.send(call);
-  }
-
-  /** Has two processes run again. */
-  #replenish(): void {
-    if (this.#phase !== 'running' || this.#restart !== undefined || this.#present.size >= 2) return;
-    this.#restart = setTimeout(() => {
-      this.#restart = undefined;
-      if (this.#phase === 'running') this.#beginAnew();
-    }, this.#restarts.delay());
-    this.#restart.unref();
-  }
-
-  /** Descriptors and processes may be used up: then it is tried again later. */
-  #beginAnew(): void {
-    try {
-      this.#options.count('restarts');
-      // What keeps it from getting ready is the reason of its end.
-      this.#prepare(this.#begin()).catch(() => undefined);
-    } catch (error) {
-      this.#restarts.note(false);
-      this.#options.log(
-        'error',
-        `no process can be started: ${error instanceof Error ? error.message : String(error)}`,
-      );
+  /** Later and later while no process gets ready, since that may never change. */
+  async #again(reason: string): Promise<PluginProcess> {
+    const { log, count } = this.#options;
+    log('error', `its process has ended: ${reason}`);
+    for (;;) {
+      const backoff = this.#failures === 0 ? 0 : FIRST_BACKOFF_MS * 2 ** Math.min(this.#failures - 1, 10);
+      const rest = this.#startedAt + PERIOD_MS - performance.now();
+      await pause(Math.max(rest, Math.min(backoff, LONGEST_BACKOFF_MS)), undefined, { ref: false });
+      if (this.#isStopped) throw new Error('the service stops');
+      try {
+        count('restarts');
+        const one = await this.#begin();
+        this.#failures = 0;
+        log('info', 'another process is ready');
+        return one;
+      } catch (error) {
+        this.#failures += 1;
+        log('error', `no process gets ready: ${Object(error).message}`);
+      }
     }
-    this.#replenish();
   }
+}
 
-  /** Their budgets have ended, of which the guard has told whoever called. */
-  #watchDeadlines(): void {
-    const [first] = this.#calls;
-    if (this.#deadline !== undefined || first === undefined) return;
-    const timer = setTimeout(
-      () => {
-        this.#deadline = undefined;
-        const now = performance.now();
-        for (const call of this.#calls) {
-          if (call.deadline + GRACE_MS > now) break;
-          call.fail(new Error(`no answer within ${this.budget} ms`));
-          call.forget();
-        }
-        this.#watchDeadlines();
-      },
-      Math.max(1, first.deadline + GRACE_MS - performance.now()),
-    );
-    timer.unref();
-    this.#deadline = timer;
-  }
+/** Those who wait for it hear of its failure; there may be none. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** What of a call is sent: the signal is asked for when somebody wants it, and long answers stay the texts that they are. */
+function sent({ hook, context }: Call) {
+  const [memo, answer] = [memoTextOf(context), answerTextOf(context)];
+  const text = responseTextOf(Object(context.response));
+  const members = Object.entries(context).flatMap(([name, member]): [string, unknown][] => {
+    if (name === 'signal') return [];
+    if (name === 'response' && text !== undefined) return [[name, { status: Object(member).status }]];
+    return [[name, member instanceof Error ? member.message : member]];
+  });
+  return {
+    do: 'call',
+    hook,
+    context: Object.fromEntries(members),
+    ...(text !== undefined && { text }),
+    ...(memo !== undefined && { memo: JSON.parse(memo) }),
+    ...(answer !== undefined && { answer: JSON.parse(answer) }),
+  } as const;
 }

@@ -1,84 +1,46 @@
 import type { Readable } from 'node:stream';
 import { clipped } from '../../../lib/text/clipped.ts';
 
-const LONGEST_LINE = 1000;
-/** Lines of a plugin that are logged within a second. */
-const MOST_LINES = 100;
 const SECOND_MS = 1000;
+/** Lines that are logged within a second, and characters of each. */
+const MOST_LINES = 100;
+export const LONGEST_LINE = 1000;
 /** Characters that are read within a second: more wait in the process. */
 const MOST_READ = 1024 * 1024;
-/** Milliseconds from one piece to the next, whatever its length: it may be a byte. */
-const REST_MS = 10;
+/** What a piece counts at least: it may be a single character. */
+const LEAST_PIECE = 1024;
 
-/** What a plugin's process writes, line by line and bounded: the log is the service's. */
-export class Output {
-  readonly #write: (line: string) => void;
-  #since = Number.NEGATIVE_INFINITY;
-  #lines = 0;
-  #dropped = 0;
-  #characters = 0;
-  #isFinished = false;
-  readonly #paused = new Map<Readable, NodeJS.Timeout>();
-
-  constructor(write: (line: string) => void) {
-    this.#write = write;
-  }
-
-  read(stream: Readable): void {
+/** Logs what a plugin writes, line by line and bounded by the second. @returns what reads the rest when its process has ended. */
+export function readOutput(streams: readonly Readable[], write: (line: string) => void): () => void {
+  let [lines, read] = [0, 0];
+  let second: NodeJS.Timeout | undefined;
+  const take = (line: string) => {
+    lines += 1;
+    if (lines <= MOST_LINES) write(clipped(line, LONGEST_LINE));
+  };
+  const next = () => {
+    clearTimeout(second);
+    second = undefined;
+    if (lines > MOST_LINES) write(`${lines - MOST_LINES} more lines were dropped`);
+    [lines, read] = [0, 0];
+    for (const stream of streams) stream.resume();
+  };
+  for (const stream of streams) {
     let rest = '';
-    stream.setEncoding('utf8');
-    stream.on('data', (text: string) => {
-      const lines = (rest + text).split('\n');
+    const split = (text: string) => {
+      second ??= setTimeout(next, SECOND_MS).unref();
+      read += Math.max(text.length, LEAST_PIECE);
+      if (read > MOST_READ) stream.pause();
+      const whole = (rest + text).split('\n');
       // Of a line that never ends, what is too long is dropped as it comes.
-      rest = (lines.pop() ?? '').slice(0, LONGEST_LINE + 1);
-      for (const line of lines) this.#line(line);
-      this.#characters += text.length;
-      if (!this.#isFinished) this.#pause(stream, this.#characters > MOST_READ ? SECOND_MS : REST_MS);
-    });
-    stream.on('error', () => undefined);
-    stream.on('end', () => {
-      if (rest !== '') this.#line(rest);
-      this.#tellDropped();
-    });
+      rest = (whole.pop() ?? '').slice(0, LONGEST_LINE + 1);
+      for (const line of whole) take(line);
+    };
+    const end = () => {
+      if (rest !== '') take(rest);
+      next();
+    };
+    stream.setEncoding('utf8').on('data', split).on('end', end);
   }
-
-  /** Reads what waits yet: the process has ended. */
-  finish(): void {
-    this.#isFinished = true;
-    for (const stream of this.#paused.keys()) this.#resume(stream);
-  }
-
-  #pause(stream: Readable, milliseconds: number): void {
-    stream.pause();
-    this.#paused.set(
-      stream,
-      setTimeout(() => {
-        if (milliseconds === SECOND_MS) this.#characters = 0;
-        this.#resume(stream);
-      }, milliseconds),
-    );
-  }
-
-  #resume(stream: Readable): void {
-    clearTimeout(this.#paused.get(stream));
-    this.#paused.delete(stream);
-    stream.resume();
-  }
-
-  #line(line: string): void {
-    const now = performance.now();
-    if (now - this.#since > SECOND_MS) {
-      this.#tellDropped();
-      this.#since = now;
-      this.#lines = 0;
-    }
-    this.#lines += 1;
-    if (this.#lines > MOST_LINES) this.#dropped += 1;
-    else this.#write(clipped(line, LONGEST_LINE));
-  }
-
-  #tellDropped(): void {
-    if (this.#dropped > 0) this.#write(`${this.#dropped} more lines were dropped`);
-    this.#dropped = 0;
-  }
+  return next;
 }

@@ -1,83 +1,70 @@
-/**
- * What the service and the process of an isolated plugin tell each other. A frame to the process is its length, the length
- * of its JSON, the JSON, and text that belongs to it. A frame to the service is its length, the token and JSON. Lengths are of
- * four bytes, the lowest first, and do not count themselves. Before its first frame the service sends the token.
- *
- * The token tells what the process's own code says from what its plugin writes into the same descriptor. It is no wall: a plugin
- * shares its process with that code, and somebody may find a way to speak for it. So the service bounds what all reports cost.
- */
+/** What the service and the process of an isolated plugin tell each other: a line of JSON each. */
 
 /** Descriptors of the process, beside those that every process has. */
 export const ORDERS = 3;
 export const REPORTS = 4;
-export const CLAIMS = 5;
+/** Characters of a line. */
+export const LONGEST = 4 * 1024 * 1024;
+/** Characters of what is thrown. */
+export const LONGEST_TEXT = 16_384;
 
-/** Bytes of a frame. */
-export const LONGEST_FRAME = 4 * 1024 * 1024;
-
-/** Bytes that only frames of the process's own code begin with. */
-export const TOKEN_BYTES = 16;
-
-/** Bytes of the file of claims: the last call that was begun, and whether none may begin any more. */
-export const RETIRED_AT = 8;
-export const CLAIM_BYTES = 9;
-
-/** What a value is, for checks of its shape in a process that does not have it. */
-export type Sketch =
-  | { readonly is: 'function' | 'class' | 'undefined' }
-  | { readonly is: 'plain'; readonly value: string | number | boolean | null }
-  | { readonly is: 'list'; readonly items?: readonly Sketch[] }
-  | { readonly is: 'object'; readonly members: Readonly<Record<string, Sketch>> };
-
-/** A schema as JSON: what it is made of is marked, since JSON drops what TypeBox hides in it. */
-export type PackedSchema =
-  | { readonly is: 'absent' }
-  | { readonly is: 'parser' }
-  | { readonly is: 'schema'; readonly packed: unknown }
-  | { readonly is: 'problem'; readonly problem: string };
-
-export type Order =
-  | { readonly k: 'load' }
-  | { readonly k: 'parse'; readonly value: unknown }
-  | { readonly k: 'make'; readonly config: unknown }
-  | {
-      readonly k: 'call';
-      readonly i: number;
-      readonly h: string;
-      readonly c: Readonly<Record<string, unknown>>;
-      /** What the plugin has kept of the request. */
-      readonly m?: object;
-    }
-  | { readonly k: 'abort'; readonly i: number }
-  | { readonly k: 'ping' };
-
-/** What was thrown, as text and in the parts that somebody looks at. */
-export interface Thrown {
-  readonly problem?: string;
-  readonly message: string;
-  readonly stack: string;
-  /** Of validators that say where and what. */
-  readonly issues?: readonly { readonly path: readonly unknown[]; readonly message: string }[];
+/** What a module exports, as far as the service has to know it. */
+export interface Shape {
+  /** Nothing where a factory makes the plugin. */
+  readonly plugin?:
+    | { readonly name: string; readonly hooks: readonly string[]; readonly credentials?: readonly string[] }
+    | undefined;
+  readonly configSchema?: unknown;
+  /** Whether `configSchema` is a validator with `parse`, which only its own process can have. */
+  readonly parses?: boolean;
+  readonly keys?: unknown;
 }
 
-/** Of a call: it has ended, was left to another process, or wants to hear of its abort. */
-export type CallReport =
-  | {
-      readonly k: 'done';
-      readonly i: number;
-      readonly r?: unknown;
-      readonly odd?: unknown;
-      /** JSON text of the memo, where the hook has looked at it. */
-      readonly m?: string | undefined;
-    }
-  | { readonly k: 'threw'; readonly i: number; readonly text?: string }
-  | { readonly k: 'skipped'; readonly i: number }
-  | { readonly k: 'watch'; readonly i: number };
+export interface Thrown {
+  /** Whether it is a fault of the plugin's shape, in our own words. */
+  readonly problem: boolean;
+  readonly message: string;
+  readonly stack: string;
+  readonly issues?: unknown;
+}
 
+export type Order =
+  | { readonly i: number; readonly do: 'load' }
+  | { readonly i: number; readonly do: 'parse' | 'make'; readonly config: unknown }
+  | {
+      readonly i: number;
+      readonly do: 'call';
+      readonly hook: string;
+      readonly context: Readonly<Record<string, unknown>>;
+      /** The JSON of a long answer of the upstream. */
+      readonly text?: string;
+      /** What it has kept of the request, if anything. */
+      readonly memo?: object;
+      /** Only `onResponseSent` has one. */
+      readonly answer?: object;
+    }
+  | { readonly i: number; readonly do: 'abort' | 'ping' };
+
+/** Of the order with this number: it begins, its result, what it threw, or that it wants to hear of its abort. */
 export type Report =
-  | CallReport
-  | { readonly k: 'loaded'; readonly plugin: Sketch; readonly configSchema: PackedSchema; readonly keys: PackedSchema }
-  | { readonly k: 'parsed' }
-  | { readonly k: 'made'; readonly plugin: Sketch }
-  | { readonly k: 'failed'; readonly error: Thrown }
-  | { readonly k: 'pong' };
+  | { readonly i: number; readonly begins: true }
+  | { readonly i: number; readonly watches: true }
+  | { readonly i: number; readonly done: true; readonly ok?: unknown; readonly memo?: object }
+  | { readonly i: number; readonly threw: Thrown };
+
+/** @returns what splits each piece that comes into lines. It throws Error for what the other side's own code never sends. */
+export function lineSplitter(): (text: string) => string[] {
+  let rest = '';
+  return (text) => {
+    const lines = text.split('\n');
+    const isNew = rest === '' || lines.length > 1;
+    lines[0] = rest + lines[0];
+    rest = lines.pop() ?? '';
+    if (rest.length > LONGEST) throw new Error('it sent more than 4 MiB');
+    // A line that is not ours may never end.
+    if (isNew && rest !== '' && rest[0] !== '{') throw new Error(NO_JSON);
+    return lines;
+  };
+}
+
+export const NO_JSON = 'it sent what is no JSON';
