@@ -1,10 +1,9 @@
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
-import { readJson } from '../../lib/json/read.ts';
 import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { nearest } from '../../lib/text/suggest.ts';
 import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, WrongShape } from '../kernel.ts';
-import { plainText, SentJson } from '../results/plain.ts';
+import { plainText } from '../results/plain.ts';
 
 /** Characters of JSON of parameters, a client may send half as many. */
 export const MAX_PARAMETERS = 128 * 1024;
@@ -58,8 +57,7 @@ export function takeResponse(result: unknown, current: ApiResponse): ApiResponse
 
 /** An answer of a plugin's own: a copy that is plain JSON. @throws WrongShape */
 export function copyOf(status: number, data: unknown, request?: OutgoingRequest): ApiResponse {
-  const copy = data instanceof SentJson ? readJson(data.text) : JSON.parse(plainText(data));
-  return { data: copy, status, ...(request && { request }) };
+  return { data: JSON.parse(plainText(data)), status, ...(request && { request }) };
 }
 
 /** Reads what `onBeforeSign` returned. */

@@ -14,15 +14,6 @@ const TOO_LARGE = 'is too deep, too large or in a cycle';
 /** The text would be longer than it may be. */
 export class TooLong extends WrongShape {}
 
-/** JSON text in place of a value. Nobody has checked yet that it is JSON. */
-export class SentJson {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
 /**
  * The JSON text of a value that is plain JSON through and through. Each member is read once.
  *
