@@ -11,7 +11,7 @@ interface Exported extends Described {
 /** One of a set of plugins. */
 interface Meter extends Described {
   readonly plugin: string;
-  readonly initial: readonly Labels[];
+  readonly initial: Labels[];
   read: () => number;
   /** Absent while the set is not in force. */
   exported?: Exported;
@@ -129,7 +129,7 @@ export class MeterSet {
       if (own.size >= instruments && !own.has(instrument.name)) {
         throw new Error(`the instrument "${instrument.name}" is one too many: a plugin has at most ${instruments}`);
       }
-      const meter = this.#ask({ kind, plugin, instrument, initial: spec.initial ?? [], read: nothing });
+      const meter = this.#ask({ kind, plugin, instrument, initial: [...(spec.initial ?? [])], read: nothing });
       own.add(instrument.name);
       return meter;
     };
@@ -186,7 +186,9 @@ export class MeterSet {
       if (!isSame(known, asked))
         throw new Error(`the name of the instrument "${name}" is taken until a restart by ${described(known)}`);
     }
-    return this.#meters.get(name) ?? this.#add(asked, names);
+    const held = this.#meters.get(name);
+    held?.initial.push(...asked.initial);
+    return held ?? this.#add(asked, names);
   }
 
   #add(meter: Meter, names: readonly string[]): Meter {

@@ -72,6 +72,7 @@ function behaviourOf(
       name: 'isolated_restarts_total',
       help: 'Processes of isolated plugins that were started after the start',
       labels,
+      initial: [{ plugin: name }],
     }),
   };
   const help = 'Resident memory of all processes of isolated plugins';
