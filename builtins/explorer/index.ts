@@ -14,9 +14,7 @@ const explorerKey = optionalKey(
   }),
 );
 
-/** A package holds the page ready-made; a source tree makes it, once for all reloads of a process. */
-let template: Promise<string> | undefined;
-
+/** A package holds the page ready-made; a source tree makes it. */
 async function readTemplate(): Promise<string> {
   try {
     return await readFile(new URL('./page.built.html', import.meta.url), 'utf8');
@@ -34,23 +32,14 @@ export const explorer = definePlugin({
   setup({ config, endpoints, node, describe }) {
     if (explorerKey.in(config) !== true) return {};
     const { title, description } = detailsOf(config).info;
-    const about = {
-      node,
-      openapi: (openapiKey.in(config) ?? false) !== false,
-      ...(title && { title }),
-      ...(description && { description }),
-    };
+    const openapi = (openapiKey.in(config) ?? false) !== false;
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
-    const data = pageData(about, shown, described);
+    const data = pageData({ node, openapi, title, description }, shown, described);
     let reply: HttpResponse | undefined;
     return {
       start: async () => {
-        template ??= readTemplate().catch((error) => {
-          template = undefined;
-          throw error;
-        });
-        reply = pageReply(await template, data);
+        reply = pageReply(await readTemplate(), data);
       },
       routes: [
         {

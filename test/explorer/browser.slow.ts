@@ -608,6 +608,11 @@ describe('a person on the explorer page', { skip }, () => {
     await page.getByRole('button', { name: 'Copy the endpoint ID' }).click();
     await page.getByText('Copied').waitFor();
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), service.ids['prices/raw']);
+    // Over plain HTTP a page has no clipboard.
+    await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`);
+    await page.getByRole('button', { name: 'Copy the endpoint ID' }).click();
+    await page.getByText('Selected').waitFor();
+    assert.equal(await page.evaluate('String(getSelection())'), service.ids['prices/raw']);
   });
 
   it('reads it on a small screen, in light and in dark', async () => {
@@ -620,7 +625,7 @@ describe('a person on the explorer page', { skip }, () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     assert.equal(await background(), 'rgb(18, 20, 24)');
     await page.getByRole('link', { name: /^spot/ }).click();
-    assert.equal(await page.getByRole('navigation').isVisible(), false);
+    await page.getByRole('navigation').waitFor({ state: 'hidden' });
     await page.getByLabel('symbol').fill('ETH');
     await page.keyboard.press('Enter');
     await succeeds();

@@ -121,6 +121,7 @@ describe('the page of the explorer', async () => {
             { name: 'hidden', in: 'query', required: false },
           ],
           reserved: [],
+          remarks: [],
           encoding: { type: 'int256', path: '$.price' },
         },
       ],

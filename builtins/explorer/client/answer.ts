@@ -1,33 +1,34 @@
 import { html } from 'htm/preact';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { PublicEndpoint } from '../endpoint.ts';
 import type { CallOutcome } from './call.ts';
 import { timeText } from './human.ts';
 import type { Page } from './page.ts';
-import { Copied, ELSEWHERE, fact, onText, Section, useNewId, VERBATIM } from './parts.ts';
+import { Copied, ELSEWHERE, fact, onText, Section, type Shown, useNewId, VERBATIM } from './parts.ts';
 import type { Asked } from './request.ts';
 import { useVerdict, type Verdict, valuesOf } from './verdict.ts';
 
 /** What came of a request, and who signed it. */
-export function AnswerPart({ endpoint, page }: { endpoint: PublicEndpoint; page: Page }) {
+export function AnswerPart({ endpoint, page }: Shown) {
   const sent = page.sentFor(endpoint.id);
-  const { outcome, asked, progress, text = '' } = sent ?? {};
+  const { outcome, progress, text } = sent ?? {};
+  const { problem, requestId } = outcome ?? {};
   const verdict = useVerdict(page, sent);
   const place = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (outcome !== undefined) place.current?.scrollIntoView({ block: 'nearest' });
   }, [outcome]);
-  const hasProblem = outcome?.problem !== undefined && text === outcome.text;
-  return html`<${Section} title="Answer" extra="answer" aria-busy=${progress ? 'true' : undefined}>
+  // A person may put a signed answer in the place of an error.
+  const isUnsigned = problem !== undefined && text === outcome?.text;
+  return html`<${Section} title="Answer" extra="answer">
     <p class="status" role="status">${progress ? `${progress}…` : statusText(outcome)}</p>
-    ${outcome?.requestId && html`<p class="request">Request <${Copied} what="the request ID" text=${outcome.requestId} /></p>`}
-    <div ref=${place}>
-      ${outcome?.problem && html`<p class="notice ${outcome.status === 402 ? '' : 'bad'}" role="alert">${outcome.problem}</p>`}
+    ${requestId && html`<p class="request">Request <${Copied} what="the request ID" text=${requestId} /></p>`}
+    <div ref=${place} aria-busy=${progress ? 'true' : 'false'}>
+      ${problem && html`<p class="notice ${outcome?.status === 402 ? '' : 'bad'}" role="alert">${problem}</p>`}
       <p class="hint advice" role="status">${adviceOf(outcome)}</p>
-      ${!hasProblem && html`<${Check} verdict=${verdict} asked=${asked} page=${page} />`}
+      ${!isUnsigned && html`<${Check} verdict=${verdict} asked=${sent?.asked} page=${page} />`}
     </div>
-    ${outcome !== undefined && outcome.text !== '' && html`<${Response} ...${{ outcome, text, hasProblem, endpoint, page }} />`}
+    ${outcome?.text && html`<${Response} endpoint=${endpoint} page=${page} given=${outcome.text} isUnsigned=${isUnsigned} />`}
   <//>`;
 }
 
@@ -57,16 +58,11 @@ const MARKS: Readonly<Record<Verdict['state'], string>> = {
 function Check({ verdict, asked, page }: { verdict: Verdict; asked: Asked | undefined; page: Page }) {
   const { state, headline, detail, signer = '—', isBadPin = false } = verdict;
   const id = useNewId();
-  const attributes = {
-    ...VERBATIM,
-    ...{ id, class: 'code', type: 'text', value: page.pin.address },
-    'aria-describedby': `${id}-problem ${id}-advice`,
-    'aria-invalid': String(isBadPin),
+  const pin = {
+    ...{ ...VERBATIM, id, class: 'code', type: 'text', value: page.pin.address },
+    ...{ 'aria-describedby': `${id}-problem ${id}-advice`, 'aria-invalid': String(isBadPin) },
+    onInput: onText((text) => page.expect(text.trim())),
   };
-  const pinned = html`<input ...${attributes} onInput=${onText((text) => page.expect(text.trim()))} />
-    <p class="problem" id="${id}-problem" hidden=${!isBadPin}>
-      This is no address: 0x and 40 hex digits, and the right checksum if there are capitals.
-    </p>`;
   return html`<div class="check" data-state=${state}>
     <div class="verdict">
       <span class="mark"><svg viewBox="0 0 24 24" aria-hidden="true"><path d=${MARKS[state]} /></svg></span>
@@ -76,7 +72,13 @@ function Check({ verdict, asked, page }: { verdict: Verdict; asked: Asked | unde
     <dl class="addresses">
       <dt>Recovered</dt>
       <dd class="recovered"><code>${signer}</code></dd>
-      ${fact(html`<label for=${id}>Pinned</label>`, pinned)}
+      <dt><label for=${id}>Pinned</label></dt>
+      <dd>
+        <input ...${pin} />
+        <p class="problem" id="${id}-problem" hidden=${!isBadPin}>
+          This is no address: 0x and 40 hex digits, and the right checksum if there are capitals.
+        </p>
+      </dd>
     </dl>
     ${asked && html`<dl class="facts signed">${factsOf(verdict, asked)}</dl>`}
     <p class="hint" id="${id}-advice">${pinAdvice(page)}</p>
@@ -91,7 +93,7 @@ function pinAdvice({ pin: { address, isOwnChoice }, data: { node } }: Page): str
 }
 
 /** What was signed, once it is known to be. */
-function factsOf(verdict: Verdict, asked: Asked): VNode[] {
+function factsOf(verdict: Verdict, asked: Asked): (VNode | undefined)[] {
   const { verified } = verdict;
   if (verified === undefined) return [];
   const { timestamp, digest, requestHash } = verified;
@@ -101,37 +103,28 @@ function factsOf(verdict: Verdict, asked: Asked): VNode[] {
     ),
     fact('Signed', timeText(timestamp)),
     fact('Digest', html`<${Copied} what="the digest" text=${digest} />`),
-    ...(requestHash === undefined
-      ? []
-      : [fact('Request hash', html`<${Copied} what="the request hash" text=${requestHash} />`)]),
+    requestHash && fact('Request hash', html`<${Copied} what="the request hash" text=${requestHash} />`),
   ];
 }
 
-interface Given {
-  readonly outcome: CallOutcome;
-  readonly text: string;
-  readonly hasProblem: boolean;
-  readonly endpoint: PublicEndpoint;
-  readonly page: Page;
-}
-
 /** The answer in a field that can be changed, so that a person sees what the signature is good for. */
-function Response({ outcome, text, hasProblem, endpoint, page }: Given) {
+function Response({ endpoint, page, given, isUnsigned }: Shown & { given: string; isUnsigned: boolean }) {
   const id = useNewId();
-  const area = useRef<HTMLTextAreaElement>(null);
-  const rows = Math.min(Math.max(outcome.text.split('\n').length + 2, 4), 24);
-  const change = (changed: string) => page.edit(endpoint.id, changed);
+  const ref = useRef<HTMLTextAreaElement>(null);
+  const value = page.sentFor(endpoint.id)?.text;
+  const rows = Math.min(Math.max(given.split('\n').length + 2, 4), 24);
+  const change = (text: string) => page.edit(endpoint.id, text);
   const undo = () => {
-    change(outcome.text);
-    area.current?.focus();
+    change(given);
+    ref.current?.focus();
   };
-  const attributes = { ...VERBATIM, id, class: 'code', rows, value: text, ref: area, 'aria-describedby': `${id}-hint` };
+  const attributes = { ...VERBATIM, id, class: 'code', rows, value, ref, 'aria-describedby': `${id}-hint` };
   return html`<div class="field">
     <div class="caption">
       <label for=${id}>Response</label>
-      ${text !== outcome.text && html`<button type="button" class="quiet" onClick=${undo}>Undo changes</button>`}
+      ${value !== given && html`<button type="button" class="quiet" onClick=${undo}>Undo changes</button>`}
     </div>
     <textarea ...${attributes} onInput=${onText(change)} />
-    <p class="hint" id="${id}-hint" hidden=${hasProblem}>Change a byte, and see what the check says.</p>
+    <p class="hint" id="${id}-hint" hidden=${isUnsigned}>Change a byte, and see what the check says.</p>
   </div>`;
 }

@@ -1,4 +1,4 @@
-import { jsonIn } from '../../../lib/json/value.ts';
+import { isRecord, jsonIn } from '../../../lib/json/value.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 
@@ -17,13 +17,13 @@ export interface CallOutcome {
   readonly status?: number;
   readonly statusText: string;
   readonly milliseconds: number;
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
   /** The answer as JSON with line breaks; as it came where it is none; empty where there is none. */
   readonly text: string;
   /** The answer is an older one, since the upstream fails. */
   readonly isStale?: boolean;
   /** Why there is no signed answer, for a person. */
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 /** Milliseconds between two looks at an async request. */
@@ -41,135 +41,118 @@ export function serviceUrl(path: string): URL {
 
 /** Asks the service and waits for the answer, however the endpoint delivers it. Never rejects. */
 export async function ask(
-  { endpointId, body, headers }: ServiceRequest,
+  { endpointId, body, headers: credentials }: ServiceRequest,
   signal: AbortSignal,
   progress: (text: string) => void,
 ): Promise<CallOutcome> {
   const start = performance.now();
   let requestId: string | undefined;
-  const took = () => Math.round(performance.now() - start);
-  const ended = () => ({ milliseconds: took(), ...(requestId === undefined ? {} : { requestId }) });
+  const ended = () => ({ milliseconds: Math.round(performance.now() - start), requestId });
   try {
+    const headers = { 'Content-Type': 'application/json', ...credentials };
     const response = await fetch(serviceUrl(`endpoints/${endpointId}`), {
+      ...OPTIONS,
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
+      headers,
       body,
       signal,
-      cache: 'no-store',
-      redirect: 'error',
     });
     requestId = response.headers.get('X-Request-Id') ?? undefined;
     const first = await read(response);
-    const pollUrl = response.status === 202 ? field(first.json, 'pollUrl') : undefined;
-    const last = typeof pollUrl === 'string' ? await poll(serviceUrl(pollUrl), signal, progress) : first;
+    const { pollUrl } = first.json;
+    const isAsync = response.status === 202 && typeof pollUrl === 'string';
+    const last = isAsync ? await poll(serviceUrl(pollUrl), signal, progress) : first;
     return { ...last.outcome, ...ended() };
   } catch (error) {
-    const problem = signal.aborted
-      ? 'Stopped before an answer came.'
-      : `The service cannot be reached: ${errorText(error)}`;
-    return { statusText: signal.aborted ? 'Stopped' : 'No answer', text: '', problem, ...ended() };
+    if (signal.aborted)
+      return { statusText: 'Stopped', text: '', problem: 'Stopped before an answer came.', ...ended() };
+    const problem = `The service cannot be reached: ${errorText(error)}`;
+    return { statusText: 'No answer', text: '', problem, ...ended() };
   }
 }
+
+const OPTIONS = { cache: 'no-store', redirect: 'error' } as const;
 
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+type Members = Readonly<Record<string, unknown>>;
+
 interface Read {
-  readonly json: unknown;
+  /** The members of the answer; none where it is no object. */
+  readonly json: Members;
   readonly outcome: Omit<CallOutcome, 'milliseconds'>;
 }
 
 async function read(response: Response): Promise<Read> {
-  const { status, statusText } = response;
+  const { status, statusText, headers } = response;
   const body = await response.text();
-  const isStream = response.headers.get('Content-Type')?.startsWith('text/event-stream') === true;
-  const json = jsonIn(isStream ? eventData(body) : body);
-  const text = json === undefined ? body : JSON.stringify(json, null, 2);
-  const problem = problemOf(response, json);
-  const isStale = response.headers.get('Cache-Status')?.includes('stale-if-error') === true;
-  return { json, outcome: { status, statusText, text, isStale, ...(problem === undefined ? {} : { problem }) } };
+  const isStream = headers.get('Content-Type')?.startsWith('text/event-stream') === true;
+  const answer = jsonIn(isStream ? eventData(body) : body);
+  const json = isRecord(answer) ? answer : {};
+  const text = answer === undefined ? body : JSON.stringify(answer, null, 2);
+  const problem = answer === undefined && response.ok ? 'The answer is no JSON.' : problemOf(response, json);
+  const isStale = headers.get('Cache-Status')?.includes('stale-if-error') === true;
+  return { json, outcome: { status, statusText, text, isStale, problem } };
 }
 
 /** The data of the only event of a stream (HTML standard, section 9.2.6). */
 function eventData(stream: string): string {
-  return stream
-    .split(/\r\n|\n|\r/)
-    .filter((line) => line.startsWith('data:'))
-    .map((line) => line.slice('data:'.length).replace(/^ /, ''))
-    .join('\n');
+  const lines = stream.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data:'));
+  return lines.map((line) => line.replace(/^data: ?/, '')).join('\n');
 }
 
-function field(json: unknown, name: string): unknown {
-  return typeof json === 'object' && json !== null && Object.hasOwn(json, name) ? Reflect.get(json, name) : undefined;
-}
-
-function problemOf({ status, ok, headers }: Response, json: unknown): string | undefined {
-  const error = field(json, 'error');
-  if (ok && error === undefined) return json === undefined ? 'The answer is no JSON.' : undefined;
+function problemOf({ status, ok, headers }: Response, { error, accepts, ...terms }: Members): string | undefined {
+  if (ok && error === undefined) return undefined;
   if (status === 402) {
     // In offers to wallets the error is there for machines, even before anything was paid.
-    const why = typeof error === 'string' && field(json, 'accepts') === undefined ? `${error}. ` : '';
-    return `${why}This endpoint asks for a payment${priceOf(json)}. Its terms:`;
+    const why = typeof error === 'string' && accepts === undefined ? `${error}. ` : '';
+    const offer: unknown = Array.isArray(accepts) ? accepts[0] : terms;
+    return `${why}This endpoint asks for a payment${isRecord(offer) ? priceOf(offer) : ''}. Its terms:`;
   }
   const retryAfter = status === 429 || status === 503 ? headers.get('Retry-After') : null;
   const said = typeof error === 'string' ? error : 'The service answered with an error.';
   return retryAfter === null ? said : `${said}. Try again in ${retryAfter} s.`;
 }
 
-type Price = NonNullable<PublicEndpoint['prices']>[number];
+/** What is asked for, with its unit; nothing where the terms do not say. */
+function priceOf({ amount, asset, token = asset, network }: Members): string {
+  if (typeof amount !== 'string' || !/^\d+$/.test(amount) || typeof token !== 'string') return '';
+  return ` of ${priceText({ amount, token, network: String(network) })}`;
+}
 
 /** What a chain's own coin has of its smallest unit. */
 const COIN = '1e18';
 
-/** What is asked for, with its unit; nothing where the terms do not say. Of several offers it is the first. */
-function priceOf(terms: unknown): string {
-  const offers = field(terms, 'accepts');
-  const offer: unknown = Array.isArray(offers) ? offers[0] : terms;
-  const amount = field(offer, 'amount');
-  const token = field(offer, 'token') ?? field(offer, 'asset');
-  const chain = field(offer, 'network');
-  if (typeof amount !== 'string' || !/^\d+$/.test(amount) || typeof token !== 'string') return '';
-  return ` of ${priceText({ amount, token, network: String(chain) })}`;
-}
-
 /** An amount with its unit. */
-export function priceText({ amount, max, token, network }: Price): string {
-  const range = max === undefined ? amount : `${amount} to ${max}`;
+export function priceText({ amount, max, token, network }: NonNullable<PublicEndpoint['prices']>[number]): string {
+  const amounts = max === undefined ? [amount] : [amount, max];
+  const range = amounts.join(' to ');
   if (!/^0x0{40}$/.test(token)) return `${range} in the smallest unit of the token ${token} on chain ${network}`;
-  const coins = [amount, max].flatMap((one) => (one === undefined ? [] : quotient(one, COIN)));
-  return `${range} wei, ${coins.join(' to ')} of the native coin of chain ${network}`;
+  return `${range} wei, ${amounts.map((one) => quotient(one, COIN)).join(' to ')} of the native coin of chain ${network}`;
 }
 
 async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void): Promise<Read> {
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * GROWTH, LONGEST_WAIT_MS)) {
     await pause(wait, signal);
-    const response = await fetch(url, { signal, cache: 'no-store', redirect: 'error' });
+    const response = await fetch(url, { ...OPTIONS, signal });
     const record = await read(response);
+    const { status } = record.json;
     if (response.status === 429) {
       progress('Asked too often; waiting');
       const seconds = Number(response.headers.get('Retry-After'));
       await pause(seconds > 0 ? Math.min(seconds * 1000, LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS, signal);
-      continue;
-    }
-    const status = field(record.json, 'status');
-    if (!response.ok || (status !== 'pending' && status !== 'processing')) return record;
-    progress(status === 'pending' ? 'Accepted; not begun yet' : 'Accepted; in progress');
+    } else if (!response.ok || (status !== 'pending' && status !== 'processing')) return record;
+    else progress(status === 'pending' ? 'Accepted; not begun yet' : 'Accepted; in progress');
   }
 }
 
 /** @throws the signal's reason */
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, milliseconds);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
+    setTimeout(resolve, milliseconds);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 }

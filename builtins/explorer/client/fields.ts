@@ -1,5 +1,6 @@
-import type { Access, PageData } from '../data.ts';
+import type { PageData } from '../data.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
+import { errorText } from './call.ts';
 import { boundsOf, isLiteral } from './schema.ts';
 
 /** What a field adds to a request: JSON for a parameter, a text for a header; nothing; or what is wrong. */
@@ -39,18 +40,17 @@ function parameterFields({ id, parameters }: PublicEndpoint): Field[] {
   return names.map((name) => {
     const same = parameters.filter((parameter) => parameter.name === name);
     const required = same.some((parameter) => parameter.required);
-    const places = [...new Set(same.map((parameter) => parameter.in))];
-    const hints = same.flatMap(({ description }) => description ?? []);
-    return { key: `${id} parameter ${name}`, name, kind: places.join(', '), required, ...controlOf(same, hints) };
+    const kind = [...new Set(same.map((parameter) => parameter.in))].join(', ');
+    return { key: `${id} parameter ${name}`, name, kind, required, ...controlOf(same) };
   });
 }
 
 type Control = Pick<Field, 'hints' | 'control' | 'placeholder' | 'choices' | 'read'>;
 
-function controlOf(same: readonly PublicParameter[], described: readonly string[]): Control {
+function controlOf(same: readonly PublicParameter[]): Control {
   const fallback = same.map((parameter) => parameter.default).find((value) => value !== undefined);
   const [schema = {}, ...others] = same.flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
-  const hints = [...described, ...[schema, ...others].flatMap(boundsOf)];
+  const hints = [...same.flatMap(({ description }) => description ?? []), ...[schema, ...others].flatMap(boundsOf)];
   if (same.some((parameter) => parameter.in === 'body')) {
     const note = 'As JSON: "text", 42, true, [1, 2] or {"a": 1}. Ctrl+Enter sends.';
     const placeholder = fallback === undefined ? '' : JSON.stringify(fallback);
@@ -89,22 +89,22 @@ function reservedField({ id }: PublicEndpoint, name: ReservedParameter): Field {
 
 /** A field for each header that carries credentials, as far as plugins say which. */
 function credentialFields({ id, api, auth }: PublicEndpoint, ways: PageData['auth']): Field[] {
-  const open = auth.length > 1 ? ' Leave it empty to use another way in.' : '';
-  return [...new Set(auth)].flatMap((type) => {
+  const open = auth.length > 1 ? ['Leave it empty to use another way in.'] : [];
+  return [...new Set(auth)].flatMap((type): Field[] => {
     const way = ways[type];
-    if (way?.header === undefined) return [];
-    const field = { name: way.header, isHeader: true, kind: way.title, required: false, ...credentialOf(way, open) };
+    const name = way?.header;
+    if (way === undefined || name === undefined) return [];
+    const { title: kind, hints, example } = way;
+    const field = { name, isHeader: true, kind, required: false };
+    if (example !== undefined) {
+      const placeholder = JSON.stringify(example);
+      const key = `${id} header ${name}`;
+      return [{ ...field, key, hints: [...hints, ...open], control: 'lines', placeholder, read: jsonLine }];
+    }
     // What is JSON pays for one request: only a key is good for the others of its API.
-    return [{ ...field, key: way.example === undefined ? `api ${api} ${way.header}` : `${id} header ${way.header}` }];
+    const said = [...hints, 'For all endpoints of this API; never stored.', ...open];
+    return [{ ...field, key: `api ${api} ${name}`, hints: said, control: 'password', read: headerText }];
   });
-}
-
-function credentialOf({ hints, example }: Access, open: string): Control {
-  const isKey = example === undefined;
-  const notes = isKey ? [...hints, 'For all endpoints of this API; never stored.'] : hints;
-  const said = notes.map((note, i) => (i === notes.length - 1 ? note + open : note));
-  if (isKey) return { hints: said, control: 'password', read: headerText };
-  return { hints: said, control: 'lines', placeholder: JSON.stringify(example), read: jsonLine };
 }
 
 /** JSON, letter by letter as it was written: numbers keep their digits. */
@@ -113,8 +113,7 @@ function json(text: string): Content {
     JSON.parse(text);
     return { value: text.trim() };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { problem: `This is not valid JSON: ${why}. A text needs quotation marks.` };
+    return { problem: `This is not valid JSON: ${errorText(error)}. A text needs quotation marks.` };
   }
 }
 

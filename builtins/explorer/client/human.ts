@@ -53,18 +53,12 @@ export function humanOf(exact: string, { type, factor }: Scaled, path = ''): str
  * @param timestamp Unix seconds; may be further away than a date can be.
  */
 export function timeText(timestamp: number): string {
-  const date = new Date(timestamp * 1000);
-  if (Number.isNaN(date.getTime())) return `${timestamp} (Unix seconds)`;
-  const utc = utcOf(timestamp * 1000);
+  if (Number.isNaN(new Date(timestamp * 1000).getTime())) return `${timestamp} (Unix seconds)`;
   const age = Math.round(Date.now() / 1000 - timestamp);
-  const unit = (size: number, name: string) => `${Math.floor(Math.abs(age) / size)} ${name}`;
-  const span =
-    Math.abs(age) < 120
-      ? unit(1, 's')
-      : Math.abs(age) < 7200
-        ? unit(60, 'min')
-        : Math.abs(age) < 172_800
-          ? unit(3600, 'h')
-          : unit(86_400, 'days');
-  return age >= 0 ? `${utc}, ${span} ago` : `${utc}, ${span} from now by this machine’s clock`;
+  const seconds = Math.abs(age);
+  // Two of a unit are the first that it says well.
+  const [size, unit] =
+    seconds < 120 ? [1, 's'] : seconds < 7200 ? [60, 'min'] : seconds < 172_800 ? [3600, 'h'] : [86_400, 'days'];
+  const span = `${Math.floor(seconds / size)} ${unit}`;
+  return `${utcOf(timestamp * 1000)}, ${age >= 0 ? `${span} ago` : `${span} from now by this machine’s clock`}`;
 }

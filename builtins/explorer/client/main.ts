@@ -1,6 +1,7 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 import { html, render } from 'htm/preact';
+import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
@@ -30,59 +31,53 @@ function Explorer({ page }: { page: Page }) {
     return words.every((word) => text.includes(word));
   });
   const found = shown.length === 0 ? 'No endpoint matches' : `${shown.length} of ${endpoints.length}`;
-  const chosen = chosenOf(page);
-  const search = html`<div class="filter">
-    <input
-      type="search"
-      placeholder="Filter endpoints"
-      aria-label="Filter endpoints"
-      spellcheck=${false}
-      value=${filter}
-      onInput=${onText(setFilter)}
-    />
-    <p class="hint" role="status">${filter.trim() && found}</p>
-  </div>`;
-  return html`<div class=${chosenId() === '' ? '' : 'chosen'}>
+  const control = {
+    type: 'search',
+    placeholder: 'Filter endpoints',
+    'aria-label': 'Filter endpoints',
+    spellcheck: false,
+  };
+  return html`<div class=${chosenId() && 'chosen'}>
     <header>
       <div><a class="brand" href="#">${TITLE}</a></div>
     </header>
     <div class="layout">
       <nav aria-label="Endpoints">
-        ${endpoints.length >= MANY && search}
-        ${[...new Set(shown.map(({ api }) => api))].map((api) => html`<${Group} api=${api} shown=${shown} chosen=${chosen} />`)}
+        ${
+          endpoints.length >= MANY &&
+          html`<div class="filter">
+            <input ...${control} value=${filter} onInput=${onText(setFilter)} />
+            <p class="hint" role="status">${filter.trim() && found}</p>
+          </div>`
+        }
+        ${groupsOf(shown, chosenOf(page))}
       </nav>
-      <main>${mainOf(page, chosen, shown)}</main>
+      <main>${mainOf(page, shown)}</main>
     </div>
   </div>`;
 }
 
-interface Listed {
-  readonly api: string;
-  readonly shown: readonly PublicEndpoint[];
-  readonly chosen: PublicEndpoint | undefined;
+function groupsOf(shown: readonly PublicEndpoint[], chosen: PublicEndpoint | undefined): VNode[] {
+  const linkTo = (endpoint: PublicEndpoint) => html`<li>
+    <a class="link" href="#${endpoint.id}" aria-current=${endpoint === chosen ? 'page' : undefined}>
+      <span class="name">
+        <span class="label">${endpoint.name}</span>
+        ${endpoint.mode !== 'sync' && html`<span class="tag">${endpoint.mode}</span>`}
+      </span>
+      ${endpoint.description && html`<span class="about">${endpoint.description}</span>`}
+    </a>
+  </li>`;
+  const apis = [...new Set(shown.map(({ api }) => api))];
+  return apis.map(
+    (api) => html`<section class="group">
+      <h2 class="api">${api}</h2>
+      <ul>${shown.filter((endpoint) => endpoint.api === api).map(linkTo)}</ul>
+    </section>`,
+  );
 }
 
-function Group({ api, shown, chosen }: Listed) {
-  const links = shown.filter((endpoint) => endpoint.api === api);
-  return html`<section class="group">
-    <h2 class="api">${api}</h2>
-    <ul>
-      ${links.map(
-        (endpoint) => html`<li>
-          <a class="link" href="#${endpoint.id}" aria-current=${endpoint === chosen ? 'page' : undefined}>
-            <span class="name">
-              <span class="label">${endpoint.name}</span>
-              ${endpoint.mode !== 'sync' && html`<span class="tag">${endpoint.mode}</span>`}
-            </span>
-            ${endpoint.description && html`<span class="about">${endpoint.description}</span>`}
-          </a>
-        </li>`,
-      )}
-    </ul>
-  </section>`;
-}
-
-function mainOf(page: Page, chosen: PublicEndpoint | undefined, shown: readonly PublicEndpoint[]) {
+function mainOf(page: Page, shown: readonly PublicEndpoint[]): VNode {
+  const chosen = chosenOf(page);
   if (chosen !== undefined) return html`<${Panel} key=${chosen.id} endpoint=${chosen} page=${page} />`;
   if (chosenId() === '') return html`<${Welcome} page=${page} shown=${shown} />`;
   return html`<article>

@@ -13,8 +13,9 @@ export interface Pin {
 /** A request that was sent, and what came of it so far. */
 export interface Sent {
   readonly asked: Asked;
-  readonly progress: string;
   readonly controller: AbortController;
+  /** What there is to wait for; empty once there is an outcome. */
+  readonly progress: string;
   readonly outcome?: CallOutcome;
   /** The answer, as a person may have changed it. */
   readonly text: string;
@@ -23,49 +24,42 @@ export interface Sent {
 /** All that a person has done on the page; it is kept nowhere else. Each change draws the page anew. */
 export class Page {
   readonly data: PageData;
-  readonly #draw: (page: Page) => void;
+  pin: Pin;
+  /** By the key of a field. */
+  readonly problems = new Map<string, string>();
   readonly #texts = new Map<string, string>();
-  readonly #problems = new Map<string, string>();
   readonly #sent = new Map<string, Sent>();
-  #pin: Pin;
+  readonly #draw: (page: Page) => void;
 
   constructor(data: PageData, draw: (page: Page) => void) {
     this.data = data;
+    this.pin = { address: data.node, isOwnChoice: false };
     this.#draw = draw;
-    this.#pin = { address: data.node, isOwnChoice: false };
   }
 
-  get pin(): Pin {
-    return this.#pin;
-  }
-
-  /** The address that a person expects to have signed. */
+  /** Has a person expect that an address has signed. */
   expect(address: string): void {
-    this.#pin = { address, isOwnChoice: true };
+    this.pin = { address, isOwnChoice: true };
     this.#draw(this);
   }
 
   readonly textOf = ({ key }: Field): string => this.#texts.get(key) ?? '';
 
-  problemOf({ key }: Field): string | undefined {
-    return this.#problems.get(key);
-  }
-
   type({ key }: Field, text: string): void {
     this.#texts.set(key, text);
-    this.#problems.delete(key);
+    this.problems.delete(key);
     this.#draw(this);
   }
 
   /** Has each field say what is wrong with it. @returns whether all are right */
   areRight(fields: readonly Field[]): boolean {
-    const contents = fields.map((field) => ({ ...field, content: contentOf(field, this.textOf(field)) }));
-    for (const { key, content } of contents) {
-      if ('problem' in content) this.#problems.set(key, content.problem);
-      else this.#problems.delete(key);
+    for (const field of fields) {
+      const content = contentOf(field, this.textOf(field));
+      if ('problem' in content) this.problems.set(field.key, content.problem);
+      else this.problems.delete(field.key);
     }
     this.#draw(this);
-    return contents.every(({ content }) => 'value' in content);
+    return !fields.some(({ key }) => this.problems.has(key));
   }
 
   /** @param key one request at a time is under way for each. */
@@ -75,13 +69,13 @@ export class Page {
 
   async send(key: string, asked: Asked): Promise<void> {
     this.#sent.get(key)?.controller.abort();
-    const sent = { asked, controller: new AbortController(), text: '' };
-    const wait = (progress: string) => this.#show(key, { ...sent, progress });
+    const controller = new AbortController();
+    const wait = (progress: string) => this.#show(key, { asked, controller, progress, text: '' });
     wait('Waiting for the answer');
-    const outcome = await ask(asked, sent.controller.signal, wait);
+    const outcome = await ask(asked, controller.signal, wait);
     // Otherwise a later request took its place.
-    if (this.#sent.get(key)?.controller === sent.controller)
-      this.#show(key, { ...sent, progress: '', outcome, text: outcome.text });
+    if (this.#sent.get(key)?.controller === controller)
+      this.#show(key, { asked, controller, progress: '', outcome, text: outcome.text });
   }
 
   /** Changes the answer, so that a person sees what the signature is good for. */

@@ -7,15 +7,9 @@ import { serviceUrl } from './call.ts';
 import { curlOf, javascriptOf } from './code.ts';
 import { withFactors } from './factor.ts';
 import { type Field, fieldsOf } from './fields.ts';
-import type { Page } from './page.ts';
-import { Copied, FieldView, fact, Section } from './parts.ts';
+import { Copied, FieldView, fact, Section, type Shown } from './parts.ts';
 import { requestOf } from './request.ts';
 import { accessOf, costOf } from './welcome.ts';
-
-interface Shown {
-  readonly endpoint: PublicEndpoint;
-  readonly page: Page;
-}
 
 /** All that the page shows of an endpoint. */
 export function Panel({ endpoint, page }: Shown) {
@@ -73,11 +67,7 @@ function RequestForm({ endpoint, page }: Shown) {
     ${fields.map((field) => html`<${FieldView} key=${field.key} field=${field} page=${page} />`)}
     <div class="actions">
       <button type="submit" class="send">Send request</button>
-      ${
-        sent !== undefined &&
-        sent.outcome === undefined &&
-        html`<button type="button" class="quiet" onClick=${() => sent.controller.abort()}>Stop</button>`
-      }
+      ${sent?.progress && html`<button type="button" class="quiet" onClick=${() => sent.controller.abort()}>Stop</button>`}
     </div>
     <${CodePart} endpoint=${endpoint} fields=${fields} page=${page} />
   </form>`;
@@ -89,14 +79,12 @@ function CodePart({ endpoint, fields, page }: Shown & { readonly fields: readonl
   const asked = requestOf(endpoint, fields, page.textOf);
   const url = serviceUrl(`endpoints/${endpoint.id}`).href;
   const code = { endpoint, asked, headers, url, node: page.pin.address };
+  const part = (title: string, text: string) => html`<details>
+    <summary>${title}</summary>
+    <${Copied} what="the code" text=${text} isBlock />
+  </details>`;
   return html`<div class="command">
-    <details>
-      <summary>As a curl command</summary>
-      <${Copied} what="the command" text=${curlOf(code)} isBlock />
-    </details>
-    <details>
-      <summary>In JavaScript, with the check of the signature</summary>
-      <${Copied} what="the code" text=${javascriptOf(code)} isBlock />
-    </details>
+    ${part('As a curl command', curlOf(code))}
+    ${part('In JavaScript, with the check of the signature', javascriptOf(code))}
   </div>`;
 }

@@ -1,11 +1,18 @@
 import { html } from 'htm/preact';
 import type { ComponentChildren, VNode } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import type { PublicEndpoint } from '../endpoint.ts';
 import type { Field } from './fields.ts';
 import type { Page } from './page.ts';
 
 /** Where a person gets the address of a signer, if not from the service. */
 export const ELSEWHERE = 'from the operator, or from the TXT record at _node.<domain of the API>';
+
+/** What most views are drawn of. */
+export interface Shown {
+  readonly endpoint: PublicEndpoint;
+  readonly page: Page;
+}
 
 /** A term and what is said of it, for a list of facts. */
 export function fact(term: ComponentChildren, ...said: readonly ComponentChildren[]): VNode {
@@ -13,30 +20,27 @@ export function fact(term: ComponentChildren, ...said: readonly ComponentChildre
     <dd>${said}</dd>`;
 }
 
-let ids = 0;
+let made = 0;
 
 /** An id for an element that another one refers to; those of Preact repeat where a root is rendered again. */
 export function useNewId(): string {
-  return useState(() => {
-    ids += 1;
-    return `e${ids}`;
-  })[0];
+  const [id] = useState(() => `e${made++}`);
+  return id;
 }
 
 /** A part of the page under a heading. */
 export function Section({
   title,
   extra = '',
-  ...rest
+  children,
 }: {
   title: string;
   extra?: string;
   children?: ComponentChildren;
 }) {
-  const id = useNewId();
-  return html`<section class="part ${extra}" aria-labelledby=${id} ...${rest}>
-    <h2 id=${id}>${title}</h2>
-    ${rest.children}
+  return html`<section class="part ${extra}" aria-label=${title}>
+    <h2>${title}</h2>
+    ${children}
   </section>`;
 }
 
@@ -45,12 +49,13 @@ export function Copied({ what, text, isBlock = false }: { what: string; text: st
   const source = useRef<HTMLElement>(null);
   const [label, setLabel] = useState('Copy');
   const copy = async () => {
-    const isDone = await navigator.clipboard.writeText(text).then(
-      () => true,
-      () => false,
-    );
-    if (!isDone && source.current) getSelection()?.selectAllChildren(source.current);
-    setLabel(isDone ? 'Copied' : 'Selected');
+    try {
+      await navigator.clipboard.writeText(text);
+      setLabel('Copied');
+    } catch {
+      if (source.current) getSelection()?.selectAllChildren(source.current);
+      setLabel('Selected');
+    }
     setTimeout(() => setLabel('Copy'), 1500);
   };
   const code = html`<code ref=${source}>${text}</code>`;
@@ -86,7 +91,7 @@ function sendByKeys(event: KeyboardEvent & { readonly currentTarget: HTMLTextAre
 export function FieldView({ field, page }: { field: Field; page: Page }) {
   const { name, kind, required, hints, control, placeholder = '' } = field;
   const id = useNewId();
-  const problem = page.problemOf(field);
+  const problem = page.problems.get(field.key);
   const attributes = {
     ...VERBATIM,
     ...{ id, placeholder, value: page.textOf(field), class: control === 'line' ? '' : 'code' },

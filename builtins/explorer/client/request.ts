@@ -5,12 +5,12 @@ import type { Content, Field } from './fields.ts';
 /** A request, and how what it asked for is encoded. */
 export interface Asked extends ServiceRequest {
   /** The types of the values, where the answer is encoded. */
-  readonly types?: string;
-  readonly times?: string;
+  readonly types?: string | undefined;
+  readonly times?: string | undefined;
   /** Where the upstream's answer has the values. */
-  readonly paths?: string;
+  readonly paths?: string | undefined;
   /** What a receipt must cover, where the endpoint makes receipts. */
-  readonly parameters?: Readonly<Record<string, unknown>>;
+  readonly parameters?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** What a field adds to a request, given its text; an empty text adds nothing. */
@@ -35,7 +35,7 @@ export function requestOf(endpoint: PublicEndpoint, fields: readonly Field[], te
     body: `{"parameters":${parameters}}`,
     headers: Object.fromEntries(headers),
     ...encodingOf(endpoint, values),
-    ...coveredOf(endpoint, values),
+    parameters: coveredBy(endpoint, values),
   };
 }
 
@@ -46,19 +46,15 @@ function encodingOf({ encoding }: PublicEndpoint, values: Readonly<Record<string
     const value = pinned === '*' ? values[name] : pinned;
     return typeof value === 'string' ? value : undefined;
   };
-  const types = chosen(encoding.type, '_type');
-  const times = chosen(encoding.times, '_times');
-  const paths = chosen(encoding.path, '_path');
-  return { ...(types && { types }), ...(times && { times }), ...(paths && { paths }) };
+  const { type, times, path } = encoding;
+  return { types: chosen(type, '_type'), times: chosen(times, '_times'), paths: chosen(path, '_path') };
 }
 
-/** What the service fills in where nothing was given, and what was. */
-function coveredOf({ receipt, reserved, parameters }: PublicEndpoint, values: object): Partial<Asked> {
-  if (receipt === undefined) return {};
-  const defaults = parameters.flatMap(({ name, default: fallback }): [string, unknown][] =>
-    fallback === undefined ? [] : [[name, fallback]],
-  );
+/** What a receipt covers: what was given, and the defaults of the rest. */
+function coveredBy({ receipt, reserved, parameters }: PublicEndpoint, values: object): Asked['parameters'] {
+  if (receipt === undefined) return undefined;
+  const defaults = parameters.map(({ name, default: fallback }) => [name, fallback] as const);
   const known = new Set<string>([...receipt, ...reserved]);
-  const all = [...defaults, ...Object.entries(values)];
-  return { parameters: Object.fromEntries(all.filter(([name]) => known.has(name))) };
+  const all = [...defaults.filter(([, fallback]) => fallback !== undefined), ...Object.entries(values)];
+  return Object.fromEntries(all.filter(([name]) => known.has(name)));
 }

@@ -59,7 +59,8 @@ export function judge(text: string, { address, isOwnChoice }: Pin, { endpointId,
     return { state: 'bad', headline: HEADLINES[reason], detail, signer };
   }
   const receipt = parameters === undefined ? '' : ', and its receipt is of the parameters that were sent';
-  const seen = { detail: `Nothing that is signed was changed since${receipt}.`, signer, verified };
+  const detail = `Nothing that is signed was changed since${receipt}.`;
+  const seen = { detail, signer: verified.signer, verified };
   if (isOwnChoice) return { state: 'good', headline: 'Signed by the pinned address', ...seen };
   return { state: 'unpinned', headline: 'Signed by the address that the service gives', ...seen };
 }

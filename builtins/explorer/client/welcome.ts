@@ -4,7 +4,7 @@ import type { PublicEndpoint } from '../endpoint.ts';
 import { priceText, serviceUrl } from './call.ts';
 import { withFactors } from './factor.ts';
 import type { Page, Sent } from './page.ts';
-import { ELSEWHERE, fact } from './parts.ts';
+import { ELSEWHERE, fact, type Shown } from './parts.ts';
 import { useVerdict, type Verdict, valuesOf } from './verdict.ts';
 
 /** What a request costs in words; nothing where it costs nothing. */
@@ -28,12 +28,7 @@ export function Welcome({ page, shown }: { page: Page; shown: readonly PublicEnd
       answer, in your browser, and compares it with the address that you pin.
     </p>
     <dl class="facts">${fact('This service says it signs as', html`<code>${node}</code>`)}</dl>
-    ${
-      openapi &&
-      html`<p>
-        For programs, the endpoints are described in <a href=${serviceUrl('openapi.json').href}>openapi.json</a> (OpenAPI 3.1).
-      </p>`
-    }
+    ${openapi && html`<p>For programs: <a href=${serviceUrl('openapi.json').href}>openapi.json</a> (OpenAPI 3.1).</p>`}
     <p class="hint">
       A page cannot vouch for itself. Before you rely on a signer, get its address elsewhere: ${ELSEWHERE}.
     </p>
@@ -42,7 +37,7 @@ export function Welcome({ page, shown }: { page: Page; shown: readonly PublicEnd
 }
 
 /** An endpoint at a glance. */
-function Card({ endpoint, page }: { endpoint: PublicEndpoint; page: Page }) {
+function Card({ endpoint, page }: Shown) {
   const { id, api, name, description, auth, encoding, parameters, reserved } = endpoint;
   const { auth: ways } = page.data;
   const cost = costOf(endpoint);
@@ -60,10 +55,10 @@ function Card({ endpoint, page }: { endpoint: PublicEndpoint; page: Page }) {
 }
 
 /** Asks only by its button: each answer costs the upstream a call and counts against the limit of requests. */
-function LastValue({ endpoint, page }: { endpoint: PublicEndpoint; page: Page }) {
+function LastValue({ endpoint, page }: Shown) {
   const key = `card ${endpoint.id}`;
   const sent = page.sentFor(key);
-  const isWaiting = sent !== undefined && sent.outcome === undefined;
+  const isWaiting = Boolean(sent?.progress);
   const ask = () => {
     const { type: types = '', times = '', path: paths = '' } = endpoint.encoding ?? {};
     page.send(key, { endpointId: endpoint.id, body: '{"parameters":{}}', headers: {}, types, times, paths });
@@ -81,7 +76,6 @@ function LastValue({ endpoint, page }: { endpoint: PublicEndpoint; page: Page })
 
 function valueText(verdict: Verdict, { asked }: Sent): string {
   if (verdict.verified?.kind === 'raw') return verdict.verified.json.slice(0, 120);
-  return valuesOf(verdict, asked)
-    .map(({ human, exact }) => human ?? exact)
-    .join(', ');
+  const values = valuesOf(verdict, asked).map(({ human, exact }) => human ?? exact);
+  return values.join(', ');
 }
