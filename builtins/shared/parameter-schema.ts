@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import { createContext, Script } from 'node:vm';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { isRecord } from '../../lib/json/value.ts';
 import {
@@ -12,10 +12,13 @@ import {
   printable,
 } from '../../plugins-sdk/config.ts';
 import { Type } from '../../plugins-sdk/index.ts';
-import { LinearPattern, LONGEST_PATTERN, type Work } from './linear-pattern.ts';
 
-/** Steps of patterns that the check of one value may take: some milliseconds. */
-const MOST_WORK = 200_000;
+/** Characters of a pattern. */
+const LONGEST_PATTERN = 1000;
+/** Milliseconds of one try to check a value, since a pattern can go back over a text for hours. */
+const LONGEST_TRY_MS = 20;
+/** Microseconds of CPU after which a value is given up. */
+const MOST_CPU_US = 50_000;
 /** Characters of a reason. */
 const LONGEST_WHY = 120;
 /** A reason that says nothing of the schema. */
@@ -42,9 +45,10 @@ const Keywords = closedObject({
   ...{ title: text, description: text, examples: list },
 });
 
+const TOO_LONG = 'takes too long to check';
+
 const INNER = new Set(['items', 'additionalProperties']);
 const LISTS = new Set(['prefixItems', 'anyOf', 'oneOf', 'allOf']);
-const NOTES = new Set(['title', 'description', 'examples']);
 
 /** Says why a value does not fit; in few words, and without showing it. */
 export type Misfit = (value: unknown) => string | undefined;
@@ -54,61 +58,82 @@ export function parameterSchema(
   { schema, secret = false }: Pick<Parameter, 'schema' | 'secret'>,
   at: string,
 ): { readonly findings: readonly Finding[]; readonly misfit: Misfit } {
-  const reading = new Reading();
-  const validator = compileSchema(reading.read(schema, at));
-  if (validator === undefined) reading.findings.push(errorAt(at, 'cannot be compiled'));
+  const { findings, hasPattern } = looksAt(schema, at);
+  const validator = findings.length === 0 && isRecord(schema) ? compileSchema(schema) : undefined;
+  if (validator === undefined) {
+    const uncompiled = findings.length === 0 ? [errorAt(at, 'cannot be compiled')] : findings;
+    return { findings: uncompiled, misfit: () => undefined };
+  }
+  const words = (value: unknown) => (validator.Check(value) ? undefined : wordsOf(validator.Errors(value)[0]));
   const misfit = (value: unknown) => {
-    reading.work.left = MOST_WORK;
-    if (validator === undefined || validator.Check(value)) return undefined;
-    reading.work.left = MOST_WORK;
+    const why = hasPattern ? bounded(() => words(value)) : words(value);
     // What a secret may be is no matter of clients.
-    return secret ? MISFIT : wordsOf(validator.Errors(value)[0]);
+    return secret && why !== undefined ? MISFIT : why;
   };
-  return { findings: reading.findings, misfit };
+  return { findings, misfit };
 }
 
-/** Makes of a schema one whose patterns take bounded time. */
-class Reading {
-  readonly findings: Finding[] = [];
-  readonly work: Work = { left: 0 };
+interface Look {
+  readonly findings: readonly Finding[];
+  readonly hasPattern: boolean;
+}
 
-  read(schema: unknown, at: string): TSchema {
-    const found = explain(Keywords, schema, at);
-    this.findings.push(...found);
-    if (found.length > 0 || !isRecord(schema)) return {};
-    return Object.fromEntries(
-      Object.entries(schema).flatMap(([keyword, value]) => this.#keyword(keyword, value, childPath(at, keyword))),
-    );
+/** What is wrong with a schema and those inside it, and whether any has a pattern. */
+function looksAt(schema: unknown, at: string): Look {
+  const found = explain(Keywords, schema, at);
+  if (found.length > 0 || !isRecord(schema)) return { findings: found, hasPattern: false };
+  const looks = Object.entries(schema).flatMap(([keyword, value]) =>
+    innerLooks(keyword, value, childPath(at, keyword)),
+  );
+  return {
+    findings: looks.flatMap(({ findings }) => findings),
+    hasPattern: looks.some(({ hasPattern }) => hasPattern),
+  };
+}
+
+function innerLooks(keyword: string, value: unknown, at: string): readonly Look[] {
+  if (keyword === 'pattern') return [{ findings: patternFindings(String(value), at), hasPattern: true }];
+  if (INNER.has(keyword)) return typeof value === 'boolean' ? [] : [looksAt(value, at)];
+  if (!LISTS.has(keyword) && keyword !== 'properties') return [];
+  const inner: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value ?? {});
+  return inner.flatMap(([key, one]) => (typeof one === 'boolean' ? [] : [looksAt(one, childPath(at, key))]));
+}
+
+function patternFindings(source: string, at: string): Finding[] {
+  try {
+    new RegExp(source, 'u');
+    return [];
+  } catch (cause) {
+    return [errorAt(at, `is no pattern that can be used: ${cause instanceof Error ? cause.message : ''}`)];
   }
+}
 
-  #keyword(keyword: string, value: unknown, at: string): [string, unknown][] {
-    if (NOTES.has(keyword)) return [];
-    if (keyword === 'pattern') return [['~refine', [this.#pattern(String(value), at)]]];
-    if (INNER.has(keyword)) return [[keyword, this.#inner(value, at)]];
-    if (LISTS.has(keyword) && Array.isArray(value))
-      return [[keyword, value.map((inner, i) => this.#inner(inner, childPath(at, i)))]];
-    if (keyword !== 'properties' || !isRecord(value)) return [[keyword, value]];
-    const members = Object.entries(value).map(([name, inner]) => [name, this.#inner(inner, childPath(at, name))]);
-    return [[keyword, Object.fromEntries(members)]];
-  }
+const room: { work: (() => string | undefined) | undefined } = { work: undefined };
+createContext(room);
+const script = new Script('work()');
 
-  #inner(schema: unknown, at: string): unknown {
-    return typeof schema === 'boolean' ? schema : this.read(schema, at);
-  }
-
-  #pattern(source: string, at: string) {
-    try {
-      const pattern = new LinearPattern(source);
-      return {
-        check: (value: unknown) => typeof value !== 'string' || pattern.test(value, this.work),
-        error: () => `must match the pattern ${source}`,
-      };
-    } catch (cause) {
-      if (!(cause instanceof SyntaxError)) throw cause;
-      this.findings.push(errorAt(at, `is no pattern that can be used: ${cause.message}`));
-      return { check: () => true, error: () => '' };
+/** What the work gives, or {@link TOO_LONG}. It must change nothing outside, since it is cut off and tried again. */
+function bounded(work: () => string | undefined): string | undefined {
+  const began = process.cpuUsage();
+  room.work = work;
+  try {
+    // A busy machine or the collection of garbage may have taken the time of one try.
+    while (true) {
+      try {
+        return script.runInContext(room, { timeout: LONGEST_TRY_MS });
+      } catch (cause) {
+        const { user, system } = process.cpuUsage(began);
+        if (!isTimeout(cause) || user + system > MOST_CPU_US) return TOO_LONG;
+      }
     }
+  } finally {
+    room.work = undefined;
   }
+}
+
+/** Otherwise the pattern has run out of stack, or is too large for this text. */
+function isTimeout(cause: unknown): boolean {
+  return isRecord(cause) && cause.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 }
 
 function wordsOf(error: TLocalizedValidationError | undefined): string {
@@ -119,6 +144,7 @@ function wordsOf(error: TLocalizedValidationError | undefined): string {
 
 function messageOf(error: TLocalizedValidationError): string {
   if (error.keyword === 'boolean') return 'must not be there';
+  if (error.keyword === 'pattern') return `must match the pattern ${error.params.pattern}`;
   if (error.keyword !== 'enum') return error.message;
   return `must be one of ${JSON.stringify(error.params.allowedValues).slice(1, -1)}`;
 }

@@ -247,7 +247,7 @@ describe('a hostile document', () => {
       { name: 'elsewhere', in: 'path' },
       { name: 'r', in: 'query', required: true, schema: { type: 'string', default: 'x' } },
       { name: 'n', in: 'query', schema: { type: 'integer', enum: ['1', 2, null] } },
-      { name: 'look', in: 'query', schema: { type: 'string', pattern: '(?<=a)b' } },
+      { name: 'look', in: 'query', schema: { type: 'string', pattern: '(?<a)b' } },
       { name: 'api_key', in: 'query', required: true, schema: { default: 'demo-key-literal' } },
       { name: 'token', in: 'query', schema: { type: 'string', default: 'literal' } },
       'nonsense',
@@ -280,7 +280,7 @@ describe('a hostile document', () => {
       'query parameter "api_key": is taken for a credential of yours, $' + '{UPSTREAM_T_API_KEY}',
       'query parameter "r": has a default, which a required parameter cannot have',
       'query parameter "token": has a default, which the upstream applies by itself',
-      'the schema of parameter "look": is no pattern that can be used: has a look-around or a modifier, which are not supported',
+      'the schema of parameter "look": is no pattern that can be used: Invalid regular expression: /(?<a)b/u: Invalid capture group name',
     ]);
   });
 
