@@ -126,7 +126,7 @@ export async function readSettings(
   env: Variables,
   builtins: readonly Definition[] = [],
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { settings } = fill(interpolate(await readConfigFile(file), env), compose(builtins).schema).config;
+  const { settings } = fill(interpolate(await readConfigFile(file), env), compose(builtins).schema);
   return isRecord(settings) ? settings : {};
 }
 

@@ -8,7 +8,7 @@ import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
-import { doubtfulPaths, fill } from './variables.ts';
+import { fill } from './variables.ts';
 
 /** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */
 export interface Identified {
@@ -17,7 +17,10 @@ export interface Identified {
 }
 
 /** The text, or why there is none. */
-type Attempt = { readonly text: string } | { readonly text: undefined; readonly error: unknown };
+interface Attempt {
+  readonly text?: string;
+  readonly error?: unknown;
+}
 
 /** The config with its variables replaced, and with samples for those that are unset. */
 export class View {
@@ -27,25 +30,18 @@ export class View {
   readonly context: CheckContext;
   /** The same with other samples: what differs depends on unset variables. */
   readonly #other: CheckContext;
-  readonly #doubtful: ReadonlySet<string>;
-  /** The same by the endpoint or API that they lie in. */
+  /** Paths of texts that are not what the operator meant, by the endpoint or API that they lie in. */
   readonly #doubtfulIn = new Map<string, string[]>();
-  /** Doubtful paths at which there is no choice of samples. */
-  readonly #rigid: ReadonlySet<string>;
   readonly #references: Interpolated['references'];
   readonly #definitions: readonly Definition[];
 
   /** @param folder that of the config file. */
   constructor(source: Interpolated, schema: TSchema, definitions: readonly Definition[], folder: string) {
-    const { config, rigid } = fill(source, schema);
-    this.config = deepFreeze(config);
-    const wrong = hasManyEndpoints(config) ? explainAll(schema, config) : explain(schema, config, '');
+    this.config = deepFreeze(fill(source, schema));
+    const wrong = (hasManyEndpoints(this.config) ? explainAll : explain)(schema, this.config, '');
     this.wrongShapes = [...wrong, ...source.bareHex.findings(wrong)];
-    this.#doubtful = new Set(doubtfulPaths(source.references));
-    for (const path of this.#doubtful) {
-      this.#doubtfulIn.set(ownerOf(path), [...(this.#doubtfulIn.get(ownerOf(path)) ?? []), path]);
-    }
-    this.#rigid = rigid;
+    for (const [path, { doubtful }] of source.references)
+      if (doubtful) this.#doubtfulIn.set(ownerOf(path), [...(this.#doubtfulIn.get(ownerOf(path)) ?? []), path]);
     this.#references = source.references;
     this.#definitions = definitions;
     const contextOf = (of: Readonly<Record<string, unknown>>) =>
@@ -54,11 +50,11 @@ export class View {
         path: (relative) => resolve(folder, relative),
       });
     this.context = contextOf(this.config);
-    this.#other = this.#doubtful.size === 0 ? this.context : contextOf(deepFreeze(fill(source, schema, 1).config));
+    this.#other = this.#doubtfulIn.size === 0 ? this.context : contextOf(deepFreeze(fill(source, schema, 1)));
   }
 
   /** Whether the text at a path is not what the operator meant. */
-  readonly isDoubtful = (path: string): boolean => this.#doubtful.has(path);
+  readonly isDoubtful = (path: string): boolean => this.#references.get(path)?.doubtful === true;
 
   /** The findings without those about samples and about what a sample decides. */
   certain(findings: readonly Finding[], identified: readonly Identified[]): Finding[] {
@@ -80,14 +76,13 @@ export class View {
   } {
     const findings: Finding[] = [];
     const identified = this.context.endpoints.map((draft, index): Identified => {
-      const attempt = this.#attempt(draft, this.context);
+      const { text, error } = this.#attempt(draft, this.context);
+      const other = this.#other === this.context ? text : this.#attempt(this.#other.endpoints[index], this.#other).text;
+      if (text !== undefined && text === other) return { draft, text };
       const concerning = this.#concerning(draft);
-      const other = this.#other === this.context ? attempt : this.#attempt(this.#other.endpoints[index], this.#other);
-      const isKnown = attempt.text === other.text && !concerning.some((path) => this.#rigid.has(path));
-      if (isKnown && attempt.text !== undefined) return { draft, text: attempt.text };
       // What fails without any sample in it is a fault of the endpoint, or of a plugin.
-      if (attempt.text === undefined && concerning.length === 0) findings.push(identityFailure(draft, attempt.error));
-      else if (nameVariables) findings.push(...unidentified(draft.path, this.#namesIn(attempt.text, concerning)));
+      if (text === undefined && concerning.length === 0) findings.push(identityFailure(draft, error));
+      else if (nameVariables) findings.push(...unidentified(draft.path, this.#namesIn(text, concerning)));
       return { draft, text: undefined };
     });
     return { identified, findings: [...findings, ...this.#leftOut()] };
@@ -120,11 +115,10 @@ export class View {
   }
 
   #attempt(draft: EndpointDraft | undefined, context: CheckContext): Attempt {
-    if (draft === undefined) return { text: undefined, error: undefined };
     try {
-      return { text: identityText(this.#definitions, draft, context) };
+      return draft === undefined ? {} : { text: identityText(this.#definitions, draft, context) };
     } catch (error) {
-      return { text: undefined, error };
+      return { error };
     }
   }
 }

@@ -1,13 +1,6 @@
 import { Check } from 'typebox/value';
 import type { SchemaNode } from '../../plugins-sdk/schema/node.ts';
 
-/** A value for a variable that is unset. */
-export interface Sample {
-  readonly value: unknown;
-  /** Whether the two variants have different values. */
-  readonly varies: boolean;
-}
-
 type Pair = readonly [unknown, unknown];
 
 const pairs: readonly Pair[] = [
@@ -27,13 +20,11 @@ const pairs: readonly Pair[] = [
  * @param texts the string with a stand-in in it, in both variants.
  * @param variant which of two different samples; a result that is the same with both depends on neither.
  */
-export function sample(texts: Pair, nodes: readonly SchemaNode[], variant: 0 | 1): Sample {
+export function sample(texts: Pair, nodes: readonly SchemaNode[], variant: 0 | 1): unknown {
   const fits = (value: unknown) => nodes.length === 0 || nodes.some(({ raw }) => Check(raw, value));
   const choices = nodes.flatMap((node) => node.choices ?? []);
+  // A sample without a second one would hide that an ID depends on the variable.
   const known: readonly Pair[] = choices.length > 1 ? [[choices[0], choices[1]]] : [];
-  const all = [texts, ...known, ...pairs];
-  const pair = all.find(([first, second]) => fits(first) && fits(second));
-  if (pair !== undefined) return { value: pair[variant], varies: true };
-  const only = [...choices, ...all.flat()].find(fits);
-  return { value: only ?? texts[variant], varies: false };
+  const pair = [texts, ...known, ...pairs].find(([first, second]) => fits(first) && fits(second));
+  return (pair ?? texts)[variant];
 }
