@@ -87,7 +87,8 @@ function buyer(means: Means, bought: Purchases) {
       const sold =
         identified && (await soldBefore(identified, payment, () => bought.verify(payment, facilitators, offer)));
       if (sold !== undefined) return repeats.set(exchange, sold);
-      const purchase = await bought.hold(payment, facilitators, offer, () => call.signal.aborted, identified);
+      const wanted = { payment, facilitators, offer, identified };
+      const purchase = await bought.hold(wanted, exchange, () => call.signal.aborted);
       purchases.set(exchange, purchase);
       paidBy.set(exchange, factsOf(payment));
     } catch (error) {

@@ -3,7 +3,7 @@ import { isSameHex } from '../../lib/eth/hex.ts';
 import { type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { type Hex, Type } from '../../plugins-sdk/index.ts';
 import { type EventLog, findMined, LogSchema, TRANSFER } from '../shared/chain.ts';
-import type { PaymentRecord } from '../shared/payment-records.ts';
+import type { About } from '../shared/payment-mark.ts';
 import { CLOCK_MARGIN_MS } from './purchases.ts';
 
 /** What the chain says of an authorisation to pay. */
@@ -69,7 +69,7 @@ class Node {
 }
 
 /** Asks the chain what became of a payment. A node that fails leaves it open. */
-export async function findAuthorization(rpc: JsonRpc, record: PaymentRecord): Promise<Found> {
+export async function findAuthorization(rpc: JsonRpc, record: About): Promise<Found> {
   try {
     return await findIn(new Node(rpc), rpc, record);
   } catch (error) {
@@ -78,7 +78,7 @@ export async function findAuthorization(rpc: JsonRpc, record: PaymentRecord): Pr
   }
 }
 
-async function findIn(node: Node, rpc: JsonRpc, record: PaymentRecord): Promise<Found> {
+async function findIn(node: Node, rpc: JsonRpc, record: About): Promise<Found> {
   const { network, asset, payer, nonce = '', validBefore = '' } = record;
   const chain = await node.ask('eth_chainId', [], shapes.quantity);
   if (`eip155:${BigInt(chain)}` !== network) throw new JsonRpcFailure(`the chain is ${BigInt(chain)}, not ${network}`);
@@ -93,7 +93,7 @@ async function findIn(node: Node, rpc: JsonRpc, record: PaymentRecord): Promise<
 }
 
 /** An authorisation is used by the payment, or by its payer who cancels it. */
-async function whoUsed(node: Node, rpc: JsonRpc, record: PaymentRecord, newest: bigint): Promise<Found> {
+async function whoUsed(node: Node, rpc: JsonRpc, record: About, newest: bigint): Promise<Found> {
   const { asset, payer, nonce = '', since, validBefore = '' } = record;
   const seconds = BigInt(CLOCK_MARGIN_MS / 1000);
   const from = await node.blockAt(BigInt(Math.floor(since / 1000)) - seconds, newest);
@@ -117,10 +117,7 @@ async function whoUsed(node: Node, rpc: JsonRpc, record: PaymentRecord, newest: 
   return { kind: 'open', why: `its transaction ${transaction} does not pay: look at it` };
 }
 
-function isTransfer(
-  { address, topics, data }: EventLog,
-  { asset, payer, recipient = '', amount }: PaymentRecord,
-): boolean {
+function isTransfer({ address, topics, data }: EventLog, { asset, payer, recipient = '', amount }: About): boolean {
   const [event = '', from = '', to = ''] = topics;
   const isPaid =
     isSameHex(event, TRANSFER) && isSameHex(from, `0x${word(payer)}`) && isSameHex(to, `0x${word(recipient)}`);

@@ -14,9 +14,7 @@ import {
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { MemoryArea, StateKey } from '../../plugins-sdk/state.ts';
 import { discoveryKey, isSold } from '../shared/discovery.ts';
-import { Holds } from '../shared/payment-holds.ts';
-import { PaymentRecords } from '../shared/payment-records.ts';
-import { givenBack } from '../shared/payments.ts';
+import { givenBack, PaymentKeys, Payments } from '../shared/payments.ts';
 import {
   attempts,
   authenticator,
@@ -56,8 +54,7 @@ const OUTCOMES = ['settled', 'unsettled', 'unknown'];
 /** Of payments: alerts see the first event only beside a zero before it. */
 const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].map((outcome) => ({ outcome }));
 
-const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
-const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lasting: true });
+const keys = new PaymentKeys(TYPE);
 const identified = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
 
 /** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
@@ -126,22 +123,20 @@ function salesOf(endpoints: readonly Endpoint[], { methodOf }: Means): Sale[] {
 }
 
 function behaviour(services: Services): Behaviour {
-  const { states, stateEngine, debts, now, log, meters, endpoints } = services;
+  const { debts, now, log, meters, endpoints } = services;
   const client = createHttpClient();
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const means = meansOf(services, client, budget);
   const help = 'Standard x402 payments, by what became of them';
   const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'], initial });
-  const area = stateEngine?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
   const settlements = meters.counter({
     name: 'x402_exact_settlements_total',
     help: 'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
     labels: ['api', 'endpoint', 'network', 'asset', 'outcome'],
     initial: salesOf(endpoints, means).flatMap((sale) => OUTCOMES.map((outcome) => ({ ...sale, outcome }))),
   });
-  const holds = new Holds({ area, stateEngine, debts, log });
-  const records = new PaymentRecords(services, TYPE, recorded);
-  const bought = new Purchases({ holds, debts, now, log, records, counted, settlements });
+  const payments = Payments.in(services, keys);
+  const bought = new Purchases({ payments, debts, now, log, counted, settlements });
   let isOver = false;
   return {
     start: () => {
@@ -155,7 +150,7 @@ function behaviour(services: Services): Behaviour {
       isOver = true;
       return client.close();
     },
-    operations: operationsOn({ payments: holds.payments, records, log, now }, client),
+    operations: operationsOn({ payments, log, now }, client),
     hooks: {
       ...hooksOn(means, bought, { budget, node: services.node, counted, draw: attempts.in(services) }),
       ...sameParameters(endpoints, means),

@@ -1,23 +1,24 @@
+import { randomId } from '../../lib/eth/random-id.ts';
 import { createJsonRpc } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
 import type { HttpClient, Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
+import { isHeld, type Mark, type Payment } from '../shared/payment-mark.ts';
 import { paymentOperations, shown } from '../shared/payment-operations.ts';
-import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
-import { type Payments, ticketFor } from '../shared/payments.ts';
+import type { Payments } from '../shared/payments.ts';
 import { type Found, findAuthorization } from './authorizations.ts';
 import { CLOCK_MARGIN_MS } from './purchases.ts';
 import { TYPE } from './terms.ts';
 
 interface OperationsOptions {
   readonly payments: Payments;
-  readonly records: PaymentRecords;
   readonly log: Log;
   now(): number;
 }
 
 /** What operators are told to do. */
 const CURES = {
+  held: 'its request is under way, or its process has died: nothing was taken, and it ends with its authorisation',
   settling: 'it is being settled, or its process has died: payments --reconcile',
   unknown: 'the chain knows: payments --reconcile',
   settled: 'its money was taken and its answer signed: where that did not arrive, send the money back',
@@ -32,11 +33,11 @@ export function operationsOn(options: OperationsOptions, client: HttpClient): Re
     'payments reconcile': async ({ network = '', rpc = '', dryRun }) => {
       const asked = createJsonRpc(client, httpTarget(rpc));
       const results: OperationResult[] = [];
-      for (const record of await options.records.unfinished()) {
-        if (record.network !== network) continue;
-        const found = await findAuthorization(asked, record);
-        const result = await conclude(options, record, found, dryRun !== undefined);
-        results.push({ ...shown(TYPE, { ...record, ...partOf(found) }), result });
+      for (const payment of await options.payments.open()) {
+        if (payment.network !== network || payment.state === 'held') continue;
+        const found = await findAuthorization(asked, payment);
+        const result = await conclude(options, payment, found, dryRun !== undefined);
+        results.push({ ...shown(TYPE, { ...payment, ...partOf(found) }), result });
       }
       return results;
     },
@@ -44,40 +45,41 @@ export function operationsOn(options: OperationsOptions, client: HttpClient): Re
 }
 
 /** Money that was taken buys nothing more by the same authorisation, which the chain takes once. */
-function refusalOf({ fate, transaction }: PaymentRecord): string | undefined {
-  if (fate === 'settled')
+function refusalOf(mark: Mark): string | undefined {
+  const { state, transaction } = mark;
+  if (state === 'settled')
     return `its money was taken (transaction ${transaction}), and the chain takes an authorisation once: send the money back instead`;
-  if (fate === 'settling' || fate === 'unknown')
+  if (state === 'settling' || state === 'unknown')
     return 'its money may have been taken: ask the chain with "payments --reconcile" first';
-  return undefined;
+  return isHeld(mark)
+    ? 'a request holds the payment: it is free at its end, or with the end of its authorisation'
+    : undefined;
 }
 
-function partOf(found: Found): Pick<PaymentRecord, 'transaction'> & Partial<PaymentRecord> {
-  if (found.kind === 'taken') return { fate: 'settled', transaction: found.transaction };
-  return found.kind === 'void' ? { fate: 'not settled' } : {};
+function partOf(found: Found): Partial<Pick<Mark, 'state' | 'transaction'>> {
+  if (found.kind === 'taken') return { state: 'settled', transaction: found.transaction };
+  return found.kind === 'void' ? { state: 'not settled' } : {};
 }
 
 /** Remembers what the chain is certain of. Nothing is freed: what was not taken can never be, since it has ended. */
 async function conclude(
-  { payments, records, log, now }: OperationsOptions,
-  record: PaymentRecord,
+  { payments, log, now }: OperationsOptions,
+  payment: Payment,
   found: Found,
   isDry: boolean,
 ): Promise<string> {
   if (found.kind === 'open') return `still unknown: ${found.why}`;
   const said = found.kind === 'taken' ? 'the money was taken' : `the money was not taken: ${found.why}`;
   if (isDry) return `${said}; nothing was changed`;
-  const ticket = ticketFor(record.payment);
-  const { token } = found.kind === 'taken' ? ticket : record;
-  const ended: PaymentRecord = { ...record, token, fate: 'settled', ...partOf(found) };
-  if (found.kind === 'taken') {
-    const life = Math.max(Number(record.validBefore) * 1000 - now(), 0) + CLOCK_MARGIN_MS;
-    await payments.keep(ticket, life);
-  }
-  await records.close(ended);
-  const { requestId, endpoint, network, asset, amount, payer, nonce, transaction } = ended;
+  const { payment: _, before: __, ...mark } = payment;
+  const { requestId, endpoint, network, asset, amount, payer, nonce, validBefore } = mark;
+  const life = Math.max(Number(validBefore) * 1000 - now(), 0) + CLOCK_MARGIN_MS;
+  if (!(await payments.replace(payment, { ...mark, by: randomId(), ...partOf(found) }, life)))
+    return 'still unknown: a request uses it just now';
   const fields = { requestId, endpoint, network, asset, amount, payer, nonce };
-  if (found.kind === 'taken') log.info('the chain says that a payment was settled', { ...fields, transaction });
-  else log.info('the chain says that a payment was not settled', { ...fields, detail: found.why });
+  if (found.kind === 'taken') {
+    await payments.ids.add(found.transaction, payment.payment, requestId);
+    log.info('the chain says that a payment was settled', { ...fields, transaction: found.transaction });
+  } else log.info('the chain says that a payment was not settled', { ...fields, detail: found.why });
   return said;
 }

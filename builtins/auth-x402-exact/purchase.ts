@@ -1,6 +1,6 @@
 import type { Exchange } from '../../plugins-sdk/index.ts';
 import type { PaymentFacts } from '../shared/payment-facts.ts';
-import type { PaymentRecord } from '../shared/payment-records.ts';
+import type { About } from '../shared/payment-mark.ts';
 import type { Ticket } from '../shared/payments.ts';
 import type { Facilitator } from './facilitator.ts';
 import type { Asked, Facilitators } from './facilitators.ts';
@@ -20,7 +20,7 @@ export interface Purchase {
   readonly identified: Entry | undefined;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
-  /** Whether it was given back: whoever goes on asks for an answer that nobody pays. */
+  /** Whether it was given back: a request that goes on asks for an answer that nobody pays. */
   isReleased?: true;
 }
 
@@ -39,22 +39,20 @@ export function factsOf({ requirements, authorization }: Payment): PaymentFacts 
   return { network: requirements.network, payer: authorization.from, nonce: authorization.nonce };
 }
 
-/** With which an operator finds the payment on the chain, and its request in the log. */
-export function detailsOf({ payment }: Purchase, { requestId, endpoint }: Exchange) {
-  const { requirements, authorization } = payment;
+/** With which an operator finds the payment on the chain, and its request in the log. @param now epoch milliseconds. */
+export function aboutOf(
+  { requirements, authorization }: Payment,
+  { requestId, endpoint }: Exchange,
+  now: number,
+): About & { readonly nonce: string } {
   const { network, asset, amount } = requirements;
-  const { from: payer, nonce } = authorization;
-  return { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
+  const { from: payer, nonce, to: recipient, validBefore } = authorization;
+  const what = { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
+  return { ...what, recipient, validBefore, since: now };
 }
 
-export function recordOf(purchase: Purchase, exchange: Exchange, now: number): PaymentRecord {
-  const { authorization } = purchase.payment;
-  const { to: recipient, validBefore } = authorization;
-  const { payment, token } = purchase.ticket;
-  return { ...detailsOf(purchase, exchange), payment, token, recipient, validBefore, since: now, fate: 'settling' };
-}
-
-/** @param said by the facilitator, of a payment whose fate is not what it should be. */
-export function saidOf(purchase: Purchase, exchange: Exchange, said: string) {
-  return { ...detailsOf(purchase, exchange), said };
+/** What the log says of a payment. */
+export function detailsOf({ ticket }: Purchase) {
+  const { recipient, validBefore, since, ...details } = ticket.about;
+  return details;
 }

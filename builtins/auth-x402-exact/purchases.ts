@@ -1,25 +1,23 @@
 import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
-import type { Debts } from '../../plugins-sdk/state.ts';
+import type { DebtLine, Debts } from '../../plugins-sdk/state.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
-import type { Holds } from '../shared/payment-holds.ts';
-import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
-import { refusalOf, unavailable } from '../shared/payments.ts';
+import { OPEN_TTL_MS } from '../shared/payment-index.ts';
+import { givenBackMark, isHeld, type Mark } from '../shared/payment-mark.ts';
+import { type Payments, refusalOf, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
-import type { Entry } from './kept-answers.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
-import { askedOf, detailsOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
+import { aboutOf, askedOf, detailsOf, factsOf, type Purchase } from './purchase.ts';
 import type { Sale } from './terms.ts';
 
 export interface PurchasesOptions {
-  readonly holds: Holds;
+  readonly payments: Payments;
   readonly debts: Debts;
   /** Epoch milliseconds. */
   now(): number;
   readonly log: Log;
-  readonly records: PaymentRecords;
   readonly counted: Measure<'outcome'>;
   /** Settlements that were tried, by what is sold and for what. */
   readonly settlements: Measure<keyof Sale | 'outcome'>;
@@ -27,15 +25,13 @@ export interface PurchasesOptions {
 
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
 export const CLOCK_MARGIN_MS = 900_000;
-/** Milliseconds that a hold lasts from the beginning of a settlement, though its process may die. */
-const SETTLEMENT_HOLD_MS = 60_000;
 
 const USED = 'invalid_exact_evm_nonce_already_used';
 const UNKNOWN = 'it is not known whether a payment was settled';
 
 /**
- * Has each authorisation buy one answer. It is held until the facilitator has settled it, then marked as used, and given up where it was not
- * settled. A hold ends by itself when its process dies. The chain, too, takes it once: what is lost here costs nobody money.
+ * Has each authorisation buy one answer. It is held until the facilitator has settled it, then marked as used, and given up where it
+ * was not settled. The hold of a process that died ends with the authorisation. The chain, too, takes it once.
  */
 export class Purchases {
   readonly #options: PurchasesOptions;
@@ -45,21 +41,19 @@ export class Purchases {
   }
 
   /**
-   * Reserves a payment and has it verified.
+   * Holds a payment and has it verified.
    * @param isOver whether nobody hears any more what this comes to.
-   * @param identified by which it is known from now on.
    * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
    */
   async hold(
-    payment: Payment,
-    facilitators: Facilitators,
-    offer: Offer,
+    { payment, facilitators, offer, identified }: Pick<Purchase, 'payment' | 'facilitators' | 'offer' | 'identified'>,
+    exchange: Exchange,
     isOver: () => boolean,
-    identified: Entry | undefined,
   ): Promise<Purchase> {
-    const { holds } = this.#options;
-    const ticket = await holds.reserve(idOf(payment));
-    if (typeof ticket === 'string') throw ticket === 'held' ? offer.busy() : offer.refusal(USED);
+    const { payments, now } = this.#options;
+    const ticket = ticketFor(idOf(payment), aboutOf(payment, exchange, now()));
+    const other = await payments.hold(ticket, this.#life(payment));
+    if (other !== undefined) throw isHeld(other) ? offer.busy() : offer.refusal(USED);
     try {
       const verifier = await this.verify(payment, facilitators, offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
@@ -67,7 +61,7 @@ export class Purchases {
       if ((await identified?.claim()) === false) throw offer.busy();
       return { ticket, payment, facilitators, verifier, offer, identified };
     } catch (error) {
-      await holds.release(ticket);
+      await payments.release(ticket);
       throw toldOf(error);
     }
   }
@@ -94,14 +88,11 @@ export class Purchases {
   }
 
   async #settleOnce(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
+    // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
     await this.#begin(purchase, isTooLate);
-    const fields = saidOf(purchase, exchange, 'the service has ended');
-    const isKnown = this.#options.debts.owe({ message: UNKNOWN, fields });
+    const isKnown = this.#options.debts.owe(unknown(purchase, 'the service has ended'));
     try {
-      // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
-      const record = recordOf(purchase, exchange, this.#options.now());
-      await this.#options.records.open(record);
-      await this.#settle(purchase, exchange, record, isTooLate);
+      await this.#settle(purchase, exchange, isTooLate);
     } finally {
       isKnown();
     }
@@ -113,37 +104,32 @@ export class Purchases {
     purchase.isReleased = true;
     this.#options.counted({ outcome: 'released' }, 1);
     await purchase.identified?.drop();
-    await this.#options.holds.release(purchase.ticket);
+    await this.#options.payments.release(purchase.ticket);
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
   async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
     const { ticket, payment, offer } = purchase;
-    const { holds, counted, now } = this.#options;
-    let isHeld = true;
+    const { payments, counted, now } = this.#options;
+    let isOurs = true;
     try {
       if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
-      isHeld = await holds.payments.renew(ticket, SETTLEMENT_HOLD_MS);
-      if (!isHeld) throw offer.busy();
+      isOurs = await payments.advance(ticket, 'settling', this.#life(payment));
+      if (!isOurs) throw offer.busy();
       // It may have waited for the state: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
       counted({ outcome: 'released' }, 1);
       // The request that has the payment now may have the identifier as well.
-      if (isHeld) await purchase.identified?.drop();
-      await holds.release(ticket);
+      if (isOurs) await purchase.identified?.drop();
+      await payments.release(ticket);
       throw toldOf(error);
     }
   }
 
-  async #settle(
-    purchase: Purchase,
-    exchange: Exchange,
-    record: PaymentRecord,
-    isTooLate: () => boolean,
-  ): Promise<void> {
-    const { ticket, payment, facilitators, verifier, offer } = purchase;
-    const { holds, log, records } = this.#options;
+  async #settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
+    const { payment, facilitators, verifier, offer } = purchase;
+    const { log } = this.#options;
     let settlement: Settlement;
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
@@ -151,14 +137,14 @@ export class Purchases {
     } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
       if (error.isUnsent) {
-        await this.#notSettled(purchase, exchange, record, error.message);
+        await this.#notSettled(purchase, exchange, error.message);
         throw unavailable(error.message);
       }
       this.#count(purchase, exchange, 'unknown');
-      log.error(UNKNOWN, saidOf(purchase, exchange, error.message));
-      await records.open({ ...record, fate: 'unknown' });
+      const { message, fields } = unknown(purchase, error.message);
+      log.error(message, fields);
       // Its identifier stays: it may have been paid.
-      await this.#giveBack(purchase);
+      await this.#giveBack(purchase, 'unknown', OPEN_TTL_MS);
       throw unavailable(error.message);
     }
     const { response } = settlement;
@@ -167,35 +153,34 @@ export class Purchases {
     addAnswerHeaders(exchange, headers);
     const { transaction } = response;
     if (settlement.kind === 'settled') {
-      this.#count(purchase, exchange, 'settled');
-      paidBy.set(exchange, { ...factsOf(payment), transaction });
-      log.info('payment settled', { ...detailsOf(purchase, exchange), transaction });
-      const kept = holds.end(ticket, () => holds.payments.keep(ticket, this.#life(payment)));
-      await Promise.all([kept, records.close({ ...record, fate: 'settled', transaction })]);
-      if (exchange.abandoned)
-        log.warn('a payment was settled whose client has left', saidOf(purchase, exchange, transaction));
+      await this.#settled(purchase, exchange, transaction);
       return;
     }
     const { reason } = settlement;
-    await this.#notSettled(purchase, exchange, record, reason, transaction);
+    await this.#notSettled(purchase, exchange, reason, transaction);
     throw offer.refusal(reason, { headers });
   }
 
+  async #settled(purchase: Purchase, exchange: Exchange, transaction: string): Promise<void> {
+    const { ticket, payment } = purchase;
+    const { payments, log } = this.#options;
+    this.#count(purchase, exchange, 'settled');
+    paidBy.set(exchange, { ...factsOf(payment), transaction });
+    const details = detailsOf(purchase);
+    log.info('payment settled', { ...details, transaction });
+    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
+    const kept = payments.end(ticket, { change, life: this.#life(payment), isCertain: true });
+    await Promise.all([kept, payments.ids.add(transaction, ticket.payment, exchange.requestId)]);
+    if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
+  }
+
   /** Ends a purchase of which it is certain that it was not paid. @param transaction that failed, if one was sent. */
-  async #notSettled(
-    purchase: Purchase,
-    exchange: Exchange,
-    record: PaymentRecord,
-    reason: string,
-    transaction = '',
-  ): Promise<void> {
-    const { log, records } = this.#options;
+  async #notSettled(purchase: Purchase, exchange: Exchange, reason: string, transaction = ''): Promise<void> {
     this.#count(purchase, exchange, 'unsettled');
     const sent = transaction === '' ? {} : { transaction };
-    log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), detail: reason, ...sent });
-    await records.close({ ...record, fate: 'not settled', ...sent });
+    this.#options.log.warn('a payment was not settled', { ...detailsOf(purchase), detail: reason, ...sent });
     await purchase.identified?.drop();
-    await this.#giveBack(purchase);
+    await this.#giveBack(purchase, 'not settled', this.#life(purchase.payment));
   }
 
   #count({ payment }: Purchase, { endpoint }: Exchange, outcome: 'settled' | 'unsettled' | 'unknown'): void {
@@ -210,13 +195,15 @@ export class Purchases {
   }
 
   /** Three times: each costs an upstream call and a settlement that may never come about. */
-  async #giveBack({ ticket, payment }: Purchase): Promise<void> {
-    const { holds } = this.#options;
-    const life = this.#life(payment);
-    await holds.end(ticket, async () => {
-      if (!(await holds.payments.refund(ticket, life, true))) await holds.payments.keep(ticket, life);
-    });
+  async #giveBack({ ticket }: Purchase, state: 'unknown' | 'not settled', life: number): Promise<void> {
+    const change = (mark: Mark) => givenBackMark(mark, true, { free: state, used: state });
+    await this.#options.payments.end(ticket, { change, life, isCertain: true });
   }
+}
+
+/** What is told of a payment that may have been taken. @param said by the facilitator. */
+function unknown(purchase: Purchase, said: string): DebtLine {
+  return { message: UNKNOWN, fields: { ...detailsOf(purchase), said } };
 }
 
 /** What the state or the facilitator could not do, in a refusal. */

@@ -14,20 +14,19 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
-import { type DebtLine, MemoryArea, type StateArea, StateKey } from '../../plugins-sdk/state.ts';
+import type { DebtLine } from '../../plugins-sdk/state.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
-import { Holds } from '../shared/payment-holds.ts';
-import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
+import { givenBack, PaymentKeys, Payments, ticketFor, unavailable } from '../shared/payments.ts';
 import { challenge, proofIn } from './challenge.ts';
 import { Ledger } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, signerOf } from './proof.ts';
-import { Redemptions } from './redemptions.ts';
-import { type ReportedPayment, Reports } from './reports.ts';
+import { type Redeemed, Redemptions } from './redemptions.ts';
+import { aboutOf, Reports } from './reports.ts';
 import { checkAllTerms, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
@@ -83,19 +82,17 @@ function wantsRoom({ status, stage = '', upstreamStatus }: Refusal): boolean {
   return status === 503 && upstreamStatus === undefined && UNTIL_THE_CALL.has(stage);
 }
 
-const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
+const keys = new PaymentKeys('x402');
 
 /** The payment that a request has been let in for. */
-interface Redeemed {
-  readonly ticket: Ticket;
+interface Bought extends Redeemed {
   readonly lost: DebtLine;
-  readonly reported: ReportedPayment;
   /** What became of it. It is spent with the first answer, and buys all of its request. */
   fate: 'held' | 'spent' | 'returned';
   /** To be called once its payer has an answer, or the payment back. */
   answered(): void;
 }
-const redeemed = new ContextKey<Redeemed>('x402Payment');
+const redeemed = new ContextKey<Bought>('x402Payment');
 /** Whether nobody could tell if a request's payment is good. */
 const isUntold = new ContextKey<boolean>('x402Untold');
 const noteUntold = (exchange: Exchange) => (error: unknown) => {
@@ -114,10 +111,9 @@ export const authX402 = definePlugin({
   check: checkAllTerms,
   openapi: () => openApiPart,
   setup(services) {
-    const { endpoints, states, stateEngine, now } = services;
-    const area = stateEngine?.area('x402') ?? states.keep(remembered, '', () => new MemoryArea({ now }));
-    const paid = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
-    return paid ? behaviour(services, area) : {};
+    const payments = Payments.in(services, keys);
+    const paid = services.endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
+    return paid ? behaviour(services, payments) : {};
   },
 });
 
@@ -128,9 +124,9 @@ function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
 
 /** Gives the payment of a refused request back, and counts what became of its proof. */
 function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
-  const refund = async (payment: Redeemed, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(payment.ticket, !wantsRoom(refusal), payment.lost);
-    await reports.end(payment.reported, exchange.endpoint, given ? 'refunded' : 'kept');
+  const refund = async (payment: Bought, refusal: Refusal, exchange: Exchange): Promise<void> => {
+    const given = await redemptions.refund(payment, !wantsRoom(refusal), payment.lost);
+    reports.tell(payment.ticket.about, exchange.endpoint, given ? 'refunded' : 'kept');
   };
   return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
@@ -147,36 +143,48 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
     if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
     payment.answered();
     // The answer does not wait for what only operators read.
-    background(reports.end(payment.reported, exchange.endpoint, 'answered'));
+    background(redemptions.answered(payment));
     return undefined;
   };
 }
 
-/** Holds payments for all that any endpoint here accepts. */
+/** Redeems payments for all that any endpoint here accepts. */
 function redemptionsIn(
-  { endpoints, now, stateEngine, debts, log }: Services,
-  area: StateArea,
-  accepted: (method: AuthMethod) => Accepted,
+  { endpoints, now, stateEngine }: Services,
+  payments: Payments,
+  termsOf: (method: AuthMethod) => Terms,
 ): Redemptions {
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
-  const life = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
-  const ledger = new Ledger({ area, life, now });
-  return new Redemptions({ holds: new Holds({ area, stateEngine, debts, log }), ledger, stateEngine, now });
+  const life = Math.max(...methods.map((method) => greatestAge(termsOf(method))));
+  return new Redemptions({ payments, ledger: new Ledger({ area: payments.area, life, now }), stateEngine, now });
 }
 
-function behaviour(services: Services, area: StateArea): Behaviour {
-  const { node, now, endpoints, debts } = services;
+/** Remembers what a request has redeemed, and tells of it. */
+function keeping({ debts }: Services, reports: Reports) {
+  return (bought: Redeemed, lost: DebtLine, exchange: Exchange): void => {
+    const { about } = bought.ticket;
+    reports.tell(about, exchange.endpoint, 'redeemed');
+    redeemed.set(exchange, { ...bought, lost, fate: 'held', answered: debts.owe(lost) });
+    const { network, payer, transaction = '' } = about;
+    paidBy.set(exchange, { network, payer, transaction });
+  };
+}
+
+function behaviour(services: Services, payments: Payments): Behaviour {
+  const { node, now, endpoints } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const draw = attempts.in(services);
   const client = createHttpClient();
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
     return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
   });
-  const redemptions = redemptionsIn(services, area, accepted);
-  const reports = new Reports(services, (method) => accepted(method).terms);
+  const termsOf = (method: AuthMethod) => accepted(method).terms;
+  const redemptions = redemptionsIn(services, payments, termsOf);
+  const reports = new Reports(services, termsOf);
+  const keep = keeping(services, reports);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
-    // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
+    // Only the payer can confirm a payment. With the signer in the name, others can't even hold it against him.
     const name = `${proof.txHash}:${signer}`;
     // Too late to be heard: the budget ended or the client left.
     const isOver = () => call.signal.aborted;
@@ -186,15 +194,14 @@ function behaviour(services: Services, area: StateArea): Behaviour {
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
     };
-    const lost = { message: LOST, fields: { requestId: exchange.requestId, transaction: proof.txHash, payer: signer } };
-    const ticket = await redemptions.redeem({ payment: name, lost, verify, isOver });
-    const reported = reports.begin(ticket, lost.fields, exchange, accepted(method).terms);
-    redeemed.set(exchange, { ticket, lost, reported, fate: 'held', answered: debts.owe(lost) });
-    paidBy.set(exchange, { network: reported.record.network, payer: signer, transaction: proof.txHash });
+    const whose = { requestId: exchange.requestId, transaction: proof.txHash, payer: signer };
+    const ticket = ticketFor(name, aboutOf(whose, exchange, termsOf(method), now()));
+    const lost = { message: LOST, fields: whose };
+    keep(await redemptions.redeem({ ticket, lost, verify, isOver }), lost, exchange);
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const text = exchange.headers[HEADER];
-    const challenged = (invalid?: string) => challenge(accepted(method).terms, exchange, node, now(), invalid);
+    const challenged = (invalid?: string) => challenge(termsOf(method), exchange, node, now(), invalid);
     if (text === undefined) {
       redemptions.look();
       throw challenged();
@@ -205,9 +212,8 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     await redeem(method, proof, exchange, call).catch(noteUntold(exchange));
     return true;
   };
-  const gates = { answer: refuseUnpaid, approve: refuseUnpaid };
   const concluded = settlement(redemptions, reports, services.background);
-  const hooks = { authenticate: { x402: authenticate }, ...gates, concluded };
-  const operations = operationsOn(reports.records, area, services.log);
+  const hooks = { authenticate: { x402: authenticate }, answer: refuseUnpaid, approve: refuseUnpaid, concluded };
+  const operations = operationsOn(payments, services.log);
   return { start: () => redemptions.start(), stop: () => client.close(), hooks, operations };
 }

@@ -1,13 +1,15 @@
 import type { Log } from '../../plugins-sdk/index.ts';
-import type { StateArea } from '../../plugins-sdk/state.ts';
+import { isHeld } from '../shared/payment-mark.ts';
 import { paymentOperations } from '../shared/payment-operations.ts';
-import type { PaymentRecords } from '../shared/payment-records.ts';
-import { Payments } from '../shared/payments.ts';
+import type { Payments } from '../shared/payments.ts';
+
+const UNDER_WAY =
+  'its request is under way, or its process has died: find the requestId in the log; where it died, free it with --release --force';
 
 /** What operators are told to do. */
 const CURES = {
-  redeemed:
-    'its request is under way, or its process has died: find the requestId in the log; where it died, free it with --release --force',
+  held: UNDER_WAY,
+  redeemed: UNDER_WAY,
   answered: 'an answer was signed for it: where that did not arrive, free it with --release',
   'given back': 'the client can use it again, while it is not too old',
   released: 'the client can use it again, while it is not too old',
@@ -15,12 +17,12 @@ const CURES = {
 } as const;
 
 /** What operators can ask of payments on chain. */
-export function operationsOn(records: PaymentRecords, area: StateArea, log: Log) {
+export function operationsOn(payments: Payments, log: Log) {
   return paymentOperations({
-    ...{ type: 'x402', payments: new Payments(area), records, log, cures: CURES },
-    refusal: ({ fate, requestId }, isForced) =>
-      fate === 'redeemed' && !isForced
-        ? `its request ${requestId} may be under way: wait for its end in the log, or use --force where its process has died`
+    ...{ type: 'x402', payments, log, cures: CURES },
+    refusal: (mark, isForced) =>
+      (isHeld(mark) || mark.state === 'redeemed') && !isForced
+        ? `its request ${mark.requestId} may be under way: wait for its end in the log, or use --force where its process has died`
         : undefined,
   });
 }

@@ -1,14 +1,15 @@
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
-import type { Holds } from '../shared/payment-holds.ts';
-import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
+import { OPEN_TTL_MS } from '../shared/payment-index.ts';
+import { givenBackMark, type Mark } from '../shared/payment-mark.ts';
+import { type Payments, refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
 
 /** A payment that a request wants to redeem. */
 export interface Claimed {
-  /** The transaction and its payer. */
-  readonly payment: string;
+  /** Named by the transaction and its payer. */
+  readonly ticket: Ticket;
   /** Says whose payment it is where he loses it. */
   readonly lost: DebtLine;
   /** Looks the payment up while nobody else can redeem it. @throws Refusal 401 */
@@ -18,7 +19,7 @@ export interface Claimed {
 }
 
 export interface RedemptionsOptions {
-  readonly holds: Holds;
+  readonly payments: Payments;
   readonly ledger: Ledger;
   /** Where payments are kept beyond the process. */
   readonly stateEngine: Pick<SharedState, 'doubts'> | undefined;
@@ -42,7 +43,13 @@ function tooOld(reason: string): Refusal {
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** Redeems each payment once: reserves it, has it looked up, redeems it, and gives it back when the request is refused. */
+/** A payment that a request has redeemed, and milliseconds for which it is remembered. */
+export interface Redeemed {
+  readonly ticket: Ticket;
+  readonly life: number;
+}
+
+/** Redeems each payment once: holds it, has it looked up, redeems it, and gives it back when the request is refused. */
 export class Redemptions {
   readonly #options: RedemptionsOptions;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -70,15 +77,14 @@ export class Redemptions {
   }
 
   /**
-   * @returns the hold on the payment, by which it can be given back.
+   * @returns what ends by {@link answered} or {@link refund}.
    * @throws Refusal 401, and the payment is as it was.
    */
-  async redeem({ payment, lost, verify, isOver }: Claimed): Promise<Ticket> {
-    const { holds, ledger, stateEngine } = this.#options;
+  async redeem({ ticket, lost, verify, isOver }: Claimed): Promise<Redeemed> {
+    const { payments, ledger, stateEngine } = this.#options;
     const [doubt] = stateEngine?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt, 'engine');
-    const ticket = await holds.reserve(payment);
-    if (typeof ticket === 'string') throw alreadyUsed();
+    if ((await payments.hold(ticket, OPEN_TTL_MS)) !== undefined) throw alreadyUsed();
     let mayBeRedeemed = false;
     try {
       const { minedAt } = await verify();
@@ -86,11 +92,12 @@ export class Redemptions {
       const terms = await ledger.terms();
       this.#checkAge(minedAt, terms);
       mayBeRedeemed = true;
-      if (!(await holds.confirm(ticket, this.#remaining(minedAt, terms)))) throw alreadyUsed();
+      const life = this.#remaining(minedAt, terms);
+      if (!(await payments.advance(ticket, 'redeemed', life))) throw alreadyUsed();
       if (isOver()) throw unavailable('the request ended before the payment was redeemed');
-      return ticket;
+      return { ticket, life };
     } catch (error) {
-      await holds.release(ticket, mayBeRedeemed ? lost : undefined);
+      await payments.release(ticket, mayBeRedeemed ? lost : undefined);
       throw refusalOf(error);
     }
   }
@@ -100,14 +107,16 @@ export class Redemptions {
    * @param counts whether something was done for it.
    * @returns whether it can be used again; where the state is away, once that is back.
    */
-  async refund(ticket: Ticket, counts: boolean, lost: DebtLine): Promise<boolean> {
-    const { holds, ledger } = this.#options;
-    let given = true;
-    const refund = async () => {
-      given = await holds.payments.refund(ticket, (await ledger.terms()).life + CLOCK_MARGIN_MS, counts);
-    };
-    await holds.end(ticket, refund, lost);
-    return given;
+  async refund({ ticket, life }: Redeemed, counts: boolean, lost: DebtLine): Promise<boolean> {
+    const change = (mark: Mark) => givenBackMark(mark, counts, { free: 'given back', used: 'used up' });
+    const mark = await this.#options.payments.end(ticket, { change, life, lost });
+    return mark?.state !== 'used up';
+  }
+
+  /** The payment has bought its answer. */
+  async answered({ ticket, life }: Redeemed): Promise<void> {
+    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'answered' });
+    await this.#options.payments.end(ticket, { change, life });
   }
 
   #checkAge(minedAt: number, terms: LedgerTerms): void {

@@ -1,47 +1,75 @@
 import { randomId } from '../../lib/eth/random-id.ts';
-import { Refusal } from '../../plugins-sdk/index.ts';
+import { type Log, Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
-import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/state.ts';
+import {
+  type DebtLine,
+  type Debts,
+  MemoryArea,
+  type SharedState,
+  type StateArea,
+  StateKey,
+  StateUnavailable,
+  StateUnreadable,
+  update,
+} from '../../plugins-sdk/state.ts';
+import { OPEN_TTL_MS, OpenPayments, PaymentIds } from './payment-index.ts';
+import { type About, isOpen, type Mark, markIn, type Payment } from './payment-mark.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */
 export interface Ticket {
   readonly payment: string;
   readonly token: string;
+  readonly about: About;
 }
 
-/** The refusal of whoever goes on after his payment was given back, as a mode that makes several answers may. */
+/** Under which payments are kept in the process, where no engine is. */
+export class PaymentKeys {
+  readonly type: string;
+  readonly marks: StateKey<MemoryArea>;
+  readonly ids: StateKey<MemoryArea>;
+
+  /** @param type of auth. */
+  constructor(type: string) {
+    this.type = type;
+    this.marks = new StateKey(`${type} payments`, { lasting: true });
+    this.ids = new StateKey(`${type} payment ids`, { lasting: true });
+  }
+}
+
+export interface PaymentsOptions {
+  readonly area: StateArea;
+  /** Which payments a transaction or nonce belongs to. Apart from the marks: without room for it payments are taken all the same. */
+  readonly index: StateArea;
+  /** Where payments are kept beyond the process. */
+  readonly stateEngine: Pick<SharedState, 'available'> | undefined;
+  readonly debts: Debts;
+  readonly log: Log;
+}
+
+/** How a hold ends. */
+export interface End {
+  /** What is to stand there. */
+  readonly change: (mark: Mark) => Mark | undefined;
+  /** Milliseconds for which that is remembered. */
+  readonly life: number;
+  /** Whether it is so even where the engine has lost the mark. */
+  readonly isCertain?: boolean;
+  /** For the log where that fails for good and a payer loses what he has paid. */
+  readonly lost?: DebtLine | undefined;
+}
+
+/** Milliseconds for which an ended payment is remembered at least. */
+const ENDED_TTL_MS = 3_600_000;
+/** Milliseconds between two tries to end a hold, and how often it is tried. */
+const RETRY_DELAY_MS = 1000;
+const RETRIES = 120;
+
+/** The refusal of a request that goes on after its payment was given back, as a mode that makes several answers may. */
 export function givenBack(): Refusal {
   return new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
 }
 
-const MOST_REFUNDS = 3;
-
-/** A hold on a payment, yet to be reserved. @param payment the transaction and its payer, in hex of either case. */
-export function ticketFor(payment: string): Ticket {
-  return { payment: payment.toLowerCase(), token: randomId() };
-}
-
-/** How a payment stands that another request has, or had: it may be given up yet, or has bought something. */
-export type Taken = 'held' | 'redeemed';
-
-/** What stands under the keys of a payment. */
-export interface Standing {
-  readonly mark: string | undefined;
-  /** How often it was given back, and by whom last. */
-  readonly refunds: string | undefined;
-  readonly taken: Taken | undefined;
-  /** Of the request that has or had it. */
-  readonly token: string | undefined;
-}
-
-const refundsKey = (payment: string) => `refunds ${payment}`;
-
-const RESERVED = 'reserved ';
-const REDEEMED = 'redeemed ';
-const reserved = ({ token }: Ticket) => RESERVED + token;
-const redeemed = ({ token }: Ticket) => REDEEMED + token;
-
-/** Nobody could tell whether the payment is good; the client may retry. @param fault `false` where the client may be to blame. */
+/** It cannot be known whether the payment is good; the client may retry. @param fault `false` where the client may be to blame. */
 export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
   return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault });
 }
@@ -51,123 +79,167 @@ export function refusalOf(error: unknown): unknown {
   return error instanceof StateUnavailable ? unavailable(error.message, 'engine') : error;
 }
 
+/** A hold on a payment, yet to be taken. @param payment its name, in hex of either case. */
+export function ticketFor(payment: string, about: About): Ticket {
+  return { payment: payment.toLowerCase(), token: randomId(), about };
+}
+
 /**
- * The payments that have been redeemed, so that each is redeemed once, by whatever process shares the state.
+ * The payments of one scheme, so that each is redeemed once, by whatever process shares the state.
  *
- * A request reserves the payment before it asks anybody about it. Then either it comes to nothing (`release`), or the payment is
- * taken (`confirm`). A taken payment whose request ends without a signed answer is given back (`refund`). A
- * reservation whose owner died ends by itself; should the owner live on, its ticket confirms nothing any more.
- *
- * A payment is named by its transaction and its payer. Nobody but the payer can redeem it, so that nobody else's reservation
- * may stand in the way. All times are milliseconds from now. Every call rejects with
- * StateUnavailable where the state cannot be reached, and then may or may not have been done.
+ * A request holds the payment before it asks anybody about it. It says what it does with it (`advance`), and ends its hold: by what
+ * the payment has bought (`end`), or because it came to nothing (`release`). What a process that died has left stays for operators
+ * to see (`open`). A payment is named by its payer, too, so that no other one's hold may stand in his way.
  */
 export class Payments {
-  readonly #area: StateArea;
+  readonly #options: PaymentsOptions;
+  readonly #open: OpenPayments;
+  readonly ids: PaymentIds;
 
-  constructor(area: StateArea) {
-    this.#area = area;
+  constructor(options: PaymentsOptions) {
+    this.#options = options;
+    this.#open = new OpenPayments(options.area);
+    this.ids = new PaymentIds(options.index, options.log);
+  }
+
+  /** The payments of a service. */
+  static in({ stateEngine, states, now, debts, log }: Services, { type, marks, ids }: PaymentKeys): Payments {
+    const keep = (key: StateKey<MemoryArea>) => states.keep(key, '', () => new MemoryArea({ now }));
+    const area = stateEngine?.area(type) ?? keep(marks);
+    return new Payments({ area, index: stateEngine?.area(`${type} ids`) ?? keep(ids), stateEngine, debts, log });
+  }
+
+  /** Where the marks are. */
+  get area(): StateArea {
+    return this.#options.area;
   }
 
   /**
-   * Claims a payment. Of racing requests one gets it.
-   * @param lease after which others may claim it, unless it is renewed or confirmed.
-   * @returns how it stands when another request has or had it; else nothing.
+   * Holds a payment. Of racing requests one gets it.
+   * @param life milliseconds after which it is free although its process has died.
+   * @returns how the payment stands, where another request has or had it; else nothing.
+   * @throws Refusal 401 where nobody can tell.
    */
-  async reserve(ticket: Ticket, lease: number): Promise<Taken | undefined> {
-    const standing = await this.#area.compareAndSet(ticket.payment, undefined, reserved(ticket), { ttl: lease });
-    if (standing === undefined) return undefined;
-    const { value = RESERVED } = standing;
-    if (value.startsWith(REDEEMED)) return 'redeemed';
-    if (value.startsWith(RESERVED)) return 'held';
-    throw new StateUnreadable(`payment ${ticket.payment}`);
+  async hold(ticket: Ticket, life: number): Promise<Mark | undefined> {
+    const { area, stateEngine } = this.#options;
+    // An engine that is away is sent nothing, so that there is nothing to give back.
+    const isAsked = stateEngine?.available() ?? true;
+    try {
+      // In this order: whatever a crash leaves held is listed.
+      await this.#open.add(ticket);
+      const options = { ttl: life, keepLonger: true, durable: true };
+      const mark = markIn(await update(area, ticket.payment, (text) => heldIn(text, ticket), options));
+      if (mark?.by === ticket.token) return undefined;
+      await this.#open.remove(ticket);
+      return mark;
+    } catch (error) {
+      if (isAsked) await this.release(ticket);
+      throw refusalOf(error);
+    }
   }
 
   /**
-   * Lengthens a reservation, never shortens it.
-   * @returns `false` when there is no such reservation any more.
+   * Says what is done with a payment that is held.
+   * @returns `false`, and nothing has changed, where the request has it no more: it must be refused.
    */
-  async renew(ticket: Ticket, lease: number): Promise<boolean> {
-    const options = { ttl: lease, keepLonger: true };
-    return (await this.#area.compareAndSet(ticket.payment, reserved(ticket), reserved(ticket), options)) === undefined;
+  async advance(ticket: Ticket, state: 'redeemed' | 'settling', life: number): Promise<boolean> {
+    const { nonce, transaction = '', requestId } = ticket.about;
+    const change = (mark: Mark): Mark => ({ ...mark, state });
+    const [mark] = await Promise.all([
+      this.#change(ticket, { change, life: Math.max(life, OPEN_TTL_MS) }),
+      this.ids.add(nonce ?? transaction, ticket.payment, requestId),
+    ]);
+    return mark?.by === ticket.token;
+  }
+
+  /** Ends the hold of a request that came to nothing: the payment is as it was before. @param lost as {@link End} has it. */
+  async release(ticket: Ticket, lost?: DebtLine): Promise<void> {
+    await this.end(ticket, { change: ({ before }) => before, life: 0, lost });
   }
 
   /**
-   * Turns a reservation into a redemption.
-   * @param life for which the payment is remembered.
-   * @returns `false`, and nothing has changed, when there is no such reservation any more. The request must then be refused.
+   * Ends a hold: at once, and where that fails again and again in the background, since a command without an answer may yet be done.
+   * @returns the mark; nothing where there is none, or it is not known yet.
    */
-  async confirm(ticket: Ticket, life: number): Promise<boolean> {
-    return this.#redeem(ticket, reserved(ticket), life);
+  async end(ticket: Ticket, { lost, ...how }: End): Promise<Mark | undefined> {
+    const end = async () => {
+      const mark = await this.#change(ticket, how);
+      if (mark?.state !== 'unknown') await this.#open.remove(ticket);
+      return mark;
+    };
+    try {
+      return await end();
+    } catch (error) {
+      void this.#endLater(end, lost && { ...lost, fields: { ...lost.fields, error: String(error) } });
+      return undefined;
+    }
   }
 
-  /** Remembers a payment that somebody else has taken already, though its reservation may have ended meanwhile. */
-  async keep(ticket: Ticket, life: number): Promise<void> {
-    if (!(await this.confirm(ticket, life))) await this.#redeem(ticket, undefined, life);
+  /** The payments that are known by a transaction or a nonce. */
+  async find(id: string): Promise<readonly Payment[]> {
+    const open = (await this.#open.names()).filter((name) => name.includes(id.toLowerCase()));
+    return this.#payments([...(await this.ids.names(id)), ...open]);
   }
 
-  /**
-   * Gives up a hold, whatever became of its confirmation.
-   * @returns `false`, and nothing has changed, when another request has the payment.
-   */
-  async release(ticket: Ticket): Promise<boolean> {
-    const standing = await this.#area.compareAndSet(ticket.payment, reserved(ticket), undefined);
-    if (standing?.value === undefined) return true;
-    if (standing.value !== redeemed(ticket)) return false;
-    await this.#area.compareAndSet(ticket.payment, redeemed(ticket), undefined, { durable: true });
-    return true;
+  /** The payments of which no end is known. */
+  async open(): Promise<readonly Payment[]> {
+    return (await this.#payments(await this.#open.names())).filter(isOpen);
   }
 
-  /**
-   * Gives up a hold for which something was done.
-   * @param life for which it is remembered that it was given back.
-   * @param counts whether this is one of the three times per payment; `false` where nothing was done for it.
-   * @returns `false`, and nothing has changed, when all three are used up and it counts, or another request has the payment.
-   */
-  async refund(ticket: Ticket, life: number, counts: boolean): Promise<boolean> {
-    return (!counts || (await this.#count(ticket, life))) && this.release(ticket);
+  /** Changes a payment for an operator. @returns `false`, and nothing has changed, where it stands otherwise by now. */
+  async replace({ payment, ...seen }: Payment, next: Mark, life: number): Promise<boolean> {
+    const options = { ttl: Math.max(life, ENDED_TTL_MS), durable: true };
+    const { area } = this.#options;
+    return (await area.compareAndSet(payment, JSON.stringify(seen), JSON.stringify(next), options)) === undefined;
   }
 
-  /** How a payment stands, and how often it was given back. */
-  async standing(payment: string): Promise<Standing> {
-    const [mark, refunds] = await Promise.all([this.#area.get(payment), this.#area.get(refundsKey(payment))]);
-    const taken = mark?.startsWith(REDEEMED) ? 'redeemed' : 'held';
-    const [, token] = mark?.split(' ') ?? [];
-    return { mark, refunds, taken: mark === undefined ? undefined : taken, token };
+  /** Changes the mark of a request that has the payment; another one's stays as it is. */
+  async #change(
+    { payment, token, about }: Ticket,
+    { change, life, isCertain = false }: End,
+  ): Promise<Mark | undefined> {
+    const lost: Mark | undefined = isCertain ? { ...about, state: 'held', by: token, refunds: 0 } : undefined;
+    const own = (text: string | undefined) => {
+      const mark = text === undefined ? lost : markIn(text);
+      return mark?.by === token ? textOf(change(mark)) : text;
+    };
+    const options = { ttl: Math.max(life, ENDED_TTL_MS), keepLonger: life === 0, durable: true };
+    return markIn(await update(this.#options.area, payment, own, options));
   }
 
-  /**
-   * Lets a redeemed payment be used again, and given back as often as a new one.
-   * @param seen how it stood. @returns `false`, and nothing has changed, when it stands otherwise by now.
-   */
-  async forget(payment: string, { mark, refunds }: Standing): Promise<boolean> {
-    if ((await this.#area.compareAndSet(payment, mark, undefined, { durable: true })) !== undefined) return false;
-    if (refunds !== undefined)
-      await this.#area.compareAndSet(refundsKey(payment), refunds, undefined, { durable: true });
-    return true;
+  async #payments(names: readonly string[]): Promise<Payment[]> {
+    const marks = [...new Set(names)].map(async (payment) => {
+      const mark = markIn(await this.#options.area.get(payment));
+      return mark === undefined ? [] : [{ payment, ...mark }];
+    });
+    return (await Promise.all(marks)).flat();
   }
 
-  async #redeem(ticket: Ticket, expected: string | undefined, life: number): Promise<boolean> {
-    const options = { ttl: life, durable: true };
-    const standing = await this.#area.compareAndSet(ticket.payment, expected, redeemed(ticket), options);
-    // An engine that asks twice after a lost answer finds its own work.
-    return standing === undefined || standing.value === redeemed(ticket);
+  async #endLater(end: () => Promise<unknown>, lost?: DebtLine): Promise<void> {
+    const { debts, log } = this.#options;
+    const paid = debts.owe(lost);
+    for (let tries = 0; tries < RETRIES; tries += 1) {
+      await new Promise((done) => setTimeout(done, RETRY_DELAY_MS).unref());
+      const isDone = await end().then(
+        () => true,
+        () => false,
+      );
+      if (isDone) return paid();
+    }
+    paid();
+    if (lost !== undefined) log.error(lost.message, lost.fields);
   }
+}
 
-  /** Nobody but the holder counts: what stands there cannot change meanwhile. */
-  async #count({ payment, token }: Ticket, life: number): Promise<boolean> {
-    const key = refundsKey(payment);
-    const seen = await this.#area.get(key);
-    const [, digits, by] = /^([1-9]) (\S+)$/.exec(seen ?? '') ?? [];
-    // Whatever it means, it must not begin the count anew.
-    if (seen !== undefined && digits === undefined) throw new StateUnreadable(key);
-    // Counted already, by a call whose answer was lost.
-    if (by === token) return true;
-    const count = Number(digits ?? 0);
-    if (count >= MOST_REFUNDS) return false;
-    const next = `${count + 1} ${token}`;
-    const standing = await this.#area.compareAndSet(key, seen, next, { ttl: life, keepLonger: true, durable: true });
-    if (standing !== undefined && standing.value !== next) throw new StateUnavailable('refunds are counted by others');
-    return true;
-  }
+const textOf = (mark: Mark | undefined) => mark && JSON.stringify(mark);
+
+/** What stands there once the request holds the payment; the same where it cannot. @throws StateUnreadable */
+function heldIn(text: string | undefined, { payment, token, about }: Ticket): string {
+  const before = markIn(text);
+  if (text !== undefined && before === undefined) throw new StateUnreadable(`payment ${payment}`);
+  if (text !== undefined && before?.by !== undefined) return text;
+  // One that may have been taken stays listed as such.
+  const state = before?.state === 'unknown' ? 'unknown' : 'held';
+  const mark: Mark = { ...about, state, by: token, refunds: before?.refunds ?? 0, ...(before && { before }) };
+  return JSON.stringify(mark);
 }

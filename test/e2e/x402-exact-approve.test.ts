@@ -11,14 +11,14 @@ import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
 
 const ENGINE = 'engine of x402-exact-approve';
-/** What holds up the engine's swaps that renew a reservation; of the area of payments alone. */
+/** What holds up the engine's swaps with which a settlement begins; of the area of payments alone. */
 let holdUp: (() => Promise<void>) | undefined;
 let payments = new MemoryArea();
 Reflect.set(globalThis, ENGINE, (name: string) => {
   const area = name === 'x402-exact' ? payments : new MemoryArea();
   const compareAndSet: MemoryArea['compareAndSet'] = async (...args) => {
     const result = await area.compareAndSet(...args);
-    if (name === 'x402-exact' && args[1] !== undefined && args[1] === args[2]) await holdUp?.();
+    if (name === 'x402-exact' && args[2]?.includes('"state":"settling"')) await holdUp?.();
     return result;
   };
   return { compareAndSet, get: area.get.bind(area), takeTokens: area.takeTokens.bind(area) };

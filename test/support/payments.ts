@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { type About, givenBackMark, type Mark } from '../../builtins/shared/payment-mark.ts';
+import { Payments, type Ticket, ticketFor } from '../../builtins/shared/payments.ts';
+import { Debts, type StateArea } from '../../plugins-sdk/state.ts';
 
 /** What a command printed, a table for each payment, without the time. */
 export function tableOf(stdout: string): Record<string, string>[] {
@@ -12,4 +15,36 @@ export function tableOf(stdout: string): Record<string, string>[] {
     assert.match(since, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     return rest;
   });
+}
+
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** The payments of one process. */
+export function paymentsOn(area: StateArea): Payments {
+  return new Payments({ area, index: area, stateEngine: undefined, debts: new Debts(), log });
+}
+
+/** A hold on a payment, yet to be taken. */
+export function ticketOf(payment: string, about: Partial<About> = {}): Ticket {
+  const sold = { endpoint: 'a/e', network: 'eip155:1', asset: '0x2', amount: '1' };
+  return ticketFor(payment, { since: 0, requestId: '0x1', ...sold, payer: '0x3', transaction: payment, ...about });
+}
+
+/** What a request does with a payment, in the words of the native scheme. */
+export function steps(payments: Payments, ticket: Ticket, life: number) {
+  const change = (counts: boolean) => (mark: Mark) =>
+    givenBackMark(mark, counts, { free: 'given back', used: 'used up' });
+  return {
+    hold: async () => (await payments.hold(ticket, life)) === undefined,
+    redeem: () => payments.advance(ticket, 'redeemed', life),
+    answer: async () => {
+      const mark = await payments.end(ticket, { change: (held) => ({ ...held, state: 'answered' }), life });
+      return mark?.by === ticket.token && mark.state === 'answered';
+    },
+    giveBack: async (counts = true) => {
+      const mark = await payments.end(ticket, { change: change(counts), life });
+      return mark !== undefined && mark.by === undefined;
+    },
+    release: () => payments.release(ticket),
+  };
 }

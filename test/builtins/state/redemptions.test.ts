@@ -4,10 +4,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
 import type { Mined } from '../../../builtins/shared/chain.ts';
-import { Holds } from '../../../builtins/shared/payment-holds.ts';
+import { Payments } from '../../../builtins/shared/payments.ts';
 import { isRefusal, Refusal } from '../../../plugins-sdk/index.ts';
-import { Debts } from '../../../plugins-sdk/state/debts.ts';
-import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
+import { Debts, MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
+import { ticketOf } from '../../support/payments.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;
@@ -41,7 +41,8 @@ function setUp(t: TestContext) {
     const now = () => clock.now + skew;
     const ledger = new Ledger({ area, life, now });
     const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
-    return new Redemptions({ holds: new Holds({ area, stateEngine, debts, log }), ledger, stateEngine, now });
+    const payments = new Payments({ area, index: memory, stateEngine, debts, log });
+    return new Redemptions({ payments, ledger, stateEngine, now });
   };
   const pass = async (milliseconds: number) => {
     clock.now += milliseconds;
@@ -60,7 +61,7 @@ function minedAt(time: number): () => Promise<Mined> {
 const LOST = { message: 'a payer has paid for nothing', fields: { requestId: 'request' } };
 
 function claimed(verify: () => Promise<Mined>, isOver = () => false) {
-  return { payment: '0x01', lost: LOST, verify, isOver };
+  return { ticket: ticketOf('0x01'), lost: LOST, verify, isOver };
 }
 
 async function outcome(work: Promise<unknown>): Promise<string> {
@@ -75,8 +76,8 @@ async function outcome(work: Promise<unknown>): Promise<string> {
 }
 
 describe('a redemption whose engine fails at one command', () => {
-  // Reserve, look at the ledger, confirm, and whatever gives back.
-  for (const failsAt of [1, 2, 3])
+  // List, hold, look at the ledger, redeem: each looks, and all but the third write.
+  for (const failsAt of [1, 2, 3, 4, 5, 6, 7])
     for (const isDone of [true, false])
       it(`the ${failsAt}., ${isDone ? 'after' : 'before'} it was done: the payment buys nothing, and then one answer`, async (t) => {
         const { clock, engine, replica, pass } = setUp(t);
@@ -132,7 +133,7 @@ describe('a redemption whose engine fails at one command', () => {
       assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), UNAVAILABLE);
       for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
       assert.deepEqual(lines, []);
-      // To reserve and to release; to an engine that is known to be away nothing is said again.
+      // To hold and to release; to an engine that is known to be away nothing is said again.
       assert.equal(engine.commands, isKnownAway ? 1 : 122);
     });
 
@@ -160,7 +161,7 @@ describe('a redemption whose engine fails at one command', () => {
     const paid = minedAt(clock.now);
     for (let refunds = 0; refunds < 4; refunds++) {
       const ticket = await redemptions.redeem(claimed(paid));
-      Object.assign(engine, { commands: 0, failsAt: (refunds % 4) + 1, isDone: refunds % 2 === 0 });
+      Object.assign(engine, { commands: 0, failsAt: refunds + 2, isDone: refunds % 2 === 0 });
       await redemptions.refund(ticket, true, LOST);
       engine.failsAt = 0;
       await pass(1000);
@@ -236,7 +237,7 @@ describe('a ledger that was emptied', () => {
     const paid = minedAt(clock.now + 1);
     clock.now += 5000;
     assert.equal(await outcome(redemptions.redeem(claimed(minedAt(START + 1)))), 'Payment too old');
-    assert.equal(await outcome(redemptions.redeem({ ...claimed(paid), payment: '0x02' })), 'done');
+    assert.equal(await outcome(redemptions.redeem({ ...claimed(paid), ticket: ticketOf('0x02') })), 'done');
   });
 
   it('between the look at it and the redemption sells nothing', async (t) => {
@@ -254,14 +255,14 @@ describe('a ledger that was emptied', () => {
   });
 });
 
-it('a request that ends while its payment is confirmed gives it back', async (t) => {
+it('a request that ends while its payment is redeemed gives it back', async (t) => {
   const { clock, engine, replica } = setUp(t);
   const redemptions = replica();
   await redemptions.start();
   const paid = minedAt(clock.now);
   engine.commands = 0;
-  // To reserve, to look at the ledger, to confirm.
-  const isOver = () => engine.commands === 3;
+  // To list, to hold, to look at the ledger, to redeem.
+  const isOver = () => engine.commands === 7;
   assert.equal(await outcome(redemptions.redeem(claimed(paid, isOver))), UNAVAILABLE);
   assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'done');
 });

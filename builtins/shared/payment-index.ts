@@ -1,0 +1,92 @@
+import { jsonIn } from '../../lib/json/value.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
+import { type StateArea, update } from '../../plugins-sdk/state.ts';
+
+/** Milliseconds for which a payment is remembered whose end is not known. */
+export const OPEN_TTL_MS = 30 * 86_400_000;
+
+/** Lists over which open payments are spread, so that few who write meet. */
+const LISTS = 256;
+const MOST_OPEN = 1000;
+/** Payments that are known by one id: payers choose their nonces. */
+const MOST_ALIKE = 20;
+
+type Names = readonly string[];
+
+/** One request's use of a payment. */
+interface Use {
+  readonly payment: string;
+  /** Random hex. */
+  readonly token: string;
+}
+
+/** The payments of which no end may be known, each once for each request that wants it. */
+export class OpenPayments {
+  readonly #area: StateArea;
+
+  constructor(area: StateArea) {
+    this.#area = area;
+  }
+
+  add(use: Use): Promise<void> {
+    return this.#change(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN));
+  }
+
+  remove(use: Use): Promise<void> {
+    return this.#change(use, (entries) => entries.filter((entry) => entry !== entryOf(use)));
+  }
+
+  async names(): Promise<Names> {
+    const names: string[] = [];
+    for (let list = 0; list < LISTS; list += 1)
+      for (const entry of listIn(await this.#area.get(`open ${list}`)))
+        names.push(entry.slice(0, entry.lastIndexOf(' ')));
+    return names;
+  }
+
+  #change({ token }: Use, change: (entries: Names) => Names): Promise<void> {
+    return changeList(this.#area, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
+  }
+}
+
+/** The payments that have one transaction or nonce. */
+export class PaymentIds {
+  readonly #area: StateArea;
+  readonly #log: Log;
+
+  constructor(area: StateArea, log: Log) {
+    this.#area = area;
+    this.#log = log;
+  }
+
+  /** Where that fails, it is told and costs nobody an answer. */
+  async add(id: string, payment: string, requestId: string): Promise<void> {
+    const added = (names: Names) => [...names.filter((name) => name !== payment), payment].slice(-MOST_ALIKE);
+    try {
+      await changeList(this.#area, keyOf(id), added);
+    } catch (error) {
+      this.#log.warn('a payment could not be indexed', { requestId, id, error: String(error) });
+    }
+  }
+
+  async names(id: string): Promise<Names> {
+    return listIn(await this.#area.get(keyOf(id)));
+  }
+}
+
+const keyOf = (id: string) => `of ${id.toLowerCase()}`;
+const entryOf = ({ payment, token }: Use) => `${payment} ${token}`;
+
+async function changeList(area: StateArea, key: string, change: (names: Names) => Names): Promise<void> {
+  const text = (seen: string | undefined) => {
+    const names = change(listIn(seen));
+    return names.length === 0 ? undefined : JSON.stringify(names);
+  };
+  await update(area, key, text, { ttl: OPEN_TTL_MS });
+}
+
+/** What was written here; nothing of what others wrote. */
+function listIn(text = '[]'): Names {
+  const list = jsonIn(text);
+  return Array.isArray(list) ? list : [];
+}

@@ -1,0 +1,87 @@
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
+
+/** What became of a payment, as far as this service knows. */
+export type PaymentState =
+  /** A request has it, and nothing was done with it yet. */
+  | 'held'
+  /** On chain: it buys a request, of which no end is known. */
+  | 'redeemed'
+  | 'answered'
+  | 'given back'
+  | 'released'
+  /** Given back as often as it may be; its last request failed. */
+  | 'used up'
+  /** Standard payments: the facilitator is asked, and has not answered. */
+  | 'settling'
+  | 'settled'
+  | 'not settled'
+  /** Nobody could tell whether it was taken. */
+  | 'unknown';
+
+/** A payment and its last request, by which operators find both. */
+export interface About {
+  /** Epoch milliseconds at which that request began to use it. */
+  readonly since: number;
+  readonly requestId: string;
+  /** `<api>/<endpoint>` */
+  readonly endpoint: string;
+  readonly network: string;
+  readonly asset: string;
+  readonly amount: string;
+  readonly payer: string;
+  readonly nonce?: string;
+  readonly transaction?: string;
+  readonly recipient?: string;
+  /** Unix seconds. */
+  readonly validBefore?: string;
+}
+
+/** What stands under the name of a payment. */
+export interface Mark extends About {
+  readonly state: PaymentState;
+  /** Token of the request that has the payment, or has used it; without one the payment is free. */
+  readonly by?: string;
+  /** How often it was given back. */
+  readonly refunds: number;
+  /** What stood there before this request, and stands there again where the request comes to nothing. */
+  readonly before?: Mark;
+}
+
+/** A mark with the name that it stands under. */
+export interface Payment extends Mark {
+  readonly payment: string;
+}
+
+export const MOST_REFUNDS = 3;
+
+const OPEN: ReadonlySet<PaymentState> = new Set(['held', 'redeemed', 'settling', 'unknown']);
+
+/** Whether no end of it is known. */
+export function isOpen({ state }: Mark): boolean {
+  return OPEN.has(state);
+}
+
+/** Whether a request has it that may come to nothing yet. */
+export function isHeld({ by, state, before }: Mark): boolean {
+  if (by === undefined) return false;
+  return state === 'held' || state === 'settling' || (state === 'unknown' && before !== undefined);
+}
+
+/** @returns nothing for what is no mark. */
+export function markIn(text: string | undefined): Mark | undefined {
+  const mark = text === undefined ? undefined : jsonIn(text);
+  const isMark = isRecord(mark) && typeof mark.state === 'string' && Number.isSafeInteger(mark.refunds);
+  return isMark ? (mark as unknown as Mark) : undefined;
+}
+
+/** The mark of a payment that is given back. It is free, unless that was done three times and counts. */
+export function givenBackMark(
+  mark: Mark,
+  counts: boolean,
+  states: Readonly<Record<'free' | 'used', PaymentState>>,
+): Mark {
+  const { by, before: _, ...rest } = mark;
+  const refunds = mark.refunds + Number(counts);
+  if (refunds > MOST_REFUNDS) return { ...rest, state: states.used, ...(by !== undefined && { by }) };
+  return { ...rest, state: states.free, refunds };
+}
