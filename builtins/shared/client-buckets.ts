@@ -39,7 +39,7 @@ export class MergedBuckets implements ClientBuckets {
     this.#limit = limit;
     this.#area = area;
     this.#isAvailable = isAvailable;
-    this.#local = ownBuckets(limit);
+    this.#local = new TokenBuckets(limit);
     this.#ahead = Math.floor(limit.max / PARTS);
   }
 
@@ -116,12 +116,10 @@ export class MergedBuckets implements ClientBuckets {
 
   /** Tells the engine what was spent here, asks it for more, and learns what others have spent. */
   async #tell(key: string, debt: number, n = 0) {
-    const { max, window, until } = this.#limit;
-    // A count that is raised or lowered goes on.
-    const limit = until === undefined ? `${max}/${window}` : `until ${until}`;
+    const { max, window } = this.#limit;
     this.#told.set(key, (this.#told.get(key) ?? 0) + debt);
     try {
-      const taken = await this.#area.takeTokens(`${limit} ${key}`, this.#limit, n, debt);
+      const taken = await this.#area.takeTokens(`${max}/${window} ${key}`, this.#limit, n, debt);
       this.#local.lower(key, taken.left - (this.#spent.get(key) ?? 0));
       return taken;
     } catch {
@@ -133,11 +131,6 @@ export class MergedBuckets implements ClientBuckets {
       else this.#told.delete(key);
     }
   }
-}
-
-/** Those of this process. Where the clock stands still nothing flows in. */
-function ownBuckets({ max, window, until }: BucketLimit): TokenBuckets {
-  return new TokenBuckets(until === undefined ? { max, window } : { max, window: 1, now: () => 0 });
 }
 
 /**
@@ -152,7 +145,7 @@ export function clientBuckets(
 ): ClientBuckets {
   if (stateEngine?.processes === 'many')
     return new MergedBuckets(limit, stateEngine.area(name), () => stateEngine.available());
-  if (workers === undefined) return ownBuckets(limit);
+  if (workers === undefined) return new TokenBuckets(limit);
   const area: Pick<StateArea, 'takeTokens'> = {
     takeTokens: (key, ...rest) => workers.takeTokens(`${name} ${key}`, ...rest),
   };

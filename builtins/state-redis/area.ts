@@ -37,8 +37,8 @@ export class RedisArea implements StateArea {
     return typeof value === 'string' ? { value } : {};
   }
 
-  async takeTokens(key: string, { max, window, until }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
-    const words = [max, window, n, debt, until ?? ''].map(String);
+  async takeTokens(key: string, { max, window }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+    const words = [max, window, n, debt].map(String);
     const taken = await this.#connection.run(take, `${this.#prefix}b:${key}`, words);
     const [granted = 0, retryAfter = 0, left = 0] =
       typeof taken === 'string' ? taken.split(' ').map(Number) : unexpected();

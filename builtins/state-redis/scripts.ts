@@ -40,14 +40,12 @@ return false
 `);
 
 /**
- * A token bucket, as tokens that are missing and a time. Arguments: most tokens, window, tokens to take, debt, and when it
- * ends if it is a count, which is kept an hour longer: clocks differ. Answers with
- * what was granted, the wait and what is left in one text. A number in a reply would lose its fraction, and one that Lua
+ * A token bucket, as tokens that are missing and a time. Arguments: most tokens, window, tokens to take and debt. Answers
+ * with what was granted, the wait and what is left in one text. A number in a reply would lose its fraction, and one that Lua
  * turns into a text by itself all digits after the fourteenth.
  */
 export const take = script(`
 local max, window, n, debt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local ends = tonumber(ARGV[5])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local used, at = 0, now
@@ -58,14 +56,14 @@ if bucket then
   -- What is no bucket, or could never have been one, is as good as none.
   if first and second and math.abs(first) < 1e15 and math.abs(second) < 1e15 then used, at = first, second end
 end
-local elapsed = ends and 0 or math.max(now - at, 0)
+local elapsed = math.max(now - at, 0)
 local owed = math.max(used - elapsed * max / window, 0) + debt
 local granted = math.min(n, math.max(0, math.floor(max - owed + 1e-6)))
 used = owed + granted
 local left = max - used
 local wait = 0
-if granted < n then wait = math.max(0, math.ceil(ends and ends - now or (1 - left) * window / max)) end
-local ttl = math.ceil(ends and math.max(ends - now, 0) + 3600000 or used * window / max)
+if granted < n then wait = math.max(0, math.ceil((1 - left) * window / max)) end
+local ttl = math.ceil(used * window / max)
 if ttl > 0 then
   local kept = string.format('%.17g %.17g', used, now)
   redis.call('SET', KEYS[1], kept, 'PX', string.format('%.0f', math.min(ttl, 1e15)))

@@ -54,11 +54,11 @@ const SWAP = `
 const TAKE = `
   INSERT INTO sdp_buckets AS old (key, used, granted, at, expires)
   VALUES ($1, $2::float8, $3::float8, clock_timestamp(),
-    COALESCE(to_timestamp($8::float8), clock_timestamp() + $2 * $5::float8 / $4::float8 * interval '1 ms'))
+    clock_timestamp() + $2 * $5::float8 / $4::float8 * interval '1 ms')
   ON CONFLICT (key) DO UPDATE SET (used, granted, at, expires) = (
-    SELECT owed + taken, taken, time, COALESCE(to_timestamp($8), time + (owed + taken) * $5 / $4 * interval '1 ms')
+    SELECT owed + taken, taken, time, time + (owed + taken) * $5 / $4 * interval '1 ms'
     FROM (SELECT clock_timestamp()) AS clock (time),
-      LATERAL (SELECT CASE WHEN $8 IS NULL THEN greatest(extract(epoch FROM time - old.at)::float8 * 1000, 0) ELSE 0 END) AS past (elapsed),
+      LATERAL (SELECT greatest(extract(epoch FROM time - old.at)::float8 * 1000, 0)) AS past (elapsed),
       LATERAL (SELECT greatest(old.used - elapsed * $4 / $5, 0) + $7::float8) AS debts (owed),
       LATERAL (SELECT least($6::float8, greatest(floor($4 - owed + 1e-6), 0))) AS grants (taken))
   RETURNING used, granted`;
@@ -89,16 +89,14 @@ function areaOf(name: string, query: Query): StateArea {
       return value === undefined ? {} : { value };
     },
     async takeTokens(key, limit, n = 1, debt = 0) {
-      const { max, window, until } = limit;
+      const { max, window } = limit;
       const full = takeFrom(undefined, limit, { n, debt, now: 0 });
-      // Clocks differ: it is kept an hour longer.
-      const end = until === undefined ? null : until / 1000 + 3600;
-      const values = [keyOf(key), full.bucket.used, full.granted, max, window, n, debt, end];
+      const values = [keyOf(key), full.bucket.used, full.granted, max, window, n, debt];
       const row = (await query(TAKE, values)).rows[0];
       const granted = Number(row?.granted);
       const left = max - Number(row?.used);
-      const wait = until === undefined ? Math.ceil(((1 - left) * window) / max) : until - Date.now();
-      return { granted, left, retryAfter: granted === n ? 0 : Math.max(wait, 0) };
+      const wait = Math.max(Math.ceil(((1 - left) * window) / max), 0);
+      return { granted, left, retryAfter: granted === n ? 0 : wait };
     },
   };
 }

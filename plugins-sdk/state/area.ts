@@ -20,8 +20,6 @@ export interface CompareAndSetOptions {
 export interface BucketLimit {
   readonly max: number;
   readonly window: number;
-  /** Epoch milliseconds, where the bucket is a count that ends then: until that moment nothing flows in. */
-  readonly until?: number;
 }
 
 /** What was taken from a bucket. */

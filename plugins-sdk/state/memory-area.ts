@@ -25,24 +25,19 @@ interface Bucket {
 /** Keeps what should be a whole number of tokens from being rounded down. */
 const EPSILON = 1e-6;
 
-/** Milliseconds for which a count is kept beyond its end: clocks of processes and engines differ. */
-const AFTER_END_MS = 3_600_000;
-
 /** What a token bucket becomes; the one place where its arithmetic is. */
 export function takeFrom(
   bucket: Bucket | undefined,
-  { max, window, until }: BucketLimit,
+  { max, window }: BucketLimit,
   { n, debt, now }: { readonly n: number; readonly debt: number; readonly now: number },
 ): Taken & { readonly bucket: Bucket; readonly ttl: number } {
-  const elapsed = bucket === undefined || until !== undefined ? 0 : Math.max(now - bucket.at, 0);
+  const elapsed = bucket === undefined ? 0 : Math.max(now - bucket.at, 0);
   const owed = Math.max((bucket?.used ?? 0) - (elapsed * max) / window, 0) + debt;
   const granted = Math.min(n, Math.max(Math.floor(max - owed + EPSILON), 0));
   const used = owed + granted;
   const left = max - used;
-  const wait = until === undefined ? Math.ceil(((1 - left) * window) / max) : until - now;
-  const retryAfter = granted === n ? 0 : Math.max(wait, 0);
-  const ttl = until === undefined ? Math.ceil((used * window) / max) : Math.max(until - now, 0) + AFTER_END_MS;
-  return { granted, retryAfter, left, bucket: { used, at: now }, ttl };
+  const retryAfter = granted === n ? 0 : Math.max(Math.ceil(((1 - left) * window) / max), 0);
+  return { granted, retryAfter, left, bucket: { used, at: now }, ttl: Math.ceil((used * window) / max) };
 }
 
 /** What a swap does to values; the one place where its rules are. @throws StateUnavailable when there is no room for another key. */

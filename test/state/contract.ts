@@ -149,19 +149,6 @@ function ofBuckets(newArea: () => StateArea): void {
     }
   });
 
-  it('lets nothing flow into a count before its end, and keeps it a while longer', async () => {
-    const area = newArea();
-    for (const until of [Date.now() + HOUR, Date.now() - 1]) {
-      const count = { max: 2, window: 1, until };
-      const { granted, left } = await area.takeTokens(`${until}`, count, 5);
-      assert.deepEqual([granted, left], [2, 0]);
-      await setTimeout(20);
-      const refused = await area.takeTokens(`${until}`, count, 1, 3);
-      assert.deepEqual([refused.granted, refused.left], [0, -3]);
-      assert.ok(until < Date.now() ? refused.retryAfter === 0 : refused.retryAfter > HOUR - 60_000);
-    }
-  });
-
   it('counts a bucket of a thousand million tokens one by one', async () => {
     const area = newArea();
     const huge = { max: 1_000_000_000, window: 1000 * HOUR };
