@@ -1,5 +1,5 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
-import { numberTextsAt } from './exact-number.ts';
+import { exactDigits } from './exact-number.ts';
 import { BudgetError, fullBudget, type Match, PathError } from './json-path/index.ts';
 import type { Field, Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
@@ -26,16 +26,6 @@ function find({ plan, delegated }: Encoding, data: Json): readonly Match[] {
   });
 }
 
-/** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
-const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
-
-/** The digits of those matches that are numbers, as the upstream wrote them. */
-function digitsOf(matches: readonly Match[], json: string | undefined): readonly (string | undefined)[] {
-  const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
-  if (json === undefined || locations.every((location) => location === undefined)) return [];
-  return MAY_BE_INEXACT.test(json) ? numberTextsAt(json, locations) : [];
-}
-
 /** How values become an encoding. */
 export interface Encoding {
   readonly plan: Plan;
@@ -51,7 +41,7 @@ export function encode(encoding: Encoding, response: ApiResponse): Encoded {
   if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
   try {
     const matches = find(encoding, response.data);
-    const tokens = digitsOf(matches, response.text);
+    const tokens = response.text === undefined ? [] : exactDigits(matches, response.text);
     // Spread, the plan would cost more than its encoding.
     const items = plan.map(({ type, times, exact }, i): Item => {
       return { type, times, exact, value: matches[i]?.value, token: tokens[i], onCutToZero };

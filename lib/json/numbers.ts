@@ -47,12 +47,12 @@ export function infiniteMembers(members: Readonly<Record<string, Json | undefine
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?(?:[\d.]{16}|[\d.]+[eE])[-+.\deE]*/gs;
 
 /**
- * Valid JSON text with a number that is too large (`1e999`) in the place of each that a double would round. Parsed, it is
- * infinite, and {@link isFiniteJson} finds it.
+ * Valid JSON text with something else in the place of each number that a double would round. By default that is a number that is too
+ * large (`1e999`). Parsed, it is infinite, and {@link isFiniteJson} finds it.
  */
-export function withoutRoundedNumbers(json: string): string {
+export function withoutRoundedNumbers(json: string, instead: (literal: string) => string = () => '1e999'): string {
   return json.replace(STRING_OR_NUMBER, (token) =>
-    token.startsWith('"') || keepsDigits(token, Number(token)) ? token : '1e999',
+    token.startsWith('"') || keepsDigits(token, Number(token)) ? token : instead(token),
   );
 }
 

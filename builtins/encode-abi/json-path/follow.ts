@@ -1,4 +1,5 @@
-import type { Location } from '../exact-number.ts';
+/** Where a value is in a JSON document: member names and array indices from the root. */
+export type Location = readonly (string | number)[];
 
 /** A value found in a document. */
 export interface Match {

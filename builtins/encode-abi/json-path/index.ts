@@ -6,7 +6,7 @@ import { type LibraryPath, search } from './library.ts';
 import { isDefinite, namesOf, parse, tokensOf } from './syntax.ts';
 
 export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
-export type { Match } from './follow.ts';
+export { follow, type Location, type Match } from './follow.ts';
 export { splitList } from './syntax.ts';
 
 /** A JSONPath ready to run. */

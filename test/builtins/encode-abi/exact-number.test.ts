@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Location, numberTextsAt } from '../../../builtins/encode-abi/exact-number.ts';
+import { exactDigits } from '../../../builtins/encode-abi/exact-number.ts';
+import { follow, type Location } from '../../../builtins/encode-abi/json-path/index.ts';
+import { keepsDigits } from '../../../lib/json/numbers.ts';
+
+/** Of what `JSON.parse` finds at these places. */
+function digitsAt(text: string, locations: readonly Location[]): readonly (string | undefined)[] {
+  const matches = locations.map((location) => ({ value: undefined, ...follow(JSON.parse(text), location), location }));
+  const digits = exactDigits(matches, text);
+  return locations.map((_, i) => digits[i]);
+}
 
 /** A document as it is written: with its number tokens, its member names as literals, and all its duplicates. */
 type Written =
@@ -76,7 +85,10 @@ function locations(document: Written, here: Location = []): Location[] {
 
 function tokenAt(document: Written, location: Location): string | undefined {
   const [step, ...rest] = location;
-  if (step === undefined) return document.kind === 'number' ? document.token : undefined;
+  if (step === undefined) {
+    const isRounded = document.kind === 'number' && !keepsDigits(document.token, Number(document.token));
+    return isRounded ? document.token : undefined;
+  }
   if (document.kind === 'array' && typeof step === 'number') {
     const item = document.items[step];
     return item && tokenAt(item, rest);
@@ -89,38 +101,27 @@ function tokenAt(document: Written, location: Location): string | undefined {
 }
 
 describe('the source text of a number', () => {
+  const N = '12345678901234567891';
   const rows: [string, Location, string | undefined][] = [
-    ['12345678901234567891', [], '12345678901234567891'],
-    [' \n\t-0.50E+07\r ', [], '-0.50E+07'],
+    [N, [], N],
+    [' \n\t-0.12345678901234567890E+07\r ', [], '-0.12345678901234567890E+07'],
     ['{"a":{"b":[1,{"c":0.1234567890123456789}]}}', ['a', 'b', 1, 'c'], '0.1234567890123456789'],
-    ['[1e400]', [0], '1e400'],
-    ['{"a":1,"a":2}', ['a'], '2'],
-    ['{"a":{"b":1},"a":{"c":2}}', ['a', 'b'], undefined],
-    ['{"a":{"b":1},"a":{"c":2}}', ['a', 'c'], '2'],
-    ['{"a":1,"a":"x"}', ['a'], undefined],
-    ['{"a":[1],"a":[]}', ['a', 0], undefined],
-    ['{"a":{"b":1},"a":7}', ['a', 'b'], undefined],
-    ['{"\\u0061":3}', ['a'], '3'],
-    ['{"\\u0061\\"":3,"a":4}', ['a"'], '3'],
-    ['{"a\\\\":5,"a":6}', ['a\\'], '5'],
-    ['{"a\\\\b":5}', ['a\\\\b'], undefined],
-    ['{"x":"\\"a\\":9","a":10}', ['a'], '10'],
-    ['{"x":"}","y":["]"],"a":11}', ['a'], '11'],
-    ['{"__proto__":12}', ['__proto__'], '12'],
-    ['{"a":1}', ['constructor'], undefined],
-    ['{"0":13}', ['0'], '13'],
-    ['{"0":13}', [0], undefined],
-    ['[13]', ['0'], undefined],
-    ['[1,2]', [2], undefined],
-    ['[]', [0], undefined],
-    ['{}', ['a'], undefined],
-    ['{"":14}', [''], '14'],
-    ['"1"', [], undefined],
-    ['[true,null,"1",[],{}]', [2], undefined],
-    ['{"a":1}', [], undefined],
+    ['[1e400,1e-400]', [0], '1e400'],
+    ['[1e400,1e-400]', [1], '1e-400'],
+    ['[0.10,1E2,12345678901234567890]', [0], undefined],
+    ['[0.10,1E2,12345678901234567890]', [1], undefined],
+    [`{"a":1e999,"a":${N}}`, ['a'], N],
+    [`{"a":{"b":${N}},"a":{"c":2}}`, ['a', 'b'], undefined],
+    [`{"a":${N},"a":"x"}`, ['a'], undefined],
+    [`{"\\u0061\\"":${N},"a":4}`, ['a"'], N],
+    [`{"x":"\\"a\\":9","a":${N}}`, ['a'], N],
+    [`{"__proto__":${N}}`, ['__proto__'], N],
+    [`{"a":${N}}`, ['constructor'], undefined],
+    [`{"a":"${N}"}`, ['a'], undefined],
+    [`[true,null,"1",[${N}],{}]`, [3], undefined],
   ];
   for (const [text, location, expected] of rows) {
-    it(`${text} at ${JSON.stringify(location)}`, () => assert.deepEqual(numberTextsAt(text, [location]), [expected]));
+    it(`${text} at ${JSON.stringify(location)}`, () => assert.deepEqual(digitsAt(text, [location]), [expected]));
   }
 
   it('is found in documents with any spaces, escapes and duplicates', () => {
@@ -133,8 +134,8 @@ describe('the source text of a number', () => {
         JSON.parse(text);
         const all = [...locations(document), ['nowhere'], [99]];
         const expected = all.map((location) => tokenAt(document, location));
-        assert.deepEqual(numberTextsAt(text, all), expected);
-        for (const [i, location] of all.entries()) assert.deepEqual(numberTextsAt(text, [location]), [expected[i]]);
+        assert.deepEqual(digitsAt(text, all), expected);
+        for (const [i, location] of all.entries()) assert.deepEqual(digitsAt(text, [location]), [expected[i]]);
       }),
       { numRuns: 2000 },
     );
