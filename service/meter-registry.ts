@@ -3,9 +3,8 @@ import { type Described, described, instrumentOf, isSame, type Kind, namesOf } f
 
 /** One that has been in force, and keeps its kind and labels until the end. */
 interface Exported extends Described {
+  /** Never throws. */
   measure: Measure;
-  /** Whether the sink has failed with it: that is said once. */
-  isFaulty: boolean;
 }
 
 /** One of a set of plugins. */
@@ -19,12 +18,6 @@ interface Meter extends Described {
 
 const unheard: Measure = () => undefined;
 const nothing = () => 0;
-
-/** Combinations of label values that an operator's plugin may have for one instrument. */
-const MOST_SERIES = 1000;
-
-/** Instruments that an operator's plugin may have. */
-const MOST_INSTRUMENTS = 100;
 
 /** Told when a sink fails: once for each of its instruments. */
 export type SinkFailed = (instrument: Instrument, error: unknown) => void;
@@ -57,7 +50,7 @@ export class MeterRegistry {
   getOrCreate({ kind, instrument }: Described): Exported {
     const known = this.#exported.get(instrument.name);
     if (known !== undefined) return known;
-    const exported = { kind, instrument, measure: unheard, isFaulty: false };
+    const exported = { kind, instrument, measure: unheard };
     for (const name of namesOf(exported)) this.#exported.set(name, exported);
     this.#open(exported);
     return exported;
@@ -74,37 +67,39 @@ export class MeterRegistry {
     for (const exported of new Set(this.#exported.values())) this.#open(exported);
   }
 
-  complain(exported: Exported, error: unknown): void {
-    if (exported.isFaulty) return;
-    exported.isFaulty = true;
-    this.#sinkFailed(exported.instrument, error);
-  }
-
   #open(exported: Exported): void {
     const { kind, instrument } = exported;
     if (this.#sink === undefined) return;
+    let isFaulty = false;
+    const complain = (error: unknown) => {
+      if (!isFaulty) this.#sinkFailed(instrument, error);
+      isFaulty = true;
+    };
     exported.measure = unheard;
-    exported.isFaulty = false;
     try {
-      if (kind !== 'gauge') exported.measure = this.#sink[kind](instrument);
-      else this.#sink.gauge(instrument, () => this.#inForce?.read(instrument.name) ?? 0);
+      if (kind === 'gauge') this.#sink.gauge(instrument, () => this.#inForce?.read(instrument.name) ?? 0);
+      else exported.measure = guarded(this.#sink[kind](instrument), complain);
     } catch (error) {
-      this.complain(exported, error);
+      complain(error);
     }
   }
 }
 
-/** What one plugin may measure with. */
-export interface MeterBounds {
-  /** Combinations of label values of each instrument. */
-  readonly series: number;
-  readonly instruments: number;
+function guarded(measure: Measure, complain: (error: unknown) => void): Measure {
+  return (labels, value) => {
+    try {
+      measure(labels, value);
+    } catch (error) {
+      complain(error);
+    }
+  };
 }
 
-const BOUNDS: MeterBounds = { series: MOST_SERIES, instruments: MOST_INSTRUMENTS };
+/** What an operator's plugin may have: instruments, and combinations of label values of each. */
+const BOUNDS = { series: 1000, instruments: 100 };
 
 /** What built-in plugins measure is in the config. */
-export const UNBOUNDED: MeterBounds = { series: Number.POSITIVE_INFINITY, instruments: Number.POSITIVE_INFINITY };
+export const UNBOUNDED: typeof BOUNDS = { series: Number.POSITIVE_INFINITY, instruments: Number.POSITIVE_INFINITY };
 
 /** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
 export class MeterSet {
@@ -122,7 +117,7 @@ export class MeterSet {
    * @param series most combinations of label values of each.
    * @param instruments most of them.
    */
-  of(plugin: string, { series, instruments }: MeterBounds = BOUNDS): Meters {
+  of(plugin: string, { series, instruments } = BOUNDS): Meters {
     const own = new Set<string>();
     const ask = (kind: Kind, spec: MeterSpec) => {
       const instrument = instrumentOf(kind, spec, series);
@@ -135,7 +130,7 @@ export class MeterSet {
     };
     const measuring = (kind: 'counter' | 'histogram', spec: MeterSpec) => {
       const meter = ask(kind, spec);
-      return (labels: Labels, value = 1) => this.#measure(meter, labels, value);
+      return (labels: Labels, value = 1) => meter.exported?.measure(labels, value);
     };
     return {
       counter: (spec) => measuring('counter', spec),
@@ -155,17 +150,9 @@ export class MeterSet {
   }
 
   #export(meter: Meter): void {
-    meter.exported = this.#registry.getOrCreate(meter);
-    if (meter.kind === 'counter') for (const labels of meter.initial) this.#measure(meter, labels, 0);
-  }
-
-  #measure({ exported }: Meter, labels: Labels, value: number): void {
-    if (exported === undefined) return;
-    try {
-      exported.measure(labels, value);
-    } catch (error) {
-      this.#registry.complain(exported, error);
-    }
+    const exported = this.#registry.getOrCreate(meter);
+    meter.exported = exported;
+    if (meter.kind === 'counter') for (const labels of meter.initial) exported.measure(labels, 0);
   }
 
   /** The present value of a gauge; of one that is not here there is nothing to read. */
@@ -188,12 +175,9 @@ export class MeterSet {
     }
     const held = this.#meters.get(name);
     held?.initial.push(...asked.initial);
-    return held ?? this.#add(asked, names);
-  }
-
-  #add(meter: Meter, names: readonly string[]): Meter {
-    for (const name of names) this.#meters.set(name, meter);
-    if (this.#committed) this.#export(meter);
-    return meter;
+    if (held !== undefined) return held;
+    for (const each of names) this.#meters.set(each, asked);
+    if (this.#committed) this.#export(asked);
+    return asked;
   }
 }
