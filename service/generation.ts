@@ -4,7 +4,6 @@ import { HttpApp } from '../http/app.ts';
 import { WaitGroup } from '../kernel/exchange.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { errorForLog } from '../kernel/refusal.ts';
-import { RegistrationError } from '../kernel/registry.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
@@ -20,17 +19,14 @@ import { Background } from './background.ts';
 import { connectionLimitsOf } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
+import { startPlugin } from './plugin-set.ts';
 import type { StateClient } from './shared-state.ts';
 import { stateMeters } from './state-meters.ts';
 import { type LastReload, tellOfService } from './status.ts';
 import { StatusParts } from './status-parts.ts';
-import { messageOf } from './text.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
-
-/** Milliseconds that a plugin has to start. */
-const START_TIMEOUT_MS = 30_000;
 
 type Own = 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'prices' | 'background' | 'stateEngine';
 
@@ -127,16 +123,15 @@ export class Generation {
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
   async start(): Promise<void> {
     const started: string[] = [];
-    for (const { name, plugin } of this.#plugins.plugins) {
-      try {
-        started.push(name);
-        const ready = await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
-        if (ready === LATE) throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);
-      } catch (error) {
-        this.#stopped = this.#stopPlugins(STOP_TIMEOUT_MS, started);
-        await this.#stopped;
-        throw new RegistrationError(`plugin "${name}" cannot start: ${this.loaded.hide(messageOf(error))}`);
+    try {
+      for (const each of this.#plugins.plugins) {
+        started.push(each.name);
+        await startPlugin(each, this.loaded.hide);
       }
+    } catch (error) {
+      this.#stopped = this.#stopPlugins(STOP_TIMEOUT_MS, started);
+      await this.#stopped;
+      throw error;
     }
   }
 

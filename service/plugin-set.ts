@@ -1,8 +1,13 @@
 import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/hooks.ts';
-import { type PluginSet, type Registration, Registry } from '../kernel/registry.ts';
+import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
+import { withTimeout } from '../lib/time/with-timeout.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
 import { observeAll } from './observe-all.ts';
+import { messageOf } from './text.ts';
+
+/** Milliseconds that a plugin has to start. */
+const START_TIMEOUT_MS = 30_000;
 
 /** Plugins that are ready to serve, and one observer that tells those of all of them. */
 export interface ObservedPlugins extends PluginSet {
@@ -27,4 +32,18 @@ export function createPluginSet(
   const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
   Object.assign(observer, observeAll(registrations, complainOf));
   return { ...plugins, observer };
+}
+
+/** Starts one of a set. @throws RegistrationError when it cannot, or not in time. */
+export async function startPlugin(
+  { name, plugin }: Pick<Registration, 'name' | 'plugin'>,
+  hide: (text: string) => string,
+): Promise<void> {
+  try {
+    await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()), () => {
+      throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);
+    });
+  } catch (error) {
+    throw new RegistrationError(`plugin "${name}" cannot start: ${hide(messageOf(error))}`);
+  }
 }

@@ -63,8 +63,9 @@ export class StateClient implements SharedState {
   /** @throws Error that says what to do. */
   async start(): Promise<void> {
     try {
-      const ready = await withTimeout(START_TIMEOUT_MS, this.#use.engine.start());
-      if (ready === LATE) throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIMEOUT_MS} ms`);
+      await withTimeout(START_TIMEOUT_MS, this.#use.engine.start(), () => {
+        throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIMEOUT_MS} ms`);
+      });
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }

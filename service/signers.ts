@@ -171,11 +171,11 @@ export class Signers implements Signing {
 
   async #openWithTimeout(type: SignerType, config: unknown, role: SignerRole) {
     const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    const signer = await withTimeout(OPEN_TIMEOUT_MS, opening);
-    if (signer !== LATE) return signer;
-    // It may come yet, with connections and sessions that nobody else would end.
-    opening.then((late) => late.close?.()).catch(() => undefined);
-    throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
+    return withTimeout(OPEN_TIMEOUT_MS, opening, () => {
+      // It may come yet, with connections and sessions that nobody else would end.
+      opening.then((late) => late.close?.()).catch(() => undefined);
+      throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
+    });
   }
 
   async #close({ current, next }: SignerSet): Promise<void> {

@@ -24,7 +24,7 @@ import { isRecord } from '../plugins-sdk/schema/path.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
 import type { AssembledPlugins } from './assemble.ts';
-import { messageOf } from './text.ts';
+import { startPlugin } from './plugin-set.ts';
 import { type WrittenJson, writtenJson } from './written-numbers.ts';
 
 /** By which program it is made. */
@@ -64,7 +64,6 @@ interface Seen {
 }
 
 const MOST_VALUES = 40;
-const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 1000;
 /** Names of the endpoints that are made of the one that is tried. */
 const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
@@ -102,7 +101,7 @@ export async function runTrial(
     return JSON.parse(Object(body).json ?? String(body));
   };
   try {
-    await startAll(plugins, loaded.hide);
+    for (const each of plugins) await startPlugin(each, loaded.hide);
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
     const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
     const values: TriedValue[] = [];
@@ -139,16 +138,6 @@ function once(seen: Seen): Definition {
       },
     }),
   });
-}
-
-/** @throws Error as the service would say it. */
-async function startAll(plugins: AssembledPlugins['plugins'], hide: LoadedConfig['hide']): Promise<void> {
-  for (const { name, plugin } of plugins)
-    try {
-      await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
-    } catch (error) {
-      throw new Error(`plugin "${name}" cannot start: ${hide(messageOf(error))}`);
-    }
 }
 
 /** @throws Error in the words of the refusal, and with its reason. */
