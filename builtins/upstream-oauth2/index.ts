@@ -128,8 +128,6 @@ export const upstreamOauth2 = definePlugin({
     const tokens = tokensOf(services);
     if (tokens.size === 0) return {};
     return {
-      // A library that is missing stops the start, not requests.
-      start: async () => void (await import('oauth4webapi')),
       stop: async () => {
         await Promise.all([...tokens.values()].map((token) => token.close()));
       },

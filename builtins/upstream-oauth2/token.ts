@@ -1,4 +1,3 @@
-import type { TokenEndpointResponse } from 'oauth4webapi';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { closedObject } from '../../plugins-sdk/config.ts';
 import { type HttpClient, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
@@ -87,7 +86,7 @@ export class Token {
   async #fetch(): Promise<string> {
     const began = performance.now();
     try {
-      const { access_token: text, expires_in: seconds = LIFETIME_S } = await this.#request();
+      const { text, seconds } = await this.#request();
       this.#present = { text, renewAt: began + seconds * 1000 * RENEWAL };
       this.#options.ended('fetched');
       return text;
@@ -97,60 +96,58 @@ export class Token {
     }
   }
 
-  async #request(): Promise<TokenEndpointResponse> {
-    const library = await import('oauth4webapi');
-    const { tokenUrl, clientId, clientSecret, scope, clientAuth } = this.#options.settings;
-    const server = { issuer: tokenUrl, token_endpoint: tokenUrl };
-    const client = { client_id: clientId };
-    const way = clientAuth === 'post' ? library.ClientSecretPost : library.ClientSecretBasic;
-    const parameters = scope === undefined ? {} : { scope };
-    let response: Response | undefined;
+  /** Asks by RFC 6749, section 4.4.2. */
+  async #request(): Promise<Granted> {
+    const { settings, client, timeout } = this.#options;
+    const { tokenUrl: url, scope, clientAuth } = settings;
+    const { headers, form } = clientAuth === 'post' ? inBody(settings) : inHeader(settings);
+    const body = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }), ...form }).toString();
+    const request = { method: 'POST', url, headers: { ...ACCEPTED, ...headers }, body, timeout, maxBytes: TOKEN_LIMIT };
     try {
-      response = await library.clientCredentialsGrantRequest(server, client, way(clientSecret), parameters, {
-        // The scheme was checked with the config.
-        [library.allowInsecureRequests]: true,
-        [library.customFetch]: (url, { headers, body }) => this.#send(url, headers, String(body)),
-      });
-      return await library.processClientCredentialsResponse(server, client, response);
+      const answer = await client.request(request);
+      if (answer.status !== 200) throw this.#refused(answer);
+      return grantedIn(answer.body.toString());
     } catch (error) {
       if (error instanceof RequestFailure)
         throw failed(`oauth2: ${error.kind}: ${error.message}`, classOfRequest(error));
       if (error instanceof NoToken)
         throw failed(`oauth2: no token, status 200: ${error.message}`, 'body', { upstreamStatus: 200 });
-      // The library's errors hold what the server said, which may be secret.
-      throw this.#refused(response);
+      throw error;
     }
   }
 
   /** A 4xx is about the service's own credentials, never about what a client asks: no status of an upstream says so. */
-  #refused(response: Response | undefined): unknown {
-    const { status = 0, headers } = response ?? {};
+  #refused({ status, headers }: Pick<HttpAnswer, 'status' | 'headers'>): unknown {
     const isRefused = status >= 400 && status < 500;
-    const retryAfter = retryAfterOf({ 'retry-after': headers?.get('Retry-After') ?? undefined });
+    const retryAfter = retryAfterOf(headers);
     const upstreamStatus = isRefused && status !== 429 ? undefined : status;
-    const said = `oauth2: no token, status ${status || 'unknown'}`;
-    const error = failed(said, classOfStatus(status), { upstreamStatus, retryAfter });
+    // What the server says may be secret.
+    const error = failed(`oauth2: no token, status ${status}`, classOfStatus(status), { upstreamStatus, retryAfter });
     const rest = Math.min(Math.max(retryAfter ?? 0, REFUSED_MS), LONGEST_REFUSED_MS);
     if (isRefused) this.#refusal = { error, until: performance.now() + rest };
     return error;
   }
+}
 
-  async #send(url: string, headers: Record<string, string>, body: string): Promise<Response> {
-    const { client, timeout } = this.#options;
-    const {
-      status,
-      headers: received,
-      body: bytes,
-    } = await client.request({
-      ...{ method: 'POST', url, headers, body, timeout, maxBytes: TOKEN_LIMIT },
-    });
-    if (status === 200) return Response.json(tokenIn(bytes.toString()));
-    const shown = ['content-type', 'retry-after'].flatMap((name) => {
-      const value = received[name];
-      return typeof value === 'string' ? [[name, value] as [string, string]] : [];
-    });
-    return new Response(new Uint8Array(bytes), { status, headers: shown });
-  }
+type HttpAnswer = Awaited<ReturnType<HttpClient['request']>>;
+type Credentials = Pick<Static<typeof Settings>, 'clientId' | 'clientSecret'>;
+
+const ACCEPTED = { Accept: 'application/json', 'Content-Type': 'application/x-www-form-urlencoded' };
+
+function inBody({ clientId, clientSecret }: Credentials) {
+  return { headers: {}, form: { client_id: clientId, client_secret: clientSecret } };
+}
+
+/** Both are encoded as in a form first (RFC 6749, section 2.3.1). */
+function inHeader({ clientId, clientSecret }: Credentials) {
+  const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
+  return { headers: { Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` }, form: {} };
+}
+
+interface Granted {
+  readonly text: string;
+  /** Of its time. */
+  readonly seconds: number;
 }
 
 /** What keeps an answer of status 200 from being a token; nothing of what it says is shown. */
@@ -161,7 +158,7 @@ class NoToken extends Error {}
  * as a text; what other members say is nobody's business here.
  * @throws NoToken
  */
-function tokenIn(body: string): Pick<TokenEndpointResponse, 'access_token' | 'token_type' | 'expires_in'> {
+function grantedIn(body: string): Granted {
   const answer = jsonIn(body);
   if (!isRecord(answer)) throw new NoToken('it is no JSON object');
   const { access_token, token_type, expires_in } = answer;
@@ -172,7 +169,7 @@ function tokenIn(body: string): Pick<TokenEndpointResponse, 'access_token' | 'to
     throw new NoToken('token_type is neither Bearer nor JWT');
   const seconds = scalarText(expires_in ?? LIFETIME_S);
   if (!/^\d{1,15}(?:\.\d+)?$/.test(seconds)) throw new NoToken('expires_in is no number of seconds');
-  return { access_token, token_type: 'bearer', expires_in: Number(seconds) };
+  return { text: access_token, seconds: Number(seconds) };
 }
 
 function scalarText(value: unknown): string {
