@@ -2,7 +2,7 @@ import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-cl
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Instrument, Labels, Measure, MeterSink } from '../../plugins-sdk/observe.ts';
 import type { Workers } from '../../plugins-sdk/state.ts';
-import { observeProcess } from './process.ts';
+import { processMetrics } from './process.ts';
 
 const PREFIX = 'signed_data_proxy_';
 /** Under which workers exchange what they measure. */
@@ -25,20 +25,20 @@ function isList(value: unknown): value is object[] {
 /** Keeps what is measured, in the form that Prometheus reads. */
 export class Recorder implements MeterSink {
   readonly #registry = new Registry();
+  readonly #process: Registry;
   readonly #log: Log;
-  readonly #stopObserving: () => void;
   /** Mistakes that are in the log already. */
   readonly #told = new Set<string>();
   #closed = false;
 
   constructor(log: Log, version: string) {
     this.#log = log;
-    this.#stopObserving = observeProcess(this.#registry, version);
+    this.#process = processMetrics(version);
   }
 
   /** All of it in Prometheus's text format, version 0.0.4. @param workers what they measure is added up. */
   async text(workers?: Workers): Promise<string> {
-    if (workers === undefined) return this.#registry.metrics();
+    if (workers === undefined) return this.#all().metrics();
     const measured = await workers.gather(TOPIC);
     return AggregatorRegistry.aggregate(measured.filter(isList)).metrics();
   }
@@ -51,7 +51,6 @@ export class Recorder implements MeterSink {
   /** Ends the counting. */
   close(): void {
     this.#closed = true;
-    this.#stopObserving();
     this.#registry.clear();
   }
 
@@ -86,9 +85,13 @@ export class Recorder implements MeterSink {
     });
   }
 
+  #all(): Registry {
+    return Registry.merge([this.#process, this.#registry]);
+  }
+
   /** What cannot be read is no number, and would spoil a sum. */
   async #values(): Promise<object[]> {
-    const metrics = await this.#registry.getMetricsAsJSON();
+    const metrics = await this.#all().getMetricsAsJSON();
     return metrics.map((metric) => ({ ...metric, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }));
   }
 
