@@ -8,10 +8,8 @@ export interface TreeLimits {
   readonly depth: number;
   /** Aliases count as often as they are used. */
   readonly values: number;
-  /** Whether a number stands for what it says digit by digit, and is refused where it cannot be kept so. */
+  /** Whether a number that cannot be kept digit by digit is refused; one in hex is left to a schema, which may take it as a text. */
   readonly isExact: boolean;
-  /** Whether a number in hex is left to a schema, which may take it as a text. */
-  readonly hasSchema?: boolean;
 }
 const MAX_FINDINGS = 100;
 
@@ -128,8 +126,7 @@ export class TreeBuilder {
 
   #scalar(node: Scalar): unknown {
     const { value, source = '' } = node;
-    const isLeft = this.#limits.hasSchema === true && source.startsWith('0x');
-    if (typeof value !== 'number' || isLeft) return value;
+    if (typeof value !== 'number' || source.startsWith('0x')) return value;
     if (!Number.isFinite(value)) this.#report(node, 'is not a finite number');
     else if (this.#limits.isExact && !isExact(source, value)) this.#report(node, NOT_EXACT);
     return value;

@@ -1,6 +1,6 @@
 import { plainDigits } from '../lib/json/numbers.ts';
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { childPath, isRecord, walk } from '../plugins-sdk/schema/path.ts';
+import { childPath, isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';
 import { writtenNumbers } from './tree.ts';
@@ -16,32 +16,26 @@ export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
 
 /** What does not mean what it seems to. @param tree as it was read from the file. */
 export function misleadingTexts(tree: unknown): Finding[] {
-  return [...literalDollars(tree), ...rewrittenNumbers(tree)];
+  const findings: Finding[] = [];
+  walk(tree, (path, value) => {
+    const [, name] = (typeof value === 'string' && SHELL_VARIABLE.exec(value)) || [];
+    if (name !== undefined)
+      findings.push(warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`));
+    if (typeof value === 'object' && value !== null) findings.push(...rewrittenNumbers(path, value));
+  });
+  return findings;
 }
 
-/** Texts that look like a variable of a shell and are none here. */
-function literalDollars(value: unknown, path = ''): Finding[] {
-  if (Array.isArray(value)) return value.flatMap((item, index) => literalDollars(item, childPath(path, index)));
-  if (isRecord(value))
-    return Object.entries(value).flatMap(([key, item]) => literalDollars(item, childPath(path, key)));
-  const [, name] = (typeof value === 'string' && /^\$([A-Z_][A-Z0-9_]+)$/.exec(value)) || [];
-  return name === undefined ? [] : [warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`)];
-}
-
+const SHELL_VARIABLE = /^\$([A-Z_][A-Z0-9_]+)$/;
 const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
 /** Numbers that are sent otherwise than they are written, such as `1.10`, and those that lose leading zeros. */
-function rewrittenNumbers(tree: unknown): Finding[] {
-  const findings: Finding[] = [];
-  walk(tree, (path, holder) => {
-    if (typeof holder !== 'object' || holder === null) return;
-    for (const [key, written] of writtenNumbers(holder)) {
-      const isSent = PARAMETER.test(path) && (key === 'fixed' || key === 'default');
-      const message = isSent ? sentOtherwise(holder, key, written) : readOtherwise(written);
-      if (message !== undefined) findings.push(warningAt(childPath(path, key), message));
-    }
+function rewrittenNumbers(path: string, holder: object): Finding[] {
+  return [...writtenNumbers(holder)].flatMap(([key, written]) => {
+    const isSent = PARAMETER.test(path) && (key === 'fixed' || key === 'default');
+    const message = isSent ? sentOtherwise(holder, key, written) : readOtherwise(written);
+    return message === undefined ? [] : [warningAt(childPath(path, key), message)];
   });
-  return findings;
 }
 
 function sentOtherwise(parameter: object, key: 'fixed' | 'default', written: string): string | undefined {
@@ -65,8 +59,12 @@ export function publicVariables(
   references: ReadonlyMap<string, Reference>,
   config: Readonly<Record<string, unknown>>,
 ): Finding[] {
+  const secrets = new Set<string>();
+  walk(config, (path, value) => {
+    if (PARAMETER.test(path) && isRecord(value) && value.secret === true) secrets.add(path);
+  });
   return [...references.keys()]
-    .filter((path) => isPublic(path) && !isOfSecret(path, config))
+    .filter((path) => isPublic(path) && ![...lineage(path)].some((ancestor) => secrets.has(ancestor)))
     .map((path) => warningAt(path, SCHEMA.test(path) ? SHOWN : PUBLIC));
 }
 
@@ -77,18 +75,4 @@ function isPublic(path: string): boolean {
     SCHEMA.test(path) ||
     /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.default))$/.test(path)
   );
-}
-
-function isOfSecret(path: string, config: Readonly<Record<string, unknown>>): boolean {
-  const [api, endpoint, parameter] = [...path.matchAll(/\[(\d+)\]/g)].map(([, index]) => Number(index));
-  if (parameter === undefined) return false;
-  const declared = [
-    ['apis', api],
-    ['endpoints', endpoint],
-    ['parameters', parameter],
-  ].reduce<unknown>((value, [key, index]) => {
-    const list = isRecord(value) ? value[String(key)] : undefined;
-    return Array.isArray(list) ? list[Number(index)] : undefined;
-  }, config);
-  return isRecord(declared) && declared.secret === true;
 }

@@ -6,7 +6,7 @@ import { ConfigErrors, errorAt } from './findings.ts';
 import { TreeBuilder, type TreeLimits } from './tree.ts';
 import { syntaxErrors } from './yaml-faults.ts';
 
-export const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
+const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
 /** The document and a scalar are on the parser's stack, too. */
 const BESIDE = 2;
 
@@ -19,8 +19,8 @@ export type Tree = Readonly<Record<string, unknown>>;
  *
  * @throws ConfigErrors naming the file and, in it, line and column.
  */
-export async function readConfigFile(file: string, limits: TreeLimits = { ...LIMITS, hasSchema: true }): Promise<Tree> {
-  return parseConfig(decode(await readBounded(file), file), file, limits);
+export async function readConfigFile(file: string): Promise<Tree> {
+  return parseConfig(decode(await readBounded(file), file), file);
 }
 
 /** @throws ConfigErrors naming `file`, line and column. */
