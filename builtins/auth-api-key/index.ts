@@ -101,21 +101,13 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
   });
 }
 
-/** Bytes of the longest key that is compared as it is; of longer keys the hashes are compared. */
-const COMPARED_BYTES = 64;
-
-/** Bytes of the same length for every key: the key and its length, or its hash and 0. */
-function comparableBytes(key: string): Buffer {
-  const bytes = Buffer.alloc(COMPARED_BYTES + 1);
-  const length = Buffer.byteLength(key);
-  if (length > COMPARED_BYTES) hash('sha256', key, 'buffer').copy(bytes);
-  else bytes.write(key);
-  bytes[COMPARED_BYTES] = length > COMPARED_BYTES ? 0 : length;
-  return bytes;
+/** Hashes have one length, as a comparison in constant time needs. */
+function digestOf(key: string): Buffer {
+  return hash('sha256', key, 'buffer');
 }
 
 interface Accepted {
-  readonly bytes: Buffer;
+  readonly digest: Buffer;
   readonly name?: string | undefined;
   /** Of the client, where it has one. */
   readonly limit?: ReturnType<KeyLimits['of']>;
@@ -131,15 +123,15 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
   const areLimitsShown = headersKey.in(services.config) !== false;
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
-      if (name === undefined || rateLimit === undefined) return { bytes: comparableBytes(key), name };
-      return { bytes: comparableBytes(key), name, limit: limits.of(rateLimit, name, services) };
+      if (name === undefined || rateLimit === undefined) return { digest: digestOf(key), name };
+      return { digest: digestOf(key), name, limit: limits.of(rateLimit, name, services) };
     }),
   );
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
     const sent = exchange.headers[HEADER];
     if (sent === undefined) throw refusals.missing();
-    const given = comparableBytes(sent);
-    const [match] = accepted(method).filter(({ bytes }) => timingSafeEqual(bytes, given));
+    const given = digestOf(sent);
+    const [match] = accepted(method).filter(({ digest }) => timingSafeEqual(digest, given));
     if (match === undefined) throw refusals.wrong();
     const { name: client, limit } = match;
     if (client === undefined) return true;
