@@ -138,7 +138,7 @@ export class Exchange implements ExchangeInput {
       return isFirst;
     },
 
-    /** What plugins have left on it, by their keys, and the request that it was forked from. */
+    /** What plugins have left on it, by their keys, and the request that it was forked from. @throws TypeError for anything else. */
     left(exchange: Exchange) {
       exchange.#left ??= new Map();
       return { values: exchange.#left, origin: exchange.#origin };

@@ -86,12 +86,11 @@ function chargeOf({ plugin, budget, kind }: Guarded, exchange: Exchange): Charge
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. @throws Refusal */
 function plainly(tap: Guarded, args: Args, exchange: Exchange): unknown {
-  const charge = chargeOf(tap, exchange);
+  const charge = tap.budget === 'none' ? undefined : control.charge(exchange, tap.plugin, tap.budget);
   if (charge?.hasTime() === false) return new Call(tap, args).failed(undefined, undefined);
   try {
     const result = tap.fn(...args, charge ?? exchange);
-    const pending = promiseOf(result);
-    if (pending !== undefined) return new Call(tap, args).late(pending);
+    if (result instanceof Promise) return new Call(tap, args).late(result);
     const accepted = result === undefined ? undefined : tap.contract.accept?.(result, args, tap.plugin);
     if (charge === undefined || charge.hasTime(true)) return accepted;
   } catch (error) {

@@ -2,9 +2,11 @@ import { control, type Exchange } from '../kernel/exchange.ts';
 
 /** The values of a request by their keys, and the request that it was forked from. */
 function leftOn(exchange: Exchange) {
-  if (!control.isExchange(exchange))
+  try {
+    return control.left(exchange);
+  } catch {
     throw new Error("the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK");
-  return control.left(exchange);
+  }
 }
 
 export interface ContextKeyOptions {
