@@ -13,7 +13,7 @@ export function convert(schema: TSchema, value: unknown, path: string, leaf: Con
 }
 
 function visit(schemas: readonly TSchema[], value: unknown, path: string, leaf: ConvertLeaf): unknown {
-  const nodes = schemas.flatMap(alternatives);
+  const nodes = schemas.flatMap((schema) => readSchema(schema).alternatives);
   if (typeof value === 'string' || typeof value === 'number') return decoded(leaf(value, nodes, path), nodes);
   if (Array.isArray(value)) {
     return value.map((item, index) => {
@@ -23,7 +23,9 @@ function visit(schemas: readonly TSchema[], value: unknown, path: string, leaf: 
   }
   if (!isRecord(value)) return value;
   const candidates = nodes.filter(allows('object'));
-  const agreeing = candidates.filter((node) => agrees(node, value));
+  const agreeing = candidates.filter(({ marks }) =>
+    [...marks].every(([key, mark]) => !Object.hasOwn(value, key) || mark === value[key]),
+  );
   const fitting = agreeing.length > 0 ? agreeing : candidates;
   const members = Object.entries(value).map(([key, member]) => {
     const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
@@ -37,38 +39,8 @@ function decoded(value: unknown, nodes: readonly SchemaNode[]): unknown {
   return isTime ? (millisecondsOf(value) ?? value) : value;
 }
 
-/** A thousand endpoints have one schema. */
-function remembered<K extends object, T>(find: (key: K) => T): (key: K) => T {
-  const known = new WeakMap<K, T>();
-  return (key) => {
-    const found = known.get(key) ?? find(key);
-    known.set(key, found);
-    return found;
-  };
-}
-
-const alternatives = remembered((schema: TSchema): readonly SchemaNode[] => {
-  const node = readSchema(schema);
-  const inner = [...node.options, ...node.parts];
-  return inner.length === 0
-    ? [node]
-    : [node, ...inner.flatMap((part) => alternatives(part))].filter(({ options }) => options.length === 0);
-});
-
 function allows(type: string): (node: SchemaNode) => boolean {
   return ({ types }) => types.length === 0 || types.includes(type);
-}
-
-/** The members that tell kinds apart, such as `type`, and what they are in this kind. */
-const marks = remembered(({ properties }: SchemaNode) =>
-  [...properties].flatMap(([key, schema]) => {
-    const { choices } = readSchema(schema);
-    return choices?.length === 1 ? [[key, choices[0]] as const] : [];
-  }),
-);
-
-function agrees(node: SchemaNode, value: Readonly<Record<string, unknown>>): boolean {
-  return marks(node).every(([key, mark]) => !Object.hasOwn(value, key) || mark === value[key]);
 }
 
 /** The number or boolean that a variable's text stands for, where a schema wants one and no text. */

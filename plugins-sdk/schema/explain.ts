@@ -44,7 +44,7 @@ function reasonsFor(schema: TSchema, value: unknown, path: string): Reason[] {
 }
 
 function reasonsOf(node: SchemaNode, value: unknown, path: string): Reason[] {
-  if (node.options.length > 0) return explainOptions(node.options, value, path);
+  if (node.options.length > 0) return explainOptions(node.options.map(readSchema), value, path);
   if (!hasType(node, value)) return [wrongType([node], value, path)];
   if (node.choices !== undefined) return [noChoice(node.choices, value, path)];
   const here = limits(node, value).map((text) => reasonAt(path, text));
@@ -84,59 +84,37 @@ function sharing(key: string): string | undefined {
   return undefined;
 }
 
-function explainOptions(options: readonly TSchema[], value: unknown, path: string): Reason[] {
-  const nodes = options.map(readSchema);
-  const choices = nodes.every(({ choices }) => choices !== undefined)
-    ? nodes.flatMap(({ choices = [] }) => choices)
-    : [];
-  if (choices.some((choice) => typeof choice === typeof value)) return [noChoice(choices, value, path)];
-  const fitting = options.filter((_, index) => {
-    const node = nodes[index];
-    return node !== undefined && node.choices === undefined && hasType(node, value);
-  });
+function explainOptions(nodes: readonly SchemaNode[], value: unknown, path: string): Reason[] {
+  const choices = choicesIn(nodes);
+  const areChoices = nodes.every((node) => node.choices !== undefined);
+  if (areChoices && choices.some((choice) => typeof choice === typeof value)) return [noChoice(choices, value, path)];
+  const fitting = nodes.filter((node) => node.choices === undefined && hasType(node, value));
   if (fitting.length === 0) return [wrongType(nodes, value, path)];
   return (
     explainTag(fitting, value, path) ??
     explainForms(fitting, value, path) ??
-    fewest(fitting.map((option) => reasonsFor(option, value, path)))
+    fewest(fitting.map(({ raw }) => reasonsFor(raw, value, path)))
   );
 }
 
 /** Reasons for a value whose kind is told by a member such as `type`; `undefined` when nothing tells it. */
-function explainTag(options: readonly TSchema[], value: unknown, path: string): Reason[] | undefined {
+function explainTag(nodes: readonly SchemaNode[], value: unknown, path: string): Reason[] | undefined {
   if (!isRecord(value)) return undefined;
-  const tag = tagOf(options.map(readSchema));
+  const tag = [...(nodes[0]?.marks.keys() ?? [])].find((name) => nodes.every(({ marks }) => marks.has(name)));
   if (tag === undefined) return undefined;
-  const at = childPath(path, tag.name);
-  if (!Object.hasOwn(value, tag.name)) return [reasonAt(at, `required key is missing, expected ${listed(tag.values)}`)];
-  const index = tag.values.indexOf(value[tag.name]);
-  const option = options[index];
-  return option === undefined ? [noChoice(tag.values, value[tag.name], at)] : reasonsFor(option, value, path);
+  const at = childPath(path, tag);
+  const kinds = nodes.map(({ marks }) => marks.get(tag));
+  if (!Object.hasOwn(value, tag)) return [reasonAt(at, `required key is missing, expected ${listed(kinds)}`)];
+  const meant = nodes[kinds.indexOf(value[tag])];
+  return meant === undefined ? [noChoice(kinds, value[tag], at)] : reasonsFor(meant.raw, value, path);
 }
 
 /** Reasons for a value whose members, if it has any, all forms have; `undefined` where one tells which form is meant. */
-function explainForms(options: readonly TSchema[], value: unknown, path: string): Reason[] | undefined {
-  const nodes = options.map(readSchema);
-  if (options.length < 2 || !isRecord(value)) return undefined;
+function explainForms(nodes: readonly SchemaNode[], value: unknown, path: string): Reason[] | undefined {
+  if (nodes.length < 2 || !isRecord(value)) return undefined;
   if (!Object.keys(value).every((key) => nodes.every(({ required }) => required.includes(key)))) return undefined;
   const forms = nodes.map(({ required }) => `{${required.join(', ')}}`);
   return [reasonAt(path, `required keys are missing, expected ${forms.join(' or ')}`)];
-}
-
-interface Tag {
-  readonly name: string;
-  /** What the member must be, by option. */
-  readonly values: readonly unknown[];
-}
-
-/** The member that has one fixed value in every option. */
-function tagOf(nodes: readonly SchemaNode[]): Tag | undefined {
-  for (const name of nodes[0]?.properties.keys() ?? []) {
-    const values = nodes.map(({ properties }) => readSchema(properties.get(name) ?? {}).choices);
-    if (values.every((choices) => choices?.length === 1))
-      return { name, values: values.flatMap((choices) => choices ?? []) };
-  }
-  return undefined;
 }
 
 /** Of as many reasons, those are told that guess what was meant. */
@@ -165,7 +143,6 @@ const names: Readonly<Record<string, string>> = {
 };
 
 function wrongType(nodes: readonly SchemaNode[], value: unknown, path: string): Reason {
-  const choices = nodes.flatMap(({ choices: allowed = [] }) => allowed);
   const wanted = new Set(
     nodes.flatMap((node) => node.choices?.map((choice) => JSON.stringify(choice)) ?? kindsOf(node)),
   );
@@ -176,7 +153,15 @@ function wrongType(nodes: readonly SchemaNode[], value: unknown, path: string): 
   const quotes = quotable && nodes.some(isText) ? ', write it in quotes' : '';
   const isShort = typeof value === 'string' && value.length <= 20 && nodes.some(isDuration);
   const shown = isShort ? JSON.stringify(value) : found;
-  return reasonAt(path, `expected ${[...wanted].join(' or ')}, found ${shown}${quotes}`, guess(choices, value));
+  return reasonAt(
+    path,
+    `expected ${[...wanted].join(' or ')}, found ${shown}${quotes}`,
+    guess(choicesIn(nodes), value),
+  );
+}
+
+function choicesIn(nodes: readonly SchemaNode[]): readonly unknown[] {
+  return nodes.flatMap(({ choices = [] }) => choices);
 }
 
 /** The choice that the value was perhaps meant to be. */
@@ -220,22 +205,17 @@ function numberLimits(node: SchemaNode, value: number): string[] {
 function stringLimits(node: SchemaNode, value: string): string[] {
   const sizes = sizeLimits(node, [...value].length, 'Length', 'characters');
   if (sizes.length > 0) return sizes;
-  const { description, pattern, format } = {
-    description: node.keyword('description'),
-    pattern: node.keyword('pattern'),
-    format: node.keyword('format'),
-  };
+  const broken = ['pattern', 'format'].find((keyword) => {
+    const form = node.keyword(keyword);
+    return typeof form === 'string' && !Check({ type: 'string', [keyword]: form }, value);
+  });
+  if (broken === undefined) return [];
+  const form = String(node.keyword(broken));
+  const [, scheme, secure] = /^\^(\w+)(s)\?:\/\//.exec(form) ?? [];
+  const missing = scheme === undefined ? undefined : missingScheme(value, `${scheme}${secure}:// or ${scheme}://`);
+  const description = node.keyword('description');
   const expected = typeof description === 'string' ? `, expected: ${description}` : '';
-  if (typeof pattern === 'string' && !Check({ type: 'string', pattern }, value)) {
-    const [, scheme, secure] = /^\^(\w+)(s)\?:\/\//.exec(pattern) ?? [];
-    const missing = scheme === undefined ? undefined : missingScheme(value, `${scheme}${secure}:// or ${scheme}://`);
-    if (missing !== undefined) return [missing];
-    return [`has the wrong form${expected} (pattern ${pattern})`];
-  }
-  if (typeof format === 'string' && !Check({ type: 'string', format }, value)) {
-    return [`has the wrong form${expected} (format ${format})`];
-  }
-  return [];
+  return [missing ?? `has the wrong form${expected} (${broken} ${form})`];
 }
 
 function sizeLimits(node: SchemaNode, size: number, suffix: string, unit: string): string[] {

@@ -12,7 +12,11 @@ export interface SchemaNode {
   readonly options: readonly TSchema[];
   /** `allOf` */
   readonly parts: readonly TSchema[];
+  /** All that may say something of a value: branches and parts, nested ones included, and this one unless it has branches. */
+  readonly alternatives: readonly SchemaNode[];
   readonly properties: ReadonlyMap<string, TSchema>;
+  /** The members that tell kinds apart, such as `type`, and what they are in this kind. */
+  readonly marks: ReadonlyMap<string, unknown>;
   readonly patterns: readonly (readonly [RegExp, TSchema])[];
   /** The schema of other members; `false`: there must be none. */
   readonly others: TSchema | boolean;
@@ -36,27 +40,37 @@ export function readSchema(schema: TSchema): SchemaNode {
 }
 
 function parse(raw: Readonly<Record<string, unknown>>): SchemaNode {
-  const { type, items } = raw;
-  const members = Object.entries(isRecord(raw.properties) ? raw.properties : {});
-  const patterns = Object.entries(isRecord(raw.patternProperties) ? raw.patternProperties : {});
-  return {
+  const { type, items, additionalProperties: others } = raw;
+  const members = membersOf(raw.properties);
+  const options = [...schemas(raw.anyOf), ...schemas(raw.oneOf)].flatMap((option) => {
+    const { options: inner } = readSchema(option);
+    return inner.length === 0 ? [option] : inner;
+  });
+  const parts = schemas(raw.allOf);
+  const alternatives = [...options, ...parts].flatMap((part) => readSchema(part).alternatives);
+  const node: SchemaNode = {
     raw,
     types: listOf(Array.isArray(type) ? type : [type], isString),
-    choices: Object.hasOwn(raw, 'const') ? [raw.const] : Array.isArray(raw.enum) ? raw.enum : undefined,
-    options: [...schemas(raw.anyOf), ...schemas(raw.oneOf)].flatMap((option) => {
-      const { options } = readSchema(option);
-      return options.length === 0 ? [option] : options;
-    }),
-    parts: schemas(raw.allOf),
-    properties: new Map(members.filter((member): member is [string, TSchema] => isSchema(member[1]))),
-    patterns: patterns.flatMap(([pattern, schema]) => (isSchema(schema) ? [[new RegExp(pattern, 'u'), schema]] : [])),
-    others:
-      raw.additionalProperties === false ? false : isSchema(raw.additionalProperties) ? raw.additionalProperties : true,
+    choices: choicesOf(raw),
+    options,
+    parts,
+    alternatives,
+    properties: new Map(members),
+    marks: new Map(
+      members.flatMap(([key, member]) => {
+        const choices = choicesOf(member);
+        return choices?.length === 1 ? [[key, choices[0]]] : [];
+      }),
+    ),
+    patterns: membersOf(raw.patternProperties).map(([pattern, schema]) => [new RegExp(pattern, 'u'), schema]),
+    others: others === false || isRecord(others) ? others : true,
     required: listOf(raw.required, isString),
-    items: isSchema(items) ? items : undefined,
+    items: isRecord(items) ? items : undefined,
     prefix: Array.isArray(items) ? schemas(items) : schemas(raw.prefixItems),
     keyword: (name) => (Object.hasOwn(raw, name) ? raw[name] : undefined),
   };
+  if (options.length === 0) alternatives.unshift(node);
+  return node;
 }
 
 /** The schema of a member, if its key is known or any key is. */
@@ -83,16 +97,22 @@ export function typeName(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
+function choicesOf(raw: { readonly const?: unknown; readonly enum?: unknown }): readonly unknown[] | undefined {
+  if (Object.hasOwn(raw, 'const')) return [raw.const];
+  return Array.isArray(raw.enum) ? raw.enum : undefined;
+}
+
 function schemas(value: unknown): TSchema[] {
-  return listOf(value, isSchema);
+  return listOf(value, isRecord);
+}
+
+function membersOf(value: unknown): [string, TSchema][] {
+  const members: [string, unknown][] = Object.entries(isRecord(value) ? value : {});
+  return members.flatMap(([key, member]) => (isRecord(member) ? [[key, member]] : []));
 }
 
 function listOf<T>(value: unknown, is: (item: unknown) => item is T): T[] {
   return Array.isArray(value) ? value.filter(is) : [];
-}
-
-function isSchema(value: unknown): value is TSchema {
-  return isRecord(value);
 }
 
 function isString(value: unknown): value is string {
