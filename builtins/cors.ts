@@ -36,6 +36,7 @@ type Headers = Readonly<Record<string, string>>;
 export const cors = definePlugin({
   name: 'cors',
   keys: [origins],
+  changesAnswers: false,
   check: ({ config }) =>
     (origins.in(config) ?? []).flatMap((origin, i) => {
       const fault = faultOf(origin);

@@ -37,6 +37,7 @@ function tellsIn(config: Readonly<Record<string, unknown>>): boolean {
 export const rateLimit = definePlugin({
   name: 'rate-limit',
   keys: [windowKey, maxKey, trustKey, headersKey],
+  changesAnswers: false,
   exposes: LimitHeaders.exposed,
   check({ config }) {
     const trust = trustKey.in(config);

@@ -95,6 +95,8 @@ export interface Definition<C = unknown> {
   /** Without it nothing could be resolved, encoded or signed: it cannot be left out. */
   readonly required?: boolean;
   readonly keys?: readonly ConfigKey[];
+  /** `false` where no answer depends on what its keys say: answers that were kept before they changed are good. */
+  readonly changesAnswers?: boolean;
   /** Schema of the plugin's own `config` block in `settings.plugins[]`. */
   readonly configSchema?: ConfigSchema;
   /** Auth types it checks: the schema of one `auth` object of each, `type` left out. */

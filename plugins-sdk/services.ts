@@ -39,6 +39,8 @@ export interface Prices {
 export interface Services {
   /** The whole validated configuration; read it through config keys. */
   readonly config: Readonly<Record<string, unknown>>;
+  /** The configuration without what no answer depends on, by what plugins say of their keys. */
+  readonly answerConfig: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly Endpoint[];
   /** Of the service's program. */
   readonly version: string;

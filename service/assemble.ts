@@ -8,6 +8,7 @@ import { type PluginSet, type Registration, RegistrationError } from '../kernel/
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import { type Address, isAddress } from '../lib/eth/hex.ts';
 import type { Behaviour, Operation } from '../plugins-sdk/define.ts';
+import { stateKey } from '../plugins-sdk/keys.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi/part.ts';
 import type { Services } from '../plugins-sdk/services.ts';
@@ -24,6 +25,7 @@ export interface Surroundings
   extends Omit<
     Services,
     | 'config'
+    | 'answerConfig'
     | 'version'
     | 'endpoints'
     | 'credentials'
@@ -95,6 +97,7 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
   return {
     ...surroundings,
     config: loaded.config,
+    answerConfig: answerConfigOf(loaded),
     version: packageVersion(),
     hide: loaded.hide,
     endpoints,
@@ -103,6 +106,19 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
     exposed: all('exposes'),
     describe,
   };
+}
+
+/** Where state is kept is the service's own, and changes no answer either. */
+function answerConfigOf({ config, plugins }: LoadedConfig): Services['answerConfig'] {
+  const silent = plugins.filter(({ definition }) => definition.changesAnswers === false);
+  const names = [stateKey, ...silent.flatMap(({ definition }) => definition.keys ?? [])].map(
+    ({ level, path }) => `${level}.${path.split('.')[0]}`,
+  );
+  const levels = ['server', 'settings'].map((level) => {
+    const kept = Object.entries(Object(config[level])).filter(([name]) => !names.includes(`${level}.${name}`));
+    return [level, Object.fromEntries(kept)];
+  });
+  return { ...config, ...Object.fromEntries(levels) };
 }
 
 /** All isolated plugins share their instruments, which are the service's: what they measure themselves, nobody hears. */

@@ -109,6 +109,7 @@ export function listener(
     name: 'listener',
     required: true,
     keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey, workersKey],
+    changesAnswers: false,
     check: ({ config }) => [...checkHost('server.host', hostKey.in(config)), ...checkShare(config, plugins)],
     setup: ({ meters }) => {
       measure(meters);

@@ -112,6 +112,7 @@ export function requestLog(settings: RequestLogSettings) {
     name: 'request-log',
     required: true,
     keys: [slowKey],
+    changesAnswers: false,
     setup({ log, hide, config }) {
       const { isJson, isTraced } = settings;
       const slow = slowKey.in(config);

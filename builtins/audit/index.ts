@@ -99,6 +99,7 @@ function check({ config, path: absolute }: CheckContext): Finding[] {
 export const audit = definePlugin({
   name: 'audit',
   keys: [auditKey],
+  changesAnswers: false,
   check,
   setup(services) {
     const { config, now } = services;

@@ -52,22 +52,10 @@ const lookup = new ContextKey<'hit' | 'miss' | 'shared' | 'stale'>('cache', { lo
 
 const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
-/** Keys of `server` that no answer depends on. Others may be a plugin's. */
-const IRRELEVANT = {
-  port: undefined,
-  host: undefined,
-  connections: undefined,
-  drainDelay: undefined,
-  cors: undefined,
-  rateLimit: undefined,
-  workers: undefined,
-};
-
 /** The signer and all of the config that an answer may depend on: answers that were cached under another are not used. */
-function versions({ node, config }: Pick<Services, 'node' | 'config'>): (endpoint: Endpoint) => string {
-  const { apis: _, server, settings, ...rest } = config;
-  const none = { metrics: undefined, state: undefined, audit: undefined, log: undefined };
-  const common = JSON.stringify([node, rest, { ...Object(settings), ...none }, { ...Object(server), ...IRRELEVANT }]);
+function versions({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>): (endpoint: Endpoint) => string {
+  const { apis: _, ...rest } = answerConfig;
+  const common = JSON.stringify([node, rest]);
   return ({ block, apiBlock }) => {
     const { endpoints: __, ...api } = apiBlock;
     return hash('sha256', `${common}${JSON.stringify([block, api])}`, 'base64').slice(0, 22);
@@ -232,7 +220,7 @@ export const cache = definePlugin({
     operation: describeEndpoint,
   }),
   check: ({ endpoints }) => endpoints.flatMap(check),
-  setup({ endpoints, config, states, meters, stateEngine, node, now }) {
+  setup({ endpoints, answerConfig, states, meters, stateEngine, node, now }) {
     // Engines take no larger number.
     const maxAgeOf = (endpoint: Endpoint) =>
       endpoint.mode === MODE ? Math.min(cacheKey.of(endpoint)?.maxAge ?? 0, Number.MAX_SAFE_INTEGER) : 0;
@@ -242,7 +230,7 @@ export const cache = definePlugin({
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
     const maxAge = perEndpoint(endpoints, maxAgeOf);
     const staleIfError = perEndpoint(endpoints, (endpoint) => cacheKey.of(endpoint)?.staleIfError ?? 0);
-    const version = perEndpoint(endpoints, versions({ node, config }));
+    const version = perEndpoint(endpoints, versions({ node, answerConfig }));
     const replicas =
       stateEngine?.processes === 'many' ? new ReplicaAnswers(stateEngine.area('cache'), { node, now }) : undefined;
     return { hooks: { answer: answering({ entries, meters, maxAge, staleIfError, version, replicas }) } };

@@ -99,6 +99,7 @@ const keptServer = new StateKey<MetricsServer>('metrics server');
 export const metrics = definePlugin({
   name: 'metrics',
   keys: [metricsKey],
+  changesAnswers: false,
   check,
   setup(services) {
     const { config, endpoints, states, meters, log, workers } = services;

@@ -78,6 +78,7 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   name: [() => true, ''],
   budget: [(value) => isFunction(value) || isBudget(value), `"none" or whole milliseconds from 1 to ${LONGEST_TIMER}`],
   required: [(value) => typeof value === 'boolean', 'true or false'],
+  changesAnswers: [(value) => typeof value === 'boolean', 'true or false'],
   keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
   // Whoever reads the block against it says what is wrong with it.
   configSchema: [() => true, ''],

@@ -13,6 +13,7 @@ import { StatusParts } from '../status-parts.ts';
 export function servicesOf(definition: Definition, config: unknown, services: Partial<Services>): Services {
   const given: Services = {
     config: {},
+    answerConfig: services.config ?? {},
     endpoints: [testEndpoint()],
     version: '0.0.0',
     node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',

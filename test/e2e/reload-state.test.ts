@@ -22,6 +22,9 @@ const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
 const owner = `import { configKey, definePlugin, Type } from '${SDK}';
 const keys = [configKey('root', 'markup', Type.Optional(Type.Number())), configKey('server', 'markup', Type.Optional(Type.Number()))];
 export default definePlugin({ name: 'owner', keys, setup: () => ({}) });`;
+const calm = `import { configKey, definePlugin, Type } from '${SDK}';
+const keys = [configKey('server', 'calm', Type.Optional(Type.Number()))];
+export default definePlugin({ name: 'calm', keys, changesAnswers: false, setup: () => ({}) });`;
 const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.mjs` }] } });
 
 type Block = Readonly<Record<string, unknown>>;
@@ -43,7 +46,7 @@ beforeEach(() => {
   });
 });
 
-const files = { 'one.mjs': quiet('one'), 'two.mjs': quiet('two'), 'owner.mjs': owner };
+const files = { 'one.mjs': quiet('one'), 'two.mjs': quiet('two'), 'owner.mjs': owner, 'calm.mjs': calm };
 
 async function start(t: TestContext, config: Config, env: Record<string, string> = {}) {
   return await serviceFor(t, config, { env, files });
@@ -206,6 +209,14 @@ describe('unchanged caches live on', () => {
       assert.equal((await reload(service, owned({ markup: 1, server }))).done, true);
       assert.equal(await (await service.post('api/price')).text(), first);
     }
+  });
+
+  it('where only a plugin says another thing that changes no answer', async (t) => {
+    const calmly = (value: number) => config(HOUR, { ...plugin('calm'), server: { calm: value } });
+    const service = await start(t, calmly(1));
+    const first = await (await service.post('api/price')).text();
+    assert.equal((await reload(service, calmly(2))).done, true);
+    assert.equal(await (await service.post('api/price')).text(), first);
   });
 
   it('no longer where the value of a variable is another', async (t) => {

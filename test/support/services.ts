@@ -19,6 +19,7 @@ export function idleServices(more: Partial<Services> = {}): Services {
     node: TEST_ADDRESS,
     credentials: [],
     exposed: [],
+    answerConfig: {},
     version: '0.0.0',
     hide: (text) => text,
     log: silent,
