@@ -41,14 +41,12 @@ export class BoundedTtlMap<V> {
 
   /** The value of a live entry. */
   get(key: string, now: number): V | undefined {
-    const entry = this.#entries.get(key);
-    return entry !== undefined && now < entry.expiresAt ? entry.value : undefined;
+    return this.#find(key, now)?.value;
   }
 
   /** When a live entry ends. */
   expiry(key: string, now: number): number | undefined {
-    const entry = this.#entries.get(key);
-    return entry !== undefined && now < entry.expiresAt ? entry.expiresAt : undefined;
+    return this.#find(key, now)?.expiresAt;
   }
 
   /** All live entries; the map may change meanwhile, and what is added then may be among them. */
@@ -65,18 +63,12 @@ export class BoundedTtlMap<V> {
   set(key: string, value: V, expiresAt: number, now: number): boolean {
     if (Number.isNaN(expiresAt)) throw new RangeError('expiresAt must be a number, not NaN');
     const present = this.#entries.get(key);
-    if (present !== undefined) {
-      present.value = value;
-      present.expiresAt = expiresAt;
-      this.#settle(present);
-      return true;
-    }
-    this.#dropExpired(now, DROPPED_PER_INSERT);
-    if (this.#entries.size >= this.#capacity) return false;
-    const entry = { key, value, expiresAt, place: this.#heap.length };
+    if (present === undefined) this.#dropExpired(now);
+    if (present === undefined && this.#entries.size >= this.#capacity) return false;
+    const entry = present ?? { key, value, expiresAt, place: this.#heap.length };
+    Object.assign(entry, { value, expiresAt });
     this.#entries.set(key, entry);
-    this.#heap.push(entry);
-    this.#settle(entry);
+    this.#settle(entry, entry.place);
     return true;
   }
 
@@ -86,48 +78,46 @@ export class BoundedTtlMap<V> {
     if (entry === undefined) return false;
     this.#entries.delete(key);
     const last = this.#heap.pop();
-    if (last !== undefined && last !== entry) {
-      this.#put(last, entry.place);
-      this.#settle(last);
-    }
+    if (last !== undefined && last !== entry) this.#settle(last, entry.place);
     return true;
   }
 
-  #dropExpired(now: number, atMost: number): void {
-    for (let dropped = 0; dropped < atMost; dropped++) {
+  #find(key: string, now: number): Entry<V> | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && now < entry.expiresAt ? entry : undefined;
+  }
+
+  #dropExpired(now: number): void {
+    for (let dropped = 0; dropped < DROPPED_PER_INSERT; dropped++) {
       const first = this.#heap[0];
       if (first === undefined || now < first.expiresAt) return;
       this.delete(first.key);
     }
   }
 
-  #settle(entry: Entry<V>): void {
-    this.#rise(entry);
-    this.#sink(entry);
-  }
-
-  #rise(entry: Entry<V>): void {
-    while (entry.place > 0) {
-      const above = this.#heap[(entry.place - 1) >> 1];
-      if (above === undefined || above.expiresAt <= entry.expiresAt) return;
-      this.#swap(entry, above);
-    }
-  }
-
-  #sink(entry: Entry<V>): void {
+  /** Puts an entry where it belongs, from a free place on: those above that end later move down, or those below up. */
+  #settle(entry: Entry<V>, free: number): void {
+    let place = free;
     for (;;) {
-      const left = this.#heap[2 * entry.place + 1];
-      const right = this.#heap[2 * entry.place + 2];
-      const below = right !== undefined && left !== undefined && right.expiresAt < left.expiresAt ? right : left;
-      if (below === undefined || entry.expiresAt <= below.expiresAt) return;
-      this.#swap(entry, below);
+      const next = this.#above(entry, place) ?? this.#below(entry, place);
+      if (next === undefined) break;
+      const from = next.place;
+      this.#put(next, place);
+      place = from;
     }
+    this.#put(entry, place);
   }
 
-  #swap(a: Entry<V>, b: Entry<V>): void {
-    const place = a.place;
-    this.#put(a, b.place);
-    this.#put(b, place);
+  #above({ expiresAt }: Entry<V>, place: number): Entry<V> | undefined {
+    const above = place > 0 ? this.#heap[(place - 1) >> 1] : undefined;
+    return above !== undefined && above.expiresAt > expiresAt ? above : undefined;
+  }
+
+  #below({ expiresAt }: Entry<V>, place: number): Entry<V> | undefined {
+    const left = this.#heap[2 * place + 1];
+    const right = this.#heap[2 * place + 2];
+    const below = left !== undefined && right !== undefined && right.expiresAt < left.expiresAt ? right : left;
+    return below !== undefined && below.expiresAt < expiresAt ? below : undefined;
   }
 
   #put(entry: Entry<V>, place: number): void {
