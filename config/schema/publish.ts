@@ -44,31 +44,19 @@ function isConstrainedScalar(schema: Readonly<Record<string, unknown>>): boolean
   return CONSTRAINTS.some((keyword) => Object.hasOwn(schema, keyword));
 }
 
+const OF_MEMBERS = ['properties', 'patternProperties'];
+const OF_ONE = ['items', 'additionalProperties'];
+const OF_LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
+
 function keywordAsWritten(keyword: string, value: unknown): [string, unknown][] {
-  switch (keyword) {
-    case 'properties':
-    case 'patternProperties': {
-      const members = isRecord(value) ? Object.entries(value) : [];
-      return [[keyword, Object.fromEntries(members.map(([key, member]) => [key, asWritten(member)]))]];
-    }
-    case 'items':
-      // A tuple, in the words of an older draft.
-      if (Array.isArray(value))
-        return [
-          ['prefixItems', value.map(asWritten)],
-          ['items', false],
-        ];
-      return [[keyword, asWritten(value)]];
-    case 'additionalItems':
-      return [];
-    case 'anyOf':
-    case 'oneOf':
-    case 'allOf':
-    case 'prefixItems':
-      return [[keyword === 'oneOf' ? 'anyOf' : keyword, Array.isArray(value) ? value.map(asWritten) : value]];
-    case 'additionalProperties':
-      return [[keyword, asWritten(value)]];
-    default:
-      return [[keyword, value]];
+  // A tuple, in the words of an older draft.
+  if (keyword === 'additionalItems') return [];
+  if (keyword === 'items' && Array.isArray(value)) return [...keywordAsWritten('prefixItems', value), ['items', false]];
+  if (OF_ONE.includes(keyword)) return [[keyword, asWritten(value)]];
+  if (OF_MEMBERS.includes(keyword) && isRecord(value)) {
+    const members = Object.entries(value).map(([key, member]) => [key, asWritten(member)]);
+    return [[keyword, Object.fromEntries(members)]];
   }
+  if (!OF_LIST.includes(keyword) || !Array.isArray(value)) return [[keyword, value]];
+  return [[keyword === 'oneOf' ? 'anyOf' : keyword, value.map(asWritten)]];
 }
