@@ -10,37 +10,31 @@ import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import { isSameState } from './state-engine.ts';
 
-/** What a reload changes and what it cannot change, a line each. */
-interface Differences {
-  /** `+` an endpoint that appeared, `-` one that is gone, `=` one that stays, each with its name and ID. */
-  readonly endpoints: readonly string[];
-  /** What needs a restart. */
-  readonly warnings: readonly string[];
-}
-
 function lineOf({ api, name, id }: Endpoint): string {
   return `${api}/${name} ${id}`;
 }
 
-/** Compares two configs of one service. @param first the config that it started with. */
-function compare(before: LoadedConfig, after: LoadedConfig, first: LoadedConfig): Differences {
+/** `+` an endpoint that appeared, `=` one that stays, `-` one that is gone, each with its name and ID. */
+function endpointLines(before: LoadedConfig, after: LoadedConfig): string[] {
   const had = new Set(before.endpoints.map(({ id }) => id));
   const has = new Set(after.endpoints.map(({ id }) => id));
+  return [
+    ...after.endpoints.map((endpoint) => `${had.has(endpoint.id) ? '=' : '+'} ${lineOf(endpoint)}`),
+    ...before.endpoints.filter(({ id }) => !has.has(id)).map((endpoint) => `- ${lineOf(endpoint)}`),
+  ];
+}
+
+/** What needs a restart. @param first the config that the service started with. */
+function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
   const [was, is] = [addressOf(first.config), addressOf(after.config)];
-  const changed = (key: 'port' | 'host') =>
-    was[key] === is[key] ? [] : [`server.${key}: stays ${was[key]} until the service is restarted`];
-  const processes =
-    workersOf(first.config) === workersOf(after.config)
-      ? []
-      : ['server.workers: stays as it is until the service is restarted'];
-  const state = isSameState(first, after) ? [] : ['settings.state: stays as it is until the service is restarted'];
-  return {
-    endpoints: [
-      ...after.endpoints.map((endpoint) => `${had.has(endpoint.id) ? '=' : '+'} ${lineOf(endpoint)}`),
-      ...before.endpoints.filter(({ id }) => !has.has(id)).map((endpoint) => `- ${lineOf(endpoint)}`),
-    ],
-    warnings: [...changed('port'), ...changed('host'), ...processes, ...state],
-  };
+  const stays = (key: string, isSame: boolean, value: string | number = 'as it is') =>
+    isSame ? [] : [`${key}: stays ${value} until the service is restarted`];
+  return [
+    ...stays('server.port', was.port === is.port, was.port),
+    ...stays('server.host', was.host === is.host, was.host),
+    ...stays('server.workers', workersOf(first.config) === workersOf(after.config)),
+    ...stays('settings.state', isSameState(first, after)),
+  ];
 }
 
 /** Says what a service does, at its start. */
@@ -72,10 +66,9 @@ export interface Reload {
 
 /** Says what a reload has changed, and what it has not. */
 export function report(log: Log, { first, before, after, env, signers }: Reload): void {
-  const { endpoints, warnings } = compare(before, after, first);
   log.info('config reloaded');
-  for (const line of endpoints) log.info(line);
-  for (const line of warnings) log.warn(line);
+  for (const line of endpointLines(before, after)) log.info(line);
+  for (const line of lasting(first, after)) log.warn(line);
   if (after.plugins.some(({ operator, isolated = false }) => operator && !isolated)) {
     log.info('plugins were set up anew; changes of their code need a restart');
   }
