@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { deferred } from '../../lib/time/deferred.ts';
 import { LATE } from '../../lib/time/with-timeout.ts';
 import type { ProcessLog } from '../log.ts';
 import { ReloadQueue } from '../reload-queue.ts';
@@ -35,7 +36,8 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #log: ProcessLog;
   readonly #workers = new Set<WorkerProcess>();
-  #fail: (lines: readonly string[]) => void = () => undefined;
+  /** Why the workers could not start. */
+  readonly #failed = deferred<readonly string[]>();
   /** What all listen with; this process keeps it, so that clients wait while no worker is there. */
   #listener: { close(): void } | undefined;
   /** Fingerprint of the config in force. */
@@ -43,8 +45,8 @@ export class Supervisor {
   #serves = false;
   #restarts = 0;
   readonly #reloads = new ReloadQueue<void>(undefined);
-  /** Ends the waits of workers that could not start. */
-  readonly #wakes = new Set<() => void>();
+  /** Of workers that could not start; a reload ends them. */
+  readonly #waits = new Set<AbortController>();
   #isStopping = false;
 
   constructor(options: SupervisorOptions) {
@@ -57,11 +59,8 @@ export class Supervisor {
     // Workers accept by themselves: what was handed to one that is killed would be lost.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-    const failed = new Promise<readonly string[]>((resolve) => {
-      this.#fail = resolve;
-    });
     void this.#keep(1);
-    const end = await Promise.race([signalled, failed]);
+    const end = await Promise.race([signalled, this.#failed.promise]);
     if (typeof end !== 'string') {
       await complain('error', end);
       await this.#stop('SIGTERM');
@@ -87,7 +86,7 @@ export class Supervisor {
       const worker = this.#fork(number);
       const how = await Promise.race([worker.ended, worker.left]);
       if (this.#isStopping) return;
-      if (!this.#serves) return this.#fail(worker.fault ?? [`a worker ${how} before all were ready`]);
+      if (!this.#serves) return this.#failed.resolve(worker.fault ?? [`a worker ${how} before all were ready`]);
       this.#restarts += 1;
       this.#tellAll();
       if (worker.isStopping || worker.isOutdated) continue;
@@ -96,18 +95,11 @@ export class Supervisor {
       for (const line of worker.fault ?? []) this.#log.error(line, { worker: number });
       const what = worker.readySince === undefined ? 'a worker cannot start' : `a worker ${how}`;
       this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid: worker.pid });
-      failures = (await this.#isWoken(wait)) ? 0 : failures + 1;
+      const waiting = new AbortController();
+      this.#waits.add(waiting);
+      failures = await sleep(wait, failures + 1, waiting).catch(() => 0);
+      this.#waits.delete(waiting);
     }
-  }
-
-  /** Waits. @returns whether a reload ended that. */
-  async #isWoken(milliseconds: number): Promise<boolean> {
-    const waiting = new AbortController();
-    const wake = () => waiting.abort();
-    this.#wakes.add(wake);
-    const isWoken = await sleep(milliseconds, false, waiting).catch(() => true);
-    this.#wakes.delete(wake);
-    return isWoken;
   }
 
   #fork(number: number): WorkerProcess {
@@ -196,7 +188,11 @@ export class Supervisor {
     if (this.#isStopping) return;
     const ready = this.#readyWorkers();
     // One that starts just now may have read the files before.
-    for (const worker of this.#workers) if (worker.readySince === undefined) this.#outdate(worker);
+    for (const worker of this.#workers) {
+      if (worker.readySince !== undefined) continue;
+      worker.isOutdated = true;
+      worker.kill();
+    }
     const { config, lines, worker } = await prepareAll(ready);
     for (const { line } of ready) void line.tell({ kind: lines === undefined ? 'commit' : 'abort' });
     if (this.#isStopping) return;
@@ -204,14 +200,9 @@ export class Supervisor {
     if (lines !== undefined) return this.#log.error(NOT_RELOADED);
     // Where no worker is left to check a config, the next one that starts decides.
     this.#config = config;
-    for (const wake of this.#wakes) wake();
+    for (const wait of this.#waits) wait.abort();
     await this.#options.reloaded();
     if (config !== undefined) this.#log.info('the new config is in force', { workers: ready.length });
-  }
-
-  #outdate(worker: WorkerProcess): void {
-    worker.isOutdated = true;
-    worker.kill();
   }
 
   /** @returns whether all that served ended as they should. */

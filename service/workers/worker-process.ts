@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { createInterface } from 'node:readline';
+import { deferred } from '../../lib/time/deferred.ts';
 import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
 import { Line } from './line.ts';
 import { type FromPrimary, type FromWorker, IDENTITY, type Preparation, type WorkerIdentity } from './messages.ts';
@@ -23,9 +24,9 @@ export class WorkerProcess {
   readonly line: Line<FromWorker, FromPrimary>;
   /** Resolves with how it ended, once all that it wrote is passed on. */
   readonly ended: Promise<string>;
+  readonly #left = deferred<string>();
   /** Resolves when it was told to stop by itself. */
-  readonly left: Promise<string>;
-  #leave: () => void = () => undefined;
+  readonly left = this.#left.promise;
   /** The fingerprint of its config, once it may listen. */
   config: string | undefined;
   /** When it became ready. */
@@ -62,9 +63,6 @@ export class WorkerProcess {
       await withTimeout(LAST_OUTPUT_TIMEOUT_MS, closed);
       return text;
     });
-    this.left = new Promise((resolve) => {
-      this.#leave = () => resolve('left');
-    });
   }
 
   /** Has it start the config that the files have now, beside the one in force. */
@@ -79,7 +77,7 @@ export class WorkerProcess {
   stop(signal: string, others: boolean): void {
     this.isStopping = true;
     void this.line.tell({ kind: 'stop', signal, others });
-    if (others) this.#leave();
+    if (others) this.#left.resolve('left');
   }
 
   /** @param fault what it is blamed for. */

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import { type Address, listen } from '../../lib/http/listen.ts';
+import { deferred } from '../../lib/time/deferred.ts';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { type Service, type ServiceOptions, startService } from '../index.ts';
@@ -40,12 +41,12 @@ export async function work(options: WorkerOptions): Promise<number> {
 /** This process, and its side of the line to the primary. */
 class Worker implements WorkerLink {
   readonly announces: boolean;
-  readonly stopped: Promise<Stop>;
   readonly workers: PeerWorkers;
   readonly #options: WorkerOptions;
   readonly #line: Line<FromPrimary, FromWorker>;
-  readonly #listener: Promise<unknown>;
-  #gotListener: (handle: unknown) => void = () => undefined;
+  readonly #stop = deferred<Stop>();
+  readonly stopped = this.#stop.promise;
+  readonly #listener = deferred<unknown>();
   /** What this process listens with, if it was the first to do so. */
   #made: unknown;
   #service: Service | undefined;
@@ -55,20 +56,11 @@ class Worker implements WorkerLink {
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.announces = options.identity.announces;
-    this.#listener = new Promise((resolve) => {
-      this.#gotListener = resolve;
-    });
-    let stop: (how: Stop) => void = () => undefined;
-    this.stopped = new Promise((resolve) => {
-      stop = resolve;
-    });
-    this.#line = new Line(process, (message, handle) =>
-      message.kind === 'stop' ? stop(message) : this.#hear(message, handle),
-    );
+    this.#line = new Line(process, (message, handle) => this.#hear(message, handle));
     this.workers = new PeerWorkers(this.#line, options.identity.count);
     // Node would end the process where it stands.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
-    const orphaned = () => stop({ kind: 'stop', signal: 'no primary process', others: false });
+    const orphaned = () => this.#stop.resolve({ kind: 'stop', signal: 'no primary process', others: false });
     process.on('disconnect', orphaned);
     if (!process.connected) orphaned();
     void options.signalled.then((signal) => this.#line.tell({ kind: 'leaving', signal }));
@@ -99,17 +91,18 @@ class Worker implements WorkerLink {
 
   async listen(server: Server, address: Address, config: string): Promise<void> {
     void this.#line.tell({ kind: 'started', config });
-    const shared = await this.#listener;
+    const shared = await this.#listener.promise;
     if (shared !== undefined)
       return new Promise((resolve, reject) => server.once('error', reject).listen(shared, resolve));
     await listen(server, { ...address, exclusive: true });
     this.#made = Reflect.get(server, '_handle');
   }
 
-  #hear(message: Exclude<FromPrimary, Stop>, handle: unknown): unknown {
+  #hear(message: FromPrimary, handle: unknown): unknown {
+    if (message.kind === 'stop') return this.#stop.resolve(message);
     if (message.kind === 'prepare') return this.#prepare(message.announces);
     if (message.kind === 'offer') return this.workers.own(message.topic).catch(() => undefined);
-    if (message.kind === 'listen') return this.#gotListener(handle);
+    if (message.kind === 'listen') return this.#listener.resolve(handle);
     if (message.kind === 'serve') {
       this.#restarts = message.restarts;
       return this.#service?.serve();
