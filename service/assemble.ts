@@ -20,25 +20,12 @@ import { stateDependency } from './state-engine.ts';
 import { packageVersion } from './surroundings.ts';
 import { messageOf } from './text.ts';
 
+/** Services that follow from the config, and those of the program and of each plugin. */
+type OfConfig = 'config' | 'answerConfig' | 'endpoints' | 'credentials' | 'exposed' | 'describe' | 'path' | 'hide';
+type OfPlugin = 'version' | 'meters' | 'budget' | 'ask' | 'background' | 'dependencies';
+
 /** What a set of plugins needs besides its config. */
-export interface Surroundings
-  extends Omit<
-    Services,
-    | 'config'
-    | 'answerConfig'
-    | 'version'
-    | 'endpoints'
-    | 'credentials'
-    | 'exposed'
-    | 'meters'
-    | 'budget'
-    | 'ask'
-    | 'background'
-    | 'describe'
-    | 'dependencies'
-    | 'path'
-    | 'hide'
-  > {
+export interface Surroundings extends Omit<Services, OfConfig | OfPlugin> {
   readonly meters: MeterSet;
   /** Whose signatures answers have. */
   readonly signers: readonly Address[];
