@@ -2,20 +2,18 @@ import { decodeAbi } from '../../lib/eth/decode-abi.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
 import { isDeeperThan } from '../../lib/json/skip.ts';
+import { ethers } from '../../lib/process/lazy.ts';
 import {
   type Hex,
   isHex,
   type Parameters,
   takeParameters,
-  toBytes,
   toHex,
   withoutRoundedNumbers,
 } from '../../plugins-sdk/index.ts';
 import { refusals } from './refusals.ts';
 
 const SELECTOR = toHex(keccak256(Buffer.from('ask(bytes32,string)'))).slice(0, 10);
-/** Hex digits. */
-const WORD = 64;
 
 /** What a contract asks. */
 export interface Lookup {
@@ -54,21 +52,10 @@ function parametersOf(text: string): Parameters {
   }
 }
 
-/** `abi.encode` of the members; the last is empty where the answer has no receipt. */
-export function encodeAnswer({ node, endpointId, timestamp, data, signature, receipt }: Answer): Hex {
-  const tails = [data, signature, receipt?.signature ?? '0x'].map((hex: Hex) => {
-    const { length } = toBytes(hex);
-    return word(length) + hex.slice(2).padEnd(Math.ceil((length * 2) / WORD) * WORD, '0');
-  });
-  let head = node.slice(2).padStart(WORD, '0') + endpointId.slice(2) + word(timestamp);
-  let offset = 6 * WORD;
-  for (const { length } of tails) {
-    head += word(offset / 2);
-    offset += length;
-  }
-  return `0x${(head + tails.join('')).toLowerCase()}`;
-}
+const ANSWER = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
 
-function word(value: number): string {
-  return value.toString(16).padStart(WORD, '0');
+/** `abi.encode` of the members; the last is empty where the answer has no receipt. */
+export function encodeAnswer({ node, endpointId, timestamp, data, signature, receipt }: Answer): string {
+  const values = [node, endpointId, timestamp, data, signature, receipt?.signature ?? '0x'];
+  return ethers().AbiCoder.defaultAbiCoder().encode(ANSWER, values);
 }
