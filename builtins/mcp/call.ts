@@ -10,7 +10,6 @@ import {
   takeParameters,
 } from '../../plugins-sdk/index.ts';
 import { INEXACT, invalidParameter, TOO_DEEP } from '../shared/parameter-value.ts';
-import type { AnswerText } from './answer-text.ts';
 import { type EndpointTool, META } from './tools.ts';
 
 /** What a client calls a tool with. */
@@ -50,7 +49,7 @@ function headerOf({ headers }: AskedResponse, name: string): string | undefined 
 }
 
 /** A signed answer, or why there is none: the terms of a payment as an object, other refusals as their text. */
-function resultOf(response: AskedResponse, { verification }: EndpointTool, answer: AnswerText): CallToolResult {
+function resultOf(response: AskedResponse, { verification }: EndpointTool): CallToolResult {
   const { status, body } = response;
   const settlement = headerOf(response, 'payment-response');
   const paid = settlement !== undefined && {
@@ -58,8 +57,7 @@ function resultOf(response: AskedResponse, { verification }: EndpointTool, answe
   };
   if (status === 200) {
     const _meta = { [`${META}/verification`]: verification, ...paid };
-    const { text, structuredContent } = answer.put(body);
-    return { content: [{ type: 'text', text }], structuredContent, _meta };
+    return { content: [{ type: 'text', text: body }], structuredContent: JSON.parse(body), _meta };
   }
   const said: Readonly<Record<string, unknown>> = Object(jsonIn(body));
   const retryAfter = Number(headerOf(response, 'retry-after'));
@@ -100,12 +98,12 @@ export function caller({ ask, admit, credentials, log }: Pick<Services, 'ask' | 
     if (headers === undefined) return unasked(TOO_DEEP, exchange);
     return ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
   };
-  return async (tool: EndpointTool, call: ToolCall, exchange: Exchange, text: AnswerText): Promise<CallToolResult> => {
+  return async (tool: EndpointTool, call: ToolCall, exchange: Exchange): Promise<CallToolResult> => {
     const failed = (error: unknown): AskedResponse => {
       if (isRefusal(error)) return { ...refusal(error.status, error.message), headers: error.headers };
       log.error('a tool could not be called', { tool: tool.tool.name, error: String(error) });
       return refusal(500, 'Internal server error');
     };
-    return resultOf(await answer(tool, call, exchange).catch(failed), tool, text);
+    return resultOf(await answer(tool, call, exchange).catch(failed), tool);
   };
 }

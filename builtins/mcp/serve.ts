@@ -8,7 +8,6 @@ import {
   type Services,
   withoutRoundedNumbers,
 } from '../../plugins-sdk/index.ts';
-import { AnswerText } from './answer-text.ts';
 import { caller } from './call.ts';
 import { refusals } from './refusals.ts';
 import { allowedHosts, chosenOf, type McpSettings, VERIFY_TOOL } from './settings.ts';
@@ -40,7 +39,7 @@ function serverMaker(library: Library, tools: Tools, settings: McpSettings, serv
   const { InvalidParams } = library.ProtocolErrorCode;
   const unknown = (name: string) =>
     new library.ProtocolError(InvalidParams, `Unknown tool: ${name.slice(0, LONGEST_ECHO)}`);
-  return (exchange: Exchange, asked: () => void, answer: AnswerText) => {
+  return (exchange: Exchange, asked: () => void) => {
     const server = new library.Server(about, options);
     server.setRequestHandler('tools/list', () => ({ tools: listed }));
     server.setRequestHandler('tools/call', ({ params }) => {
@@ -49,7 +48,7 @@ function serverMaker(library: Library, tools: Tools, settings: McpSettings, serv
       const tool = tools.get(name);
       if (tool === undefined) throw unknown(name);
       asked();
-      return call(tool, params, exchange, answer);
+      return call(tool, params, exchange);
     });
     return server;
   };
@@ -101,10 +100,9 @@ export async function openMcp(services: Services, settings: McpSettings) {
     const asked = () => {
       isCounted = true;
     };
-    const answer = new AnswerText();
-    const handler = library.createMcpHandler(() => serverFor(exchange, asked, answer));
+    const handler = library.createMcpHandler(() => serverFor(exchange, asked));
     const response = await handler.fetch(request, message === undefined ? {} : { parsedBody: message });
-    const text = answer.fillIn(await response.text());
+    const text = await response.text();
     // A call that the library refused.
     if (!isCounted) await admit(exchange);
     const type = response.headers.get('content-type') ?? 'text/plain';
