@@ -3,7 +3,7 @@ import type { Log } from '../plugins-sdk/log.ts';
 /** Work that plugins go on with beside requests, until it ends. */
 export class Background {
   readonly #failed: (plugin: string, error: unknown) => void;
-  readonly #running = new Map<Promise<void>, string>();
+  readonly #running = new Map<Promise<unknown>, string>();
 
   /** @param failed told of each rejection. */
   constructor(failed: (plugin: string, error: unknown) => void) {
@@ -19,11 +19,8 @@ export class Background {
     const then: unknown = Reflect.get(Object(work), 'then');
     // A function would never be called, and nobody would notice.
     if (typeof then !== 'function') throw new TypeError('services.background takes a promise');
-    const ended = Promise.resolve(work)
-      .then(
-        () => undefined,
-        (error: unknown) => this.#failed(plugin, error),
-      )
+    const ended: Promise<unknown> = Promise.resolve(work)
+      .catch((error: unknown) => this.#failed(plugin, error))
       .finally(() => this.#running.delete(ended));
     this.#running.set(ended, plugin);
   }

@@ -110,20 +110,16 @@ export class Server {
   async prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
     if (this.#isStopping()) return undefined;
     try {
-      return await this.#prepareAnew(variables, announces);
+      const env = await readNow(variables);
+      const loaded = await this.#load(env, announces);
+      if (this.#isStopping()) return undefined;
+      const preparing = this.#prepare(loaded, env, announces);
+      this.#replacing = preparing.catch(() => undefined);
+      return await preparing;
     } catch (error) {
       this.#lastReload = { ...this.#lastReload, succeeded: false };
       throw error;
     }
-  }
-
-  async #prepareAnew(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
-    const env = await readNow(variables);
-    const loaded = await this.#load(env, announces);
-    if (this.#isStopping()) return undefined;
-    const preparing = this.#prepare(loaded, env, announces);
-    this.#replacing = preparing.catch(() => undefined);
-    return preparing;
   }
 
   async #reload(variables: ReadVariables): Promise<boolean> {

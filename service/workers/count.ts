@@ -8,11 +8,8 @@ import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 export const MOST_WORKERS = 256;
 
 async function isPipe(file: string): Promise<boolean> {
-  try {
-    return (await stat(file)).isFIFO();
-  } catch {
-    return false;
-  }
+  const about = await stat(file).catch(() => undefined);
+  return about?.isFIFO() === true;
 }
 
 /**
