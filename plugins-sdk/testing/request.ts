@@ -102,25 +102,18 @@ export class TestRequest {
 
   onBeforeApiCall({ parameters }: BeforeApiCallInput = {}): Promise<HookOutcome<Parameters>> {
     const given = this.#parameters(parameters);
-    return this.#outcome('onBeforeApiCall', async () => {
-      return changed(await this.#hooks.ask('onBeforeApiCall', [given, this.#exchange]), given);
-    });
+    return this.#ask('onBeforeApiCall', given, [given, this.#exchange]);
   }
 
   onAfterApiCall(input: AfterApiCallInput = {}): Promise<HookOutcome<{ data: Json; status: number }>> {
     const { data = null, status = 200 } = input;
     const text = JSON.stringify(data);
     const response = { data: deepFreeze(parseJson(text)), status, text };
-    return this.#outcome('onAfterApiCall', async () => {
-      const parameters = this.#parameters(input.parameters);
-      return changed(await this.#hooks.ask('onAfterApiCall', [response, parameters, this.#exchange]), response);
-    });
+    return this.#ask('onAfterApiCall', response, [response, this.#parameters(input.parameters), this.#exchange]);
   }
 
   onBeforeSign({ data = `0x${'00'.repeat(32)}` }: BeforeSignInput = {}): Promise<HookOutcome<Hex>> {
-    return this.#outcome('onBeforeSign', async () => {
-      return changed(await this.#hooks.ask('onBeforeSign', [data, this.#exchange]), data);
-    });
+    return this.#ask('onBeforeSign', data, [data, this.#exchange]);
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */
@@ -150,10 +143,15 @@ export class TestRequest {
     if (hasVariants && !variants.includes(variant))
       throw new TypeError(`the plugin has no "${name}" of "${variant}"${hint(variant, variants, 'variants')}`);
     const given: unknown[] = name === 'authenticate' ? [this.#known(asked[0])] : asked;
+    // The type of `input` has just said what the stage takes.
+    return this.#ask(name, given[0], [...given, this.#exchange] as unknown as ArgsOf<N>, variant);
+  }
+
+  /** @param given what goes on where the plugin returns nothing else. */
+  #ask<N extends Exclude<StageName, AroundStage>>(name: N, given: unknown, args: ArgsOf<N>, variant?: string) {
     return this.#outcome(name, async () => {
-      // The type of `input` has just said what the stage takes.
-      const result = await this.#hooks.ask(name, [...given, this.#exchange] as unknown as ArgsOf<N>, variant);
-      return changed(result as NonNullable<ResultOf<N>> | undefined, given[0]);
+      const result = await this.#hooks.ask(name, args, variant);
+      return changed(result as NonNullable<ResultOf<N>> | undefined, given);
     });
   }
 
