@@ -69,8 +69,13 @@ export function isDefinition(value: unknown): value is Definition {
   return isRecord(value) && typeof value.setup === 'function';
 }
 
-type Check = readonly [(value: unknown) => boolean, string];
+type Test = (value: unknown) => boolean;
+type Check = readonly [isValid: Test, expected: string];
 
+const listOf = (isItem: Test) => (value: unknown) => Array.isArray(value) && value.every((item) => isItem(item));
+const tableOf = (isMember: Test) => (value: unknown) =>
+  isRecord(value) && Object.values(value).every((member) => isMember(member));
+const isTexts = listOf((item) => typeof item === 'string' && item !== '');
 const aFunction: Check = [isFunction, 'a function'];
 
 /** Every member of a definition, and what it must be; `name` has a check of its own. */
@@ -79,26 +84,17 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   budget: [(value) => isFunction(value) || isBudget(value), `"none" or whole milliseconds from 1 to ${LONGEST_TIMER}`],
   required: [(value) => typeof value === 'boolean', 'true or false'],
   changesAnswers: [(value) => typeof value === 'boolean', 'true or false'],
-  keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
+  keys: [listOf(isConfigKey), 'a list of config keys'],
   // Whoever reads the block against it says what is wrong with it.
   configSchema: [() => true, ''],
-  auth: [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of schemas by auth type'],
+  auth: [tableOf(isRecord), 'an object of schemas by auth type'],
   modes: [isTexts, 'a list of names'],
   credentials: [isTexts, 'a list of header names'],
   exposes: [isTexts, 'a list of header names'],
-  signers: [
-    (value) => isRecord(value) && Object.values(value).every(isSignerType),
-    'an object of {schema, open} by type',
-  ],
-  engines: [
-    (value) => isRecord(value) && Object.values(value).every(isEngineType),
-    'an object of {schema, processes, timeout, open} by type',
-  ],
-  requiresSharedState: [
-    (value) => isRecord(value) && Object.values(value).every(isTexts),
-    'an object with "auth" or "modes", lists of names',
-  ],
-  identity: [(value) => isRecord(value) && Object.values(value).every(isFunction), 'an object of functions'],
+  signers: [tableOf(isSignerType), 'an object of {schema, open} by type'],
+  engines: [tableOf(isEngineType), 'an object of {schema, processes, timeout, open} by type'],
+  requiresSharedState: [tableOf(isTexts), 'an object with "auth" or "modes", lists of names'],
+  identity: [tableOf(isFunction), 'an object of functions'],
   check: aFunction,
   recommend: aFunction,
   signerAddress: aFunction,
@@ -127,11 +123,8 @@ export function checkDefinition(definition: Definition, what = 'the default expo
   refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
   for (const name of MEMBERS) checkMember(name, Reflect.get(definition, name));
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
-  refuseUnknown(
-    Object.keys(definition.requiresSharedState ?? {}),
-    ['auth', 'modes'],
-    'its "requiresSharedState" has an',
-  );
+  const shared = Object.keys(definition.requiresSharedState ?? {});
+  refuseUnknown(shared, ['auth', 'modes'], 'its "requiresSharedState" has an');
 }
 
 /** @throws PluginProblem for a value that this member of a definition cannot have. */
@@ -161,10 +154,6 @@ function isBudget(value: unknown): boolean {
   return (
     value === 'none' || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= LONGEST_TIMER)
   );
-}
-
-function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '');
 }
 
 function isEngineType(value: unknown): boolean {
