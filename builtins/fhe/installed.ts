@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const PACKAGE = '@zama-fhe/relayer-sdk';
@@ -19,15 +18,11 @@ export function requireSdk(): void {
   if (version !== VERSION) throw new Error(`settings.fhe needs ${PACKAGE} ${VERSION}, not ${version}: ${INSTALL}`);
 }
 
+/** Without one that can be read, it is to be installed as well. */
 function installedVersion(): string | undefined {
   try {
-    const manifest: unknown = JSON.parse(
-      readFileSync(createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`), 'utf8'),
-    );
-    const isObject = typeof manifest === 'object' && manifest !== null;
-    return isObject && 'version' in manifest ? String(manifest.version) : 'one without a version';
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    return code === 'MODULE_NOT_FOUND' ? undefined : 'one that cannot be read';
+    return Object(createRequire(import.meta.url)(`${PACKAGE}/package.json`)).version;
+  } catch {
+    return undefined;
   }
 }
