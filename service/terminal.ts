@@ -20,14 +20,13 @@ export function complain(label: string, lines: readonly string[]): Promise<void>
   return new Promise((done) => process.stderr.write(text, () => done()));
 }
 
-/** What went wrong, one line per error, without stacks. */
+/** What went wrong, one line per error, without stacks. An error of a config file carries a line for each finding. */
 export function describeError(error: unknown): string[] {
-  if (hasLines(error)) return [...error.lines];
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return [text.replace(/\s*\n\s*/g, ' ').trim()];
+  if (!(error instanceof Error)) return oneLine(String(error));
+  if ('lines' in error && Array.isArray(error.lines)) return [...error.lines];
+  return oneLine(error.message || error.name);
 }
 
-/** An error that carries all findings of a config file, a line for each. */
-function hasLines(error: unknown): error is Error & { readonly lines: readonly string[] } {
-  return error instanceof Error && 'lines' in error && Array.isArray(error.lines);
+function oneLine(text: string): string[] {
+  return [text.replace(/\s*\n\s*/g, ' ').trim()];
 }
