@@ -142,7 +142,7 @@ export class HttpApp {
       if (asRefusal(error).stage === undefined) this.#report(exchange, asRefusal(error, stage));
     });
     state.endStream = end;
-    this.#streams.add(end);
+    if (!res.closed) this.#streams.add(end);
     if (this.#isEnding || res.closed) end();
     // The stream sends first what it has at once.
     setImmediate(() => request.out());

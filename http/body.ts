@@ -41,11 +41,14 @@ export async function readBody(ctx: Context, max: number): Promise<Buffer> {
   if (coding === undefined) return Buffer.alloc(0);
   const reader = await readerOf(max);
   // Which type and content coding a body may have is for the plugin that asks for it.
+  const { headers } = ctx.req;
   ctx.req.headers = { 'content-type': 'text/plain', 'transfer-encoding': coding };
   try {
     await reader(ctx, async () => undefined);
   } catch (error) {
     throw error instanceof Error && Reflect.get(error, 'status') === 413 ? tooLarge() : refusals.abandoned();
+  } finally {
+    ctx.req.headers = headers;
   }
   const { body }: { body?: unknown } = ctx.request;
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);

@@ -115,6 +115,11 @@ export class Charge implements CallContext {
     return this.#controller.signal;
   }
 
+  /** The client whose leaving aborted the signal is waited for no more. */
+  renewSignal(): void {
+    this.#controller = undefined;
+  }
+
   /**
    * Reads the clock, and charges the time since it was read last.
    * @param isCharged whether a call was under way meanwhile.

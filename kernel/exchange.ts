@@ -129,6 +129,7 @@ export class Exchange implements ExchangeInput {
       if (!exchange.abandoned) return;
       exchange.#client = undefined;
       exchange.#controller = undefined;
+      for (const charge of exchange.#charges.values()) charge.renewSignal();
     },
 
     /** Sets the outcome, unless it is known. @returns whether it was not. */

@@ -57,7 +57,9 @@ interface Guarded extends Tap, Stage {
 export function guarded(tap: Tap): Tapped | Wrapping {
   const contract = tap.options.contracts.of(tap.stage);
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract, isPublic: contract.context !== undefined };
-  if (own.kind === 'around') return wrapping(own);
+  if (own.kind === 'around')
+    return ((rest) => (value, exchange, innermost) =>
+      new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run()) as Wrapping;
   const { length } = own.takes;
   const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.isPublic;
   return (first, second, exchange, done) => {
@@ -71,11 +73,6 @@ export function guarded(tap: Tap): Tapped | Wrapping {
     if (result instanceof Promise) result.then((value) => done(null, value), done);
     else done(null, result);
   };
-}
-
-function wrapping(tap: Guarded): Wrapping {
-  return (rest) => (value, exchange, innermost) =>
-    new Call(tap, [value, exchange], (given, on) => rest(given, on, innermost)).run();
 }
 
 /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */

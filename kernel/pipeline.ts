@@ -207,7 +207,9 @@ class RequestLifecycle {
     if (changed instanceof Promise) changed = await changed;
     const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
     // Ask the upstream.
-    const fetched = await hooks.askAround('callApi', asked.request, exchange, noCall);
+    const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
+      refuse('callApi', refusals.internal('nothing calls the API')),
+    );
     // Plugins may change what it said; an error status is never signed, whoever set it.
     let response = hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]) ?? fetched;
     if (response instanceof Promise) response = (await response) ?? fetched;
@@ -266,9 +268,11 @@ class RequestLifecycle {
       return refusal;
     }
     const { abandoned } = exchange;
+    const told = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'present') : refusal;
+    // Before anything is waited for: the mode may fail meanwhile, too.
+    this.#refusal = told;
     await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
-    this.#refusal = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'present') : refusal;
-    if (abandoned) return this.#refusal;
+    if (abandoned) return told;
     this.#runtime.failed(exchange, refusal);
     this.#later(() => {
       const last = this.#refusal ?? refusal;
@@ -297,10 +301,6 @@ function membersOf(statements: readonly StatementBeside[], signatures: readonly 
   return Object.fromEntries(
     statements.map(({ name, shown }, index) => [name, { ...shown, signature: signatures[index] ?? '0x' }]),
   );
-}
-
-function noCall(): never {
-  refuse('callApi', refusals.internal('nothing calls the API'));
 }
 
 /** A mode may have given up without waiting: what was refused is neither signed nor paid for. @throws Refusal */

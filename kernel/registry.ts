@@ -123,10 +123,8 @@ export class Registry {
     const { kind, variants, builtinsLast } = stageOf(stage);
     const rival = variants && this.#hooks.taps(stage).find((tap) => tap.variant === variant);
     if (rival !== undefined) {
-      const both = `plugins "${rival.plugin}" and "${plugin}" both`;
-      throw new RegistrationError(
-        stage === 'route' ? `${both} serve ${variant}` : `${both} provide "${stage}" of "${variant}"`,
-      );
+      const what = stage === 'route' ? `serve ${variant}` : `provide "${stage}" of "${variant}"`;
+      throw new RegistrationError(`plugins "${rival.plugin}" and "${plugin}" both ${what}`);
     }
     const flights = new Flights(this.#hooks.running);
     const hidden = this.#hiddenFrom(registration);

@@ -142,7 +142,8 @@ describe('the walls between the folders', () => {
 
 /** Lines of code and files that a room may have; the numbers may only shrink. */
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files: number }>> = {
-  kernel: { lines: 1341, files: 9 },
+  kernel: { lines: 1340, files: 9 },
+  http: { lines: 534, files: 7 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

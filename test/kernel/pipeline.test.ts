@@ -389,3 +389,36 @@ describe('any method authenticates', () => {
     assert.deepEqual(await asked([], {}), [401, 'Unauthorized']);
   });
 });
+
+it('of a run and a mode that both fail, observers are told once, of what the client got', async () => {
+  const told: unknown[] = [];
+  const response = serve('sync', {
+    encode: () => {
+      throw new Refusal(418, 'from the run');
+    },
+    concluded: async () => {
+      for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+    },
+    present: {
+      sync: async (run: Run) => {
+        run().catch(() => undefined);
+        for (let turn = 0; turn < 2; turn += 1) await setImmediate();
+        throw new Refusal(429, 'from the mode');
+      },
+    },
+    onError: ({ error }: { error: Error }) => void told.push(error.message),
+  });
+  await assert.rejects(response, { message: 'from the mode' });
+  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+  assert.deepEqual(told, ['from the mode']);
+});
+
+it('a plugin that was asked before the client left is told of nothing in the detached work', () => {
+  const exchange = new Exchange({ requestId: randomId(), method: 'POST', route: '/', headers: {}, socketAddress: '' });
+  const charge = control.charge(exchange, 'p', 1000);
+  assert.equal(charge?.signal.aborted, false);
+  control.disconnect(exchange);
+  assert.equal(charge?.signal.aborted, true);
+  control.detach(exchange);
+  assert.equal(charge?.signal.aborted, false);
+});
