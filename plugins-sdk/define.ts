@@ -79,7 +79,9 @@ export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
 }
 
 /** The six members of a hashed endpoint specification. */
-export type IdentityPart = 'url' | 'path' | 'method' | 'parameters' | 'encoding' | 'encrypt';
+export const identityParts = ['url', 'path', 'method', 'parameters', 'encoding', 'encrypt'] as const;
+/** One of {@link identityParts}. */
+export type IdentityPart = (typeof identityParts)[number];
 
 /** A plugin as registered: what it is called, what it owns in the config, and how it sets itself up. `C` is its own config. */
 export interface Definition<C = unknown> {

@@ -1,7 +1,7 @@
 import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time/timer.ts';
 import type { ConfigKey } from '../../plugins-sdk/config-key.ts';
-import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { type Definition, type EndpointKeys, identityParts, type SimplePlugin } from '../../plugins-sdk/define.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';
@@ -105,15 +105,6 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
 };
 const MEMBERS = Object.keys(memberChecks) as (keyof Definition)[];
 
-const identityParts: { readonly [P in IdentityPart]: true } = {
-  url: true,
-  path: true,
-  method: true,
-  parameters: true,
-  encoding: true,
-  encrypt: true,
-};
-
 /** What only a plugin with `setup` can have. */
 const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes(member));
 
@@ -122,7 +113,7 @@ export function checkDefinition(definition: Definition, what = 'the default expo
   checkName(definition.name, what);
   refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
   for (const name of MEMBERS) checkMember(name, Reflect.get(definition, name));
-  refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
+  refuseUnknown(Object.keys(definition.identity ?? {}), identityParts, 'its "identity" has an');
   const shared = Object.keys(definition.requiresSharedState ?? {});
   refuseUnknown(shared, ['auth', 'modes'], 'its "requiresSharedState" has an');
 }
