@@ -54,6 +54,8 @@ export interface End {
   readonly life: number;
   /** Whether it is so even where the engine has lost the mark. */
   readonly isCertain?: boolean;
+  /** Whether the hold may yet be written, since its answer is missing: what that leaves stays listed. */
+  readonly isDoubtful?: boolean;
   /** For the log where that fails for good and a payer loses what he has paid. */
   readonly lost?: DebtLine | undefined;
 }
@@ -133,7 +135,7 @@ export class Payments {
       await this.#open.remove(ticket);
       return mark;
     } catch (error) {
-      if (isAsked) await this.release(ticket);
+      if (isAsked) await this.end(ticket, { change: ({ before }) => before, life: 0, isDoubtful: true });
       throw refusalOf(error);
     }
   }
@@ -164,7 +166,7 @@ export class Payments {
   async end(ticket: Ticket, { lost, ...how }: End): Promise<Mark | undefined> {
     const end = async () => {
       const mark = await this.#change(ticket, how);
-      if (mark?.state !== 'unknown') await this.#open.remove(ticket);
+      if (mark?.state !== 'unknown' && !how.isDoubtful) await this.#open.remove(ticket);
       return mark;
     };
     try {

@@ -49,6 +49,26 @@ describe('a hold', () => {
     assert.equal(await isFree(payments), true);
   });
 
+  it('whose write is done late, without an answer, is listed for operators', async () => {
+    const { area, clock } = setUp();
+    let doLate: () => Promise<unknown> = async () => undefined;
+    const slow = new MemoryArea({ now: () => clock.now });
+    slow.get = area.get.bind(area);
+    slow.compareAndSet = async (key, ...write) => {
+      if (key.startsWith('open ')) return area.compareAndSet(key, ...write);
+      slow.compareAndSet = area.compareAndSet.bind(area);
+      doLate = () => area.compareAndSet(key, ...write);
+      throw new StateUnavailable('no answer in time');
+    };
+    const payments = paymentsOn(slow);
+    await assert.rejects(payments.hold(ticketOf(name(1)), LIFE), { message: 'Payment verification unavailable' });
+    await doLate();
+    assert.deepEqual(
+      (await payments.open()).map(({ payment, state }) => [payment, state]),
+      [[name(1), 'held']],
+    );
+  });
+
   it('becomes a redemption, and no other ticket does', async () => {
     const { payments } = setUp();
     const stranger = steps(payments, ticketOf(name(1)), LIFE);
