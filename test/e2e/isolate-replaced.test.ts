@@ -9,11 +9,16 @@ import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 /** A service with one isolated plugin, which tells its process to whoever asks. */
-async function startWith(t: TestContext, hooks: string) {
+async function startWith(t: TestContext, hooks: string, timeout = 2000) {
   const upstream = await upstreamFor(t);
   upstream.json('/price', { price: 7 });
-  const { files, plugins } = pluginFiles({ p: pluginFile('p', hooks) }, { p: { isolate: true, timeout: 2000 } });
-  const endpoints = { price: { encoding: { type: 'uint256', path: '$.price' } } };
+  const { files, plugins } = pluginFiles({ p: pluginFile('p', hooks) }, { p: { isolate: true, timeout } });
+  upstream.json('/long', { text: 'あ'.repeat(345_000) });
+  const path = Array(3).fill('$.text').join();
+  const endpoints = {
+    price: { encoding: { type: 'uint256', path: '$.price' } },
+    long: { encoding: { type: 'string,string,string', path } },
+  };
   const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   const price = (headers = {}) => service.post('api/price', {}, headers);
   const pid = async () => Number(Object(await (await price({ 'x-pid': '1' })).json()).error);
@@ -29,6 +34,36 @@ test('a process that was stopped is replaced by another one, and nobody is refus
   await verifyEncoded(await price(), service.signer.address);
   assert.notEqual(await pid(), stopped);
   await recovered(service);
+});
+
+test('a process that is busy with the calls before is not taken for one that is stuck', async (t) => {
+  const { service, price } = await startWith(t, 'onBeforeSign() { block(20); }', 200);
+  const answers = await Promise.all(Array.from({ length: 40 }, () => price()));
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  assert.deepEqual(
+    service.logs.filter(({ message }) => message.includes('has ended')),
+    [],
+  );
+});
+
+test('a report that nothing can be made of ends the process, and its call at once', async (t) => {
+  const forged = '{"i":3,"threw":{"message":{"toString":1,"valueOf":1}}}\\n';
+  const { service, price } = await startWith(
+    t,
+    `onHttpRequest({ headers }) { if (headers['x-forge']) { process.getBuiltinModule('node:fs').writeSync(4, '${forged}'); return new Promise(() => undefined); } }`,
+  );
+  assert.equal((await price({ 'x-forge': '1' })).status, 403);
+  await verifyEncoded(await price(), service.signer.address);
+});
+
+test('a call that is too long to be sent leaves nothing behind for the next start', async (t) => {
+  const hooks = `onHttpRequest({ headers }) { if (headers['x-crash']) process.exit(3); }, onBeforeSign() {}`;
+  const { service, price } = await startWith(t, hooks, 300);
+  for (let round = 0; round < 2; round += 1) {
+    assert.equal((await service.post('api/long')).status, 403);
+    assert.equal((await price({ 'x-crash': '1' })).status, 403);
+    await verifyEncoded(await price(), service.signer.address);
+  }
 });
 
 const BREAKS: Readonly<Record<string, string>> = {

@@ -39,6 +39,8 @@ interface Call {
   begin(one: PluginProcess): void;
   /** Has the process forget it. */
   forget(): void;
+  /** Whether nobody waits for it any more. */
+  isOver: boolean;
 }
 
 /** An isolated plugin as it serves: one process, which is replaced when it ends, or does not answer when a budget has ended. */
@@ -89,7 +91,7 @@ export class PluginHost {
     const begun = new Promise<PluginProcess>((resolve) => {
       begin = resolve;
     });
-    const call: Call = { hook, context, begin, forget: () => undefined };
+    const call: Call = { hook, context, begin, forget: () => undefined, isOver: false };
     this.#calls += 1;
     try {
       const answer = this.#send(call);
@@ -104,6 +106,7 @@ export class PluginHost {
       throw new Error(`no answer within ${budget} ms`);
     } finally {
       this.#calls -= 1;
+      call.isOver = true;
       call.forget();
     }
   }
@@ -111,13 +114,14 @@ export class PluginHost {
   /** What has not begun when a process ends goes once to the next one. */
   async #send(call: Call, isAgain = false): Promise<unknown> {
     const one = await this.#ready;
-    // One that does not come to it is held up by what nobody may have asked for.
-    const late = setTimeout(() => this.#doubt(one), this.#options.budget).unref();
+    if (call.isOver) throw new Error('the call was given up');
     const begins = () => {
-      clearTimeout(late);
+      clearInterval(late);
       call.begin(one);
     };
     const { answer, forget } = one.call(sent(call), { signal: () => call.context.signal, begins });
+    // One that does not come to it is held up by what nobody may have asked for.
+    const late = setInterval(() => this.#doubt(one), this.#options.budget).unref();
     call.forget = forget;
     try {
       const { value, memo } = await answer;
@@ -126,7 +130,7 @@ export class PluginHost {
     } catch (error) {
       if (isAgain || !(error instanceof NotBegun)) throw error;
     } finally {
-      clearTimeout(late);
+      clearInterval(late);
     }
     await one.ended;
     return await this.#send(call, true);
@@ -134,11 +138,13 @@ export class PluginHost {
 
   /** One that only waits for something answers; one that is stuck would be stuck for the calls after it, which wait meanwhile. */
   #doubt(one: PluginProcess): void {
-    if (one !== this.#process || one === this.#doubted) return;
+    if (one !== this.#process || one === this.#doubted || one.hasEnded) return;
     this.#doubted = one;
+    const { heard } = one;
     const ping = one.ask({ do: 'ping' }).catch(() => LATE);
     const answers = async () => {
-      if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== LATE) {
+      // Calls that were sent before the ping come first, and tell of themselves.
+      if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== LATE || one.heard > heard) {
         this.#doubted = undefined;
         return one;
       }

@@ -73,6 +73,8 @@ export class PluginProcess {
   readonly ended: Promise<string>;
   /** Bytes in memory. */
   resident = 0;
+  /** Reports that have come. */
+  heard = 0;
   readonly #own: OwnedProcess;
   readonly #orders: Duplex | undefined;
   readonly #waiting = new Map<number, Waiting>();
@@ -109,6 +111,10 @@ export class PluginProcess {
     child.stdin?.end(code);
     this.#look = setInterval(() => this.#lookAtMemory(memory), LOOK_INTERVAL_MS).unref();
     this.ended = this.#own.ended.then((how) => this.#end(/^(it|the) /.test(how) ? how : `it ${how}`));
+  }
+
+  get hasEnded(): boolean {
+    return this.#how !== undefined;
   }
 
   get unsent(): number {
@@ -155,6 +161,7 @@ export class PluginProcess {
   /** @throws Error for what its own code never sends: its plugin can have sent anything else. */
   #take(message: unknown): void {
     const report = Object(message) as Report;
+    this.heard += 1;
     const waiting = this.#waiting.get(report.i);
     if (waiting === undefined) this.#strays -= 1;
     const isOdd =
@@ -175,8 +182,10 @@ export class PluginProcess {
 
   #ends(report: Exclude<Report, { readonly begins: true } | { readonly watches: true }>, waiting: Waiting): void {
     this.#begins(waiting);
+    // A plugin may have written what no error can be made of: that ends the process, and with it the call.
+    const error = 'threw' in report ? rebuilt(report.threw) : undefined;
     this.#waiting.delete(report.i);
-    if ('threw' in report) waiting.reject(rebuilt(report.threw));
+    if ('threw' in report) waiting.reject(error);
     else waiting.resolve({ value: report.ok, ...(isRecord(report.memo) && { memo: report.memo }) });
   }
 
