@@ -140,10 +140,18 @@ describe('the walls between the folders', () => {
   }
 });
 
-/** Lines of code and files that a room may have; the numbers may only shrink. */
-const SIZES: Readonly<Record<string, { readonly lines: number; readonly files: number }>> = {
+/** Lines of code that a room may have, and files where that is bounded, too; the numbers may only shrink. */
+const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1340, files: 9 },
   http: { lines: 534, files: 7 },
+  lib: { lines: 2338 },
+  'plugins-sdk': { lines: 3642 },
+  config: { lines: 3088 },
+  service: { lines: 3737 },
+  builtins: { lines: 14746 },
+  cli: { lines: 3642 },
+  verify: { lines: 1400 },
+  tools: { lines: 1525 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */
@@ -152,11 +160,12 @@ function codeLines(file: string): number {
   return text.split('\n').filter((line) => line.trim() !== '' && !line.trimStart().startsWith('//')).length;
 }
 
-for (const [room, most] of Object.entries(SIZES)) {
-  it(`${room} has at most ${most.lines} lines of code in ${most.files} files`, () => {
-    const held = sources(room);
+for (const [room, { lines: most, files: mostFiles = Number.POSITIVE_INFINITY }] of Object.entries(SIZES)) {
+  it(`${room} has at most ${most} lines of code`, () => {
+    const code = /\.(?:ts|mts|mjs|js|tsx|sol)$/;
+    const held = tracked.filter((file) => file.startsWith(`${room}/`) && code.test(file) && !/\.d\.m?ts$/.test(file));
     const lines = held.reduce((sum, file) => sum + codeLines(file), 0);
-    assert.ok(lines <= most.lines && held.length <= most.files, `${lines} lines in ${held.length} files`);
+    assert.ok(lines <= most && held.length <= mostFiles, `${lines} lines in ${held.length} files`);
   });
 }
 
@@ -190,17 +199,3 @@ it('no function of a test is longer than lint allows, unless it is the body of a
   });
   assert.deepEqual([...new Set(long)].sort(), LONG);
 });
-
-/** Folders with the lines of code that they may have together, without blanks and comments; a number may only shrink. */
-const MOST_LINES: readonly (readonly [most: number, ...folders: string[]])[] = [
-  [40_500, 'kernel', 'http', 'lib', 'plugins-sdk', 'config', 'service', 'cli', 'builtins', 'verify'],
-  [1950, 'tools'],
-];
-
-for (const [most, ...rooms] of MOST_LINES) {
-  it(`at most ${most} lines of code in ${rooms.join(', ')}`, () => {
-    const lines = rooms.flatMap(sources).flatMap((file) => readFileSync(join(root, file), 'utf8').split('\n'));
-    const code = lines.filter((line) => !/^\s*(?:\/\/|\/\*|\*|$)/.test(line));
-    assert.ok(code.length <= most, `${code.length} lines`);
-  });
-}
