@@ -123,9 +123,9 @@ export class Payments {
    * @throws Refusal 401 where nobody can tell.
    */
   async hold(ticket: Ticket, life: number): Promise<Mark | undefined> {
-    const { area, stateEngine } = this.#options;
+    const { area, stateEngine: engine } = this.#options;
     // An engine that is away is sent nothing, so that there is nothing to give back.
-    const isAsked = stateEngine?.available() ?? true;
+    const isAsked = engine?.available() ?? true;
     try {
       // In this order: whatever a crash leaves held is listed.
       await this.#open.add(ticket);
@@ -135,7 +135,8 @@ export class Payments {
       await this.#open.remove(ticket);
       return mark;
     } catch (error) {
-      if (isAsked) await this.end(ticket, { change: ({ before }) => before, life: 0, isDoubtful: true });
+      if (isAsked)
+        await this.end(ticket, { change: ({ before }) => before, life: 0, isDoubtful: engine !== undefined });
       throw refusalOf(error);
     }
   }

@@ -20,8 +20,8 @@ export function tableOf(stdout: string): Record<string, string>[] {
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** The payments of one process. */
-export function paymentsOn(area: StateArea): Payments {
-  return new Payments({ area, index: area, stateEngine: undefined, debts: new Debts(), log });
+export function paymentsOn(area: StateArea, stateEngine?: { available(): boolean }): Payments {
+  return new Payments({ area, index: area, stateEngine, debts: new Debts(), log });
 }
 
 /** A hold on a payment, yet to be taken. */

@@ -89,12 +89,13 @@ function tokenAt(document: Written, location: Location): string | undefined {
     const isRounded = document.kind === 'number' && !keepsDigits(document.token, Number(document.token));
     return isRounded ? document.token : undefined;
   }
-  if (document.kind === 'array' && typeof step === 'number') {
-    const item = document.items[step];
+  // Where a name is given twice, a path of the first may lead into the last, of another kind.
+  if (document.kind === 'array') {
+    const item = document.items.find((_, index) => String(index) === String(step));
     return item && tokenAt(item, rest);
   }
-  if (document.kind === 'object' && typeof step === 'string') {
-    const last = document.members.findLast(([name]) => name === step);
+  if (document.kind === 'object') {
+    const last = document.members.findLast(([name]) => name === String(step));
     return last && tokenAt(last[2], rest);
   }
   return undefined;

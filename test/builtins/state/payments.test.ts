@@ -60,7 +60,7 @@ describe('a hold', () => {
       doLate = () => area.compareAndSet(key, ...write);
       throw new StateUnavailable('no answer in time');
     };
-    const payments = paymentsOn(slow);
+    const payments = paymentsOn(slow, { available: () => true });
     await assert.rejects(payments.hold(ticketOf(name(1)), LIFE), { message: 'Payment verification unavailable' });
     await doLate();
     assert.deepEqual(
