@@ -155,7 +155,8 @@ async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOpti
 /** A folder with files, removed when the test or the suite ends. */
 export async function folderWith(lifetime: Lifetime, files: Readonly<Record<string, string>> = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sdp-cli-'));
-  lifetime.after(() => rm(folder, { recursive: true, force: true }));
+  // A service that still ends may write its last file meanwhile.
+  lifetime.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   for (const [name, text] of Object.entries(files))
     await writeFile(join(folder, name), text, { mode: name.endsWith('.env') ? 0o600 : 0o644 });
   return folder;
