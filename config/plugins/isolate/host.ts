@@ -20,6 +20,8 @@ type Members = Readonly<Record<string, unknown>>;
 
 const MOST_CALLS = 512;
 const MOST_UNSENT = 64 * 1024 * 1024;
+/** Milliseconds between two looks at a process of which nothing is heard, at least. */
+const LOOK_INTERVAL_MS = 10;
 /** Milliseconds from the end of a budget until its call is given up: the guard has refused it by then. */
 const GRACE_MS = 20;
 /** Milliseconds from then on to a sign of life. */
@@ -121,7 +123,9 @@ export class PluginHost {
     };
     const { answer, forget } = one.call(sent(call), { signal: () => call.context.signal, begins });
     // One that does not come to it is held up by what nobody may have asked for.
-    const late = setInterval(() => this.#doubt(one), this.#options.budget).unref();
+    const { budget } = this.#options;
+    const look = () => performance.now() - one.heardAt >= budget && this.#doubt(one);
+    const late = setInterval(look, Math.max(budget / 4, LOOK_INTERVAL_MS)).unref();
     call.forget = forget;
     try {
       const { value, memo } = await answer;
@@ -140,11 +144,11 @@ export class PluginHost {
   #doubt(one: PluginProcess): void {
     if (one !== this.#process || one === this.#doubted || one.hasEnded) return;
     this.#doubted = one;
-    const { heard } = one;
+    const asked = performance.now();
     const ping = one.ask({ do: 'ping' }).catch(() => LATE);
     const answers = async () => {
       // Calls that were sent before the ping come first, and tell of themselves.
-      if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== LATE || one.heard > heard) {
+      if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== LATE || one.heardAt > asked) {
         this.#doubted = undefined;
         return one;
       }

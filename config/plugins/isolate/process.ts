@@ -73,8 +73,8 @@ export class PluginProcess {
   readonly ended: Promise<string>;
   /** Bytes in memory. */
   resident = 0;
-  /** Reports that have come. */
-  heard = 0;
+  /** When its last report came. */
+  heardAt = performance.now();
   readonly #own: OwnedProcess;
   readonly #orders: Duplex | undefined;
   readonly #waiting = new Map<number, Waiting>();
@@ -161,7 +161,7 @@ export class PluginProcess {
   /** @throws Error for what its own code never sends: its plugin can have sent anything else. */
   #take(message: unknown): void {
     const report = Object(message) as Report;
-    this.heard += 1;
+    this.heardAt = performance.now();
     const waiting = this.#waiting.get(report.i);
     if (waiting === undefined) this.#strays -= 1;
     const isOdd =
