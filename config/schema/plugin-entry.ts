@@ -19,7 +19,7 @@ export const PluginEntrySchema = closedObject({
         Type.Boolean(),
         closedObject({
           memory: Type.Integer({
-            minimum: 64,
+            minimum: 96,
             maximum: 65_536,
             description: 'MiB that the process may take; default 128',
           }),

@@ -113,8 +113,8 @@ test('a module that never ends is not waited for', async (t) => {
 });
 
 test('what stands under isolate', async (t) => {
-  assert.deepEqual(await errors(t, simple, { isolate: { memory: 64 } }), []);
-  assert.deepEqual(await errors(t, simple, { isolate: { memory: 63 } }), [`${AT}.isolate.memory: must be at least 64`]);
+  assert.deepEqual(await errors(t, simple, { isolate: { memory: 96 } }), []);
+  assert.deepEqual(await errors(t, simple, { isolate: { memory: 95 } }), [`${AT}.isolate.memory: must be at least 96`]);
   assert.deepEqual(await errors(t, simple, { isolate: 'yes' }), [
     `${AT}.isolate: expected true or false or a mapping, found a string`,
   ]);
