@@ -27,7 +27,7 @@ export async function assertFiring(
   asked: readonly string[],
   expected: readonly string[],
 ): Promise<void> {
-  const firing = `count by (alertname) (ALERTS{alertstate="firing", alertname=~"${asked.join('|')}"})`;
+  const firing = `group by (alertname) (ALERTS{alertstate="firing", alertname=~"${asked.join('|')}"})`;
   const samples = expected.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 }));
   await assertSamples(t, scrapes, firing, samples);
 }
