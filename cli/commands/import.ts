@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, lstat, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline/promises';
 import { loadConfig } from '../../config/index.ts';
 import { parseConfig, readConfigFile, type Tree } from '../../config/yaml.ts';
 import { definitions } from '../../service/index.ts';
@@ -27,33 +26,20 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   const out = given.optional('out');
   const file = out === undefined ? undefined : userPath(out);
   const before = await existing(file, out, given);
-  const isAsked = file !== undefined && !given.flag('yes');
   const isJson = given.flag('json');
-  if (isAsked && isJson) throw new UsageError('option --json asks no question: add --yes to write the file');
-  if (isAsked && !(process.stdin.isTTY && process.stderr.isTTY))
-    throw new UsageError('there is no terminal to ask whether to write the file: add --yes');
   // Only for the proxies that it names: what the document becomes depends on the document alone.
   await readEnvironment(given.optional('env'));
-  const terminal = isAsked ? createInterface({ input: process.stdin }) : undefined;
-  const ask = terminal && dialogue(terminal[Symbol.asyncIterator]());
-  try {
-    const imported = await imports(given, source, ask);
-    const { text, added, kept } = await naming(out, () => configText(imported, file, before));
-    const notes = [...imported.remarks, ...kept];
-    if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
-    if (file !== undefined) {
-      if (!/^y(?:es)?$/i.test((await ask?.(`Write ${out}? [y/N]`)) ?? 'y')) return 1;
-      await save(file, text, before !== undefined);
-    }
-    const made = file === undefined ? { config: text } : { file };
-    // A whole operation has no `what`.
-    const leftOut = imported.leftOut.map(({ what, ...rest }) => ({ ...(what !== '' && { what }), ...rest }));
-    if (isJson) await printJson({ ok: true, ...made, added, notes, leftOut });
-    else if (file === undefined) await print(text);
-    return 0;
-  } finally {
-    terminal?.close();
-  }
+  const imported = await imports(given, source);
+  const { text, added, kept } = await naming(out, () => configText(imported, file, before));
+  const notes = [...imported.remarks, ...kept];
+  if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
+  if (file !== undefined) await save(file, text, before !== undefined);
+  const made = file === undefined ? { config: text } : { file };
+  // A whole operation has no `what`.
+  const leftOut = imported.leftOut.map(({ what, ...rest }) => ({ ...(what !== '' && { what }), ...rest }));
+  if (isJson) await printJson({ ok: true, ...made, added, notes, leftOut });
+  else if (file === undefined) await print(text);
+  return 0;
 }
 
 /** Has an error say which file or URL it is about. */
@@ -68,13 +54,11 @@ async function naming<T>(place: string | undefined, work: () => Promise<T>): Pro
 }
 
 /** What can be imported; what cannot is told. @throws Error where that is everything. */
-async function imports(given: Given, source: string, ask: Ask | undefined): Promise<Imported> {
+async function imports(given: Given, source: string): Promise<Imported> {
   const place = isUrl(source) ? source : userPath(source);
   const tree = await naming(source, () => readDocument(place));
   const neighbour = given.flag('refs') ? neighboursOf(place) : undefined;
-  const isChosen = given.all('only').length + given.all('include').length > 0;
-  const words = isChosen ? '' : await ask?.('Which operations? Empty for all, GET, or paths such as /prices*:');
-  const options = { ...optionsOf(given, source, words ?? ''), neighbour, builtins: definitions() };
+  const options = { ...optionsOf(given, source), neighbour, builtins: definitions() };
   const imported = await naming(source, () => importDocument(tree, options));
   const lines = leftOutLines(imported.leftOut);
   if (!given.flag('json')) await complain('left out', lines);
@@ -83,27 +67,24 @@ async function imports(given: Given, source: string, ask: Ask | undefined): Prom
   throw given.flag('json') ? Object.assign(error, { lines: [...lines, error.message] }) : error;
 }
 
-/** @param words methods and patterns that were asked for. @throws UsageError */
-function optionsOf(given: Given, source: string, words: string) {
+/** @throws UsageError */
+function optionsOf(given: Given, source: string) {
   const url = given.optional('url');
   if (url !== undefined && !(isUrl(url) && URL.canParse(url)))
     throw new UsageError('option --url <url> must be the base of the upstream, such as https://api.example.com/v1');
-  const isMethod = (word: string) => /^[A-Z]+$/.test(word);
-  const chosen = wordsIn(words);
-  const methods = [...given.all('only').flatMap(methodsIn), ...chosen.filter(isMethod)];
-  const patterns = [...given.all('include'), ...chosen.filter((word) => !isMethod(word))].map(patternOf);
+  const methods = given.all('only').flatMap(methodsIn);
+  const patterns = given.all('include').map(patternOf);
   const wants = (method: string, path: string, name: string) =>
     (methods.length === 0 || methods.includes(method)) &&
     (patterns.length === 0 || patterns.some((pattern) => pattern.test(path) || pattern.test(name)));
   return { url, base: isUrl(source) ? source : undefined, wants };
 }
 
-const wordsIn = (text: string) => text.split(/[\s,]+/).filter((word) => word !== '');
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
 
 /** @throws UsageError for what no operation of a document has: it would be left out without a word. */
 function methodsIn(text: string): string[] {
-  const named = wordsIn(text.toUpperCase());
+  const named = text.toUpperCase().match(/[^\s,]+/g) ?? [];
   const wrong = named.find((word) => !METHODS.includes(word));
   if (wrong === undefined) return named;
   throw new UsageError(
@@ -149,17 +130,6 @@ async function configText(imported: Imported, file = '/config.yaml', before?: st
   // What was made is read as it will be read.
   await loadConfig({ file, tree: parseConfig(text, file), env: {}, builtins: definitions(), allowUnset: true });
   return { text, added: merged?.added ?? count, kept: merged?.kept ?? [] };
-}
-
-/** Asks at the terminal, where lines may come ahead of the questions. */
-type Ask = (question: string) => Promise<string>;
-
-function dialogue(lines: AsyncIterator<string>): Ask {
-  return async (question) => {
-    process.stderr.write(`${question} `);
-    const { value } = await lines.next();
-    return String(value ?? '').trim();
-  };
 }
 
 /** A new file never takes the place of another. One that is added to is replaced as a whole, and keeps mode and owner. */

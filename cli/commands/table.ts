@@ -56,7 +56,6 @@ const importOptions = [
   option('--include <pattern>', 'Paths or names, in which * is any text', { many: true }),
   option('--url <url>', 'The upstream, in place of its servers'),
   option('--refs', 'Read documents beside it that it refers to: below its folder, or of its server'),
-  option('--yes', 'Write without a question'),
 ];
 
 const release = option('--release', 'Let that payment be used again');

@@ -252,15 +252,12 @@ describe('import --json', () => {
     const { config, ...told } = result;
     assert.match(config, /\n {8}path: \/price\n$/);
     assert.deepEqual(told, { ok: true, added: 1, notes: [], leftOut });
-    const { stdout } = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--yes', '--json'], { cwd });
+    const { stdout } = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--json'], { cwd });
     assert.deepEqual(JSON.parse(stdout), { ok: true, file: join(cwd, 'c.yaml'), added: 1, notes: [], leftOut });
     assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), config);
   });
 
-  it('asks no question, and has the reasons why there is nothing', async (t) => {
-    const asked = await runJson(t, files, 'import', 'api.json', '--out', 'c.yaml');
-    const question = { message: 'option --json asks no question: add --yes to write the file' };
-    assert.deepEqual([asked.code, asked.result], [1, { ok: false, errors: [question] }]);
+  it('has the reasons why there is nothing', async (t) => {
     const { code, stderr, result } = await runJson(t, files, 'import', 'api.json', '--only', 'HEAD');
     assert.deepEqual([code, stderr], [1, '']);
     assert.deepEqual(result.errors, [

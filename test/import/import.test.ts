@@ -151,7 +151,7 @@ describe('import', () => {
   it('makes the same text of JSON and YAML, whatever the environment; config validate takes it', async (t) => {
     const cwd = await withFile(t);
     const env = { UPSTREAM_COIN_PRICES_KEY: 'secret', CLIENT_KEY: 'other' };
-    const run = await runCli(t, ['import', 'api.yaml', '--out', 'c.yaml', '--yes'], { cwd, env });
+    const run = await runCli(t, ['import', 'api.yaml', '--out', 'c.yaml'], { cwd, env });
     assert.deepEqual([run.code, run.stdout], [0, '']);
     assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), expected);
     const { stdout } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
@@ -254,7 +254,7 @@ describe('import', () => {
       'page.html': '\n<!DOCTYPE html><title>Swagger UI</title>',
     });
     const failed = async (...args: string[]) => {
-      const { code, stdout, stderr } = await runCli(t, ['import', ...args, '--out', 'c.yaml', '--yes'], { cwd });
+      const { code, stdout, stderr } = await runCli(t, ['import', ...args, '--out', 'c.yaml'], { cwd });
       assert.deepEqual([code, stdout], [1, '']);
       return stderr.split('\n').at(-2);
     };
@@ -336,7 +336,7 @@ describe('the file that import writes', () => {
   const skip = spawnSync('prlimit', ['--version']).status === 0 ? false : 'there is no prlimit';
   it('is whole, or is not there: of a disk that is full no half of a config is left', { skip }, async (t) => {
     const cwd = await withFile(t);
-    const program = [process.execPath, join(PACKAGE_ROOT, 'cli/bin.js'), 'import', 'api.json', '--yes', '--out'];
+    const program = [process.execPath, join(PACKAGE_ROOT, 'cli/bin.js'), 'import', 'api.json', '--out'];
     const full = async (...args: string[]) => {
       const { code, stderr } = await launch(t, 'prlimit', ['--fsize=512:unlimited', ...program, ...args], { cwd })
         .ended;
@@ -353,8 +353,7 @@ describe('the file that import writes', () => {
   it('takes the place of none, and is reached by no link', async (t) => {
     const cwd = await withFile(t, { 'c.yaml': 'mine' });
     await symlink('elsewhere.yaml', join(cwd, 'link.yaml'));
-    const run = async (...args: string[]) =>
-      (await runCli(t, ['import', 'api.json', '--yes', ...args], { cwd })).stderr;
+    const run = async (...args: string[]) => (await runCli(t, ['import', 'api.json', ...args], { cwd })).stderr;
     const there = 'error: c.yaml is there: add what it lacks with --merge, or name another file\n';
     assert.equal(await run('--out', 'c.yaml'), there);
     const link = 'error: link.yaml is a symbolic link: name the file that it leads to\n';
@@ -371,27 +370,9 @@ describe('the file that import writes', () => {
     await chmod(cwd, 0o555);
     // Modes do not stop the superuser, but what is no real file system does.
     const folder = process.getuid?.() === 0 ? '/sys' : cwd;
-    const { stderr } = await runCli(t, ['import', 'api.json', '--out', `${folder}/c.yaml`, '--yes'], { cwd });
+    const { stderr } = await runCli(t, ['import', 'api.json', '--out', `${folder}/c.yaml`], { cwd });
     assert.match(stderr, /\nerror: .*c\.yaml cannot be written: (?:EACCES|EROFS|EPERM)\n$/);
     await chmod(cwd, 0o755);
-  });
-
-  it('is asked for at a terminal, and without one only written when told to', async (t) => {
-    const cwd = await withFile(t);
-    const without = await runCli(t, ['import', 'api.json', '--out', 'c.yaml'], { cwd });
-    const why = 'there is no terminal to ask whether to write the file: add --yes';
-    assert.deepEqual([without.code, without.stderr], [1, `error: ${why}\n`]);
-    const atTerminal = async (typed: string) => {
-      const command = `printf '${typed}' | timeout 60 script -qefc "${process.execPath} ${PACKAGE_ROOT}/cli/bin.js import api.json --out c.yaml" /dev/null`;
-      return (await launch(t, 'sh', ['-c', command], { cwd }).ended).stdout;
-    };
-    assert.match(
-      await atTerminal('GET\\nno\\n'),
-      /Which operations\?[\s\S]*note: 1 endpoint\r\n[\s\S]*Write c\.yaml\? \[y\/N\]/,
-    );
-    assert.deepEqual((await readdir(cwd)).includes('c.yaml'), false);
-    await atTerminal('/orders\\ny\\n');
-    assert.match(await readFile(join(cwd, 'c.yaml'), 'utf8'), / - name: post-orders\n/);
   });
 
   it('keeps with --merge what its operator has written, and gets what it lacks', async (t) => {
@@ -416,7 +397,7 @@ apis:
     // Nobody but root may give a file away.
     if (process.getuid?.() === 0) await chown(join(cwd, 'c.yaml'), 4321, 4322);
     const { uid, gid } = await stat(join(cwd, 'c.yaml'));
-    const { stderr } = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes'], { cwd });
+    const { stderr } = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge'], { cwd });
     const kept = 'the API renamed has no header Authorization, which the document asks for';
     assert.equal(stderr, said(leftOut, kept, '1 endpoint'));
     const text = await readFile(join(cwd, 'c.yaml'), 'utf8');
@@ -424,7 +405,7 @@ apis:
     assert.equal(text, own.replace('\n\n# the end', `\n${added}\n# the end`));
     const after = await stat(join(cwd, 'c.yaml'));
     assert.deepEqual([after.mode & 0o777, after.uid, after.gid], [0o640, uid, gid]);
-    const again = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes'], { cwd });
+    const again = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge'], { cwd });
     assert.equal(again.stderr, said(leftOut, kept, '0 endpoints'));
     assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), text);
   });
@@ -442,7 +423,7 @@ apis:
       { name: 'other', url: 'https://other.example', auth, endpoints },
     ];
     const cwd = await withFile(t, { 'c.yaml': stringify({ version: '1.0', apis }, { aliasDuplicateObjects: false }) });
-    const args = ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes', '--only', 'GET'];
+    const args = ['import', 'api.json', '--out', 'c.yaml', '--merge', '--only', 'GET'];
     const { stderr } = await runCli(t, args, { cwd });
     assert.deepEqual(
       stderr.split('\n').filter((line) => line.includes('is not in the document')),
@@ -459,7 +440,7 @@ apis:
       'broken.yaml': 'version: [',
     });
     const run = async (file: string) =>
-      (await runCli(t, ['import', 'api.json', '--out', file, '--merge', '--yes'], { cwd })).stderr.split('\n').at(-2);
+      (await runCli(t, ['import', 'api.json', '--out', file, '--merge'], { cwd })).stderr.split('\n').at(-2);
     const name =
       'error: other.yaml: the API coin-prices has another URL than https://eu.example.com/v1: give it with --url where it is the same API';
     assert.equal(await run('other.yaml'), name);
