@@ -12,7 +12,6 @@ import {
   type Taps,
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
-import { MemoryArea, StateKey } from '../../plugins-sdk/state.ts';
 import { discoveryKey, isSold } from '../shared/discovery.ts';
 import { givenBack, PaymentKeys, Payments } from '../shared/payments.ts';
 import {
@@ -30,8 +29,7 @@ import { bazaarOf } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { Facilitator } from './facilitator.ts';
 import { Facilitators } from './facilitators.ts';
-import { keyOfIdentifier } from './identifiers.ts';
-import { Entry, fingerprintOf, KeptAnswers, MOST_KEYS, soldAgain } from './kept-answers.ts';
+import { Entry, fingerprintOf, roomIn, soldAgain } from './kept-answers.ts';
 import { Offer } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
@@ -55,7 +53,6 @@ const OUTCOMES = ['settled', 'unsettled', 'unknown'];
 const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].map((outcome) => ({ outcome }));
 
 const keys = new PaymentKeys(TYPE);
-const identified = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
 
 /** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
 export const authX402Exact = definePlugin({
@@ -91,7 +88,7 @@ async function inspect(facilitator: Facilitator, { terms }: Method, { log }: Ser
 }
 
 function meansOf(services: Services, client: HttpClient, budget: number): Means {
-  const { endpoints, now, config, describe, log, prices, stateEngine, states } = services;
+  const { endpoints, now, config, describe, log, prices } = services;
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
     const named = facilitatorsOf(terms);
@@ -105,11 +102,8 @@ function meansOf(services: Services, client: HttpClient, budget: number): Means 
     const bazaar = document && bazaarOf(document, endpoint);
     return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar), prices);
   });
-  const area =
-    stateEngine?.area(`${TYPE} identifiers`) ??
-    states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
-  const kept = new KeptAnswers({ area, isInMemory: stateEngine === undefined, log });
-  const identifiedBy = (payment: Payment, id: string) => new Entry(kept, payment, keyOfIdentifier(payment, id), now());
+  const room = roomIn(services);
+  const identifiedBy = (payment: Payment, id: string) => new Entry(room, payment, id, now());
   return { now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy };
 }
 
@@ -173,7 +167,7 @@ function hooksOn(means: Means, bought: Purchases, { budget, node, counted, draw 
     answer: (question, exchange) => {
       const purchase = purchases.get(exchange);
       if (purchase?.isReleased) throw givenBack();
-      if (purchase?.identified) purchase.identified.fingerprint = fingerprintOf(question);
+      if (purchase !== undefined) purchase.fingerprint = fingerprintOf(question);
       const sold = repeats.get(exchange);
       if (sold === undefined) return undefined;
       const answer = soldAgain(sold, question, node);
@@ -188,7 +182,7 @@ function hooksOn(means: Means, bought: Purchases, { budget, node, counted, draw 
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART) - (spent.get(exchange) ?? 0);
       await bought.settle(purchase, exchange, () => signal.aborted || performance.now() > latest);
-      await purchase.identified?.keep(answer, exchange);
+      await purchase.identified?.keep(answer, purchase.fingerprint ?? '', exchange);
     },
     concluded: (outcome, exchange) => {
       const purchase = purchases.get(exchange);

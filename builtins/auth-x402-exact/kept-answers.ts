@@ -1,26 +1,31 @@
+/**
+ * What payers have bought by identifiers of their own: one record for each, so that a request that is sent again gets the answer of
+ * the first one, and nothing is paid twice.
+ */
 import { hash } from 'node:crypto';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
-import { answerHeaders, type Exchange, type Log, Refusal, SignedResponse } from '../../plugins-sdk/index.ts';
+import {
+  answerHeaders,
+  type Exchange,
+  type Log,
+  Refusal,
+  type Services,
+  SignedResponse,
+} from '../../plugins-sdk/index.ts';
 import {
   type BucketLimit,
-  type CompareAndSetOptions,
-  type Conflict,
+  MemoryArea,
   type StateArea,
+  StateKey,
   StateUnavailable,
   StateUnreadable,
+  update,
 } from '../../plugins-sdk/state.ts';
+import { memberAt } from '../shared/described.ts';
+import { PAYMENT_IDENTIFIER } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
-
-/** What stands under a key of a payer, from the moment his payment was found good. */
-interface Bought {
-  /** The authorisation that pays. */
-  readonly payment: string;
-  /** The hash of its signature: who has both is who has paid. */
-  readonly signature: string;
-  /** What is there once it was settled. */
-  readonly sold?: Sold;
-}
+import { TYPE } from './terms.ts';
 
 /** A settled payment's answer. */
 export interface Sold {
@@ -34,21 +39,23 @@ export interface Sold {
   readonly settled: string;
 }
 
+/** Where answers are kept. */
+export interface Room {
+  readonly area: StateArea;
+  /** Whether this process alone keeps them, where there is room for just so many. */
+  readonly isInMemory: boolean;
+  readonly log: Log;
+}
+
 /** Milliseconds for which an answer is given again. */
-export const KEPT_MS = 3_600_000;
+const KEPT_MS = 3_600_000;
 /** Milliseconds after the end of an authorisation in which it may be settled yet: clocks differ. */
 const MARGIN_MS = 60_000;
 /** Characters of an answer that is kept. */
 const LONGEST_ANSWER = 32_768;
+/** Identifiers that a process holds where no engine does. */
+const MOST_KEYS = 16_384;
 
-/** What clients are told of answers that are not there, or of what cannot be bought. */
-export const OTHER_REQUEST = 'Payment identifier was used for another request';
-export const TOO_LONG = 'The answer is too long to be given again';
-export const NO_ROOM = 'The answer was not kept: too much was sold within an hour';
-export const FORMER_SIGNER = 'The answer is of a former signer and is not given again';
-
-/** Keys that a process holds where no engine does. */
-export const MOST_KEYS = 16_384;
 /** What may be added at once, and flows in again within the time that answers are kept: twice that is there at most. */
 const limits = {
   payerKeys: { max: MOST_KEYS / 8, window: KEPT_MS },
@@ -56,53 +63,113 @@ const limits = {
   allBytes: { max: 64 * 1024 * 1024, window: KEPT_MS },
 };
 
-export interface KeptAnswersOptions {
-  readonly area: StateArea;
-  /** Whether this process alone keeps them, where there is room for just so many. */
-  readonly isInMemory: boolean;
-  readonly log: Log;
+/** What clients are told of answers that are not there, or of what cannot be bought. */
+export const OTHER_REQUEST = 'Payment identifier was used for another request';
+export const TOO_LONG = 'The answer is too long to be given again';
+export const NO_ROOM = 'The answer was not kept: too much was sold within an hour';
+export const FORMER_SIGNER = 'The answer is of a former signer and is not given again';
+
+const ID = /^[A-Za-z0-9_-]{16,128}$/;
+const memory = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
+
+/** The room of a service. */
+export function roomIn({ stateEngine, states, now, log }: Services): Room {
+  const inProcess = () => states.keep(memory, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
+  const area = stateEngine?.area(`${TYPE} identifiers`) ?? inProcess();
+  return { area, isInMemory: stateEngine === undefined, log };
 }
 
-/** The answers that payers may have again by their identifiers. */
-export class KeptAnswers {
-  readonly #options: KeptAnswersOptions;
+/** The identifier that a client has given its payment. @throws Refusal 400 */
+export function identifierIn({ extensions }: Payment): string | undefined {
+  const id = memberAt(extensions, PAYMENT_IDENTIFIER, 'info', 'id');
+  if (id === undefined || (typeof id === 'string' && ID.test(id))) return id;
+  throw new Refusal(400, 'Invalid payment identifier');
+}
 
-  constructor(options: KeptAnswersOptions) {
-    this.#options = options;
+/** One payment's use of an identifier, until it is certain what became of the payment. */
+export class Entry {
+  readonly #room: Room;
+  readonly #key: string;
+  readonly #payer: string;
+  /** The record while nothing is sold: the authorisation, and the hash of its signature. Who has both is who has paid. */
+  readonly #claim: string;
+  readonly #life: number;
+  /** Whether it has a place in the room. */
+  #isPlaced = false;
+
+  /** @param id one payer's on one network: nobody gets by it what another one has paid. @param now epoch milliseconds. */
+  constructor(room: Room, payment: Payment, id: string, now: number) {
+    this.#room = room;
+    this.#payer = payment.authorization.from.toLowerCase();
+    this.#key = hash('sha256', [payment.requirements.network, this.#payer, id].join(' '));
+    const signature = hash('sha256', payment.signature);
+    this.#claim = JSON.stringify({ payment: idOf(payment).toLowerCase(), signature });
+    this.#life = payment.endsAt - now + MARGIN_MS;
   }
 
-  get area(): StateArea {
-    return this.#options.area;
+  /** What was bought by the identifier, and whether by this very payment. @throws StateUnavailable */
+  async find(): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> {
+    const text = await this.#room.area.get(this.#key);
+    if (text === undefined) return undefined;
+    const record = jsonIn(text);
+    if (!isRecord(record)) throw new StateUnreadable(`x402-exact identifiers ${this.#key}`);
+    const { sold, ...claim } = record;
+    return isRecord(sold)
+      ? { sold: sold as unknown as Sold, isSame: JSON.stringify(claim) === this.#claim }
+      : undefined;
   }
 
-  get log(): Log {
-    return this.#options.log;
+  /**
+   * Takes the identifier. Where no place is left, or the payer has had his share, the answer is not kept.
+   * @returns `false` where another payment has it, which may be settled yet. @throws StateUnavailable
+   */
+  async claim(): Promise<boolean> {
+    const options = { ttl: this.#life, durable: true };
+    let isNew = false;
+    const claimed = (text: string | undefined) => {
+      isNew = text === undefined;
+      return text ?? this.#claim;
+    };
+    const found = await this.#orFull(update(this.#room.area, this.#key, claimed, options));
+    if (found === 'full') return true;
+    this.#isPlaced = !isNew || !this.#room.isInMemory || (await this.#take('keys', limits.payerKeys, 1));
+    if (!this.#isPlaced) await this.drop();
+    return found === this.#claim;
   }
 
-  /** @throws StateUnavailable */
-  async find(key: string): Promise<Bought | undefined> {
-    const text = await this.area.get(key);
-    return text === undefined ? undefined : boughtIn(text, key);
+  /** Gives it back: the payment was not taken, and will not be by this request. */
+  async drop(): Promise<void> {
+    // Where the state is away, it ends with the authorisation.
+    await this.#room.area.compareAndSet(this.#key, this.#claim, undefined).catch(() => undefined);
   }
 
-  /** Writes what is to stand under a new key. @returns `full` where no place is left. @throws StateUnavailable */
-  claim(key: string, text: string, options: CompareAndSetOptions): Promise<Conflict | 'full' | undefined> {
-    return this.#orFull(this.area.compareAndSet(key, undefined, text, options));
+  /** Keeps what was sold. Where that fails, the claim stays until its authorisation ends: the payer gets his answer all the same. */
+  async keep({ json }: SignedResponse, fingerprint: string, exchange: Exchange): Promise<void> {
+    if (!this.#isPlaced) return;
+    const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
+    try {
+      const sold: Sold = { fingerprint, settled, ...(await this.#keepable(json)) };
+      const record = JSON.stringify({ ...JSON.parse(this.#claim), sold });
+      // The claim may have ended meanwhile; another payment's is not this one's to take.
+      const kept = (text: string | undefined) => (text === undefined || text === this.#claim ? record : text);
+      await update(this.#room.area, this.#key, kept, { ttl: KEPT_MS, keepLonger: true, durable: true });
+    } catch (error) {
+      const fields = { requestId: exchange.requestId, error: error instanceof Error ? error.message : String(error) };
+      this.#room.log.warn('an answer could not be kept for the identifier of its payment', fields);
+    }
   }
 
-  /** Takes a place of the payer's share. */
-  async takePlace(payer: string): Promise<boolean> {
-    return !this.#options.isInMemory || this.#take(`keys of ${payer}`, limits.payerKeys, 1);
+  async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
+    if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
+    const bytes = Buffer.byteLength(json);
+    const hasRoom =
+      (await this.#take('bytes', limits.payerBytes, bytes)) && (await this.#take('bytes', limits.allBytes, bytes, ''));
+    return hasRoom ? { answer: json } : { unkept: NO_ROOM };
   }
 
-  /** Takes room for an answer, of the payer's share and of all. @throws StateUnavailable */
-  async takeBytes(payer: string, bytes: number): Promise<boolean> {
-    const own = await this.#take(`bytes of ${payer}`, limits.payerBytes, bytes);
-    return own && this.#take('bytes', limits.allBytes, bytes);
-  }
-
-  async #take(key: string, limit: BucketLimit, n: number): Promise<boolean> {
-    const taken = await this.#orFull(this.area.takeTokens(key, limit, n));
+  /** Takes room out of a bucket. @param whose it is; '' that of all. @throws StateUnavailable */
+  async #take(what: string, limit: BucketLimit, n: number, whose = ` of ${this.#payer}`): Promise<boolean> {
+    const taken = await this.#orFull(this.#room.area.takeTokens(`${what}${whose}`, limit, n));
     return taken !== 'full' && taken.granted === n;
   }
 
@@ -111,93 +178,9 @@ export class KeptAnswers {
     try {
       return await work;
     } catch (error) {
-      if (this.#options.isInMemory && error instanceof StateUnavailable) return 'full';
+      if (this.#room.isInMemory && error instanceof StateUnavailable) return 'full';
       throw error;
     }
-  }
-}
-
-/** @throws StateUnreadable */
-function boughtIn(text: string, key: string): Bought {
-  const bought = jsonIn(text);
-  if (isRecord(bought)) return bought as unknown as Bought;
-  throw new StateUnreadable(`x402-exact identifiers ${key}`);
-}
-
-/** One purchase under one key, until it is certain what became of its payment. */
-export class Entry {
-  /** Whether it may take room. */
-  #isClaimed = false;
-  readonly #kept: KeptAnswers;
-  readonly #key: string;
-  readonly #payer: string;
-  readonly #bought: Bought;
-  readonly #life: number;
-  /** Of what is asked. */
-  fingerprint: string | undefined;
-
-  /** @param key one payer's: nobody gets by it what another one has paid. @param now epoch milliseconds. */
-  constructor(kept: KeptAnswers, payment: Payment, key: string, now: number) {
-    this.#kept = kept;
-    this.#key = key;
-    this.#payer = payment.authorization.from.toLowerCase();
-    this.#bought = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
-    this.#life = payment.endsAt - now + MARGIN_MS;
-  }
-
-  /** What was bought under its key. @throws StateUnavailable */
-  async find(): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> {
-    const { sold, payment, signature } = (await this.#kept.find(this.#key)) ?? {};
-    const { payment: own, signature: ownSignature } = this.#bought;
-    return sold && { sold, isSame: payment === own && signature === ownSignature };
-  }
-
-  /**
-   * Takes a place for the answer. Where none is left, or the payer has had his share, the answer is not kept.
-   * @returns `false` where another payment has it, which may be settled yet. @throws StateUnavailable
-   */
-  async claim(): Promise<boolean> {
-    const text = JSON.stringify(this.#bought);
-    const other = await this.#kept.claim(this.#key, text, { ttl: this.#life, durable: true });
-    if (other === 'full') return true;
-    const isThere = other?.value !== undefined;
-    this.#isClaimed = isThere || (await this.#kept.takePlace(this.#payer));
-    if (!this.#isClaimed) await this.drop();
-    return !isThere || other.value === text;
-  }
-
-  /** Gives it back: the payment was not taken, and will not be by this request. */
-  async drop(): Promise<void> {
-    // Where the state is away, it ends with the authorisation.
-    await this.#kept.area.compareAndSet(this.#key, JSON.stringify(this.#bought), undefined).catch(() => undefined);
-  }
-
-  /** Keeps what was sold. Where that fails, the key is held until its authorisation ends: the payer gets his answer all the same. */
-  async keep(answer: SignedResponse, exchange: Exchange): Promise<void> {
-    try {
-      await this.#keep(answer, exchange);
-    } catch (error) {
-      const fields = { requestId: exchange.requestId, error: error instanceof Error ? error.message : String(error) };
-      this.#kept.log.warn('an answer could not be kept for the identifier of its payment', fields);
-    }
-  }
-
-  async #keep({ json }: SignedResponse, exchange: Exchange): Promise<void> {
-    if (!this.#isClaimed) return;
-    const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
-    const { fingerprint = '' } = this;
-    const { area } = this.#kept;
-    const sold: Sold = { fingerprint, settled, ...(await this.#keepable(json)) };
-    const options = { ttl: KEPT_MS, keepLonger: true, durable: true };
-    const text = JSON.stringify({ ...this.#bought, sold });
-    const other = await area.compareAndSet(this.#key, JSON.stringify(this.#bought), text, options);
-    // Its claim may have ended meanwhile; another payment's claim is not this one's to take.
-    if (other !== undefined && other.value === undefined) await area.compareAndSet(this.#key, undefined, text, options);
-  }
-
-  async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
-    if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
-    return (await this.#kept.takeBytes(this.#payer, Buffer.byteLength(json))) ? { answer: json } : { unkept: NO_ROOM };
   }
 }
 
@@ -205,15 +188,9 @@ export function fingerprintOf({ key }: { readonly key: string }): string {
   return hash('sha256', key);
 }
 
-/** Whether it may be given again: answers of a former signer are none of the service. */
-function isBy(node: string, answer: string): boolean {
-  const { node: signer }: { readonly node: string } = JSON.parse(answer);
-  return isSameHex(signer, node);
-}
-
 /**
  * What was sold before, for the same request only.
- * @param node whose answers are given.
+ * @param node whose answers are given: those of a former signer are none of the service.
  * @throws Refusal 409
  */
 export function soldAgain(sold: Sold, question: { readonly key: string }, node: string): SignedResponse {
@@ -221,6 +198,6 @@ export function soldAgain(sold: Sold, question: { readonly key: string }, node: 
   const refuse = (message: string) => new Refusal(409, message);
   if (fingerprint !== fingerprintOf(question)) throw refuse(OTHER_REQUEST);
   if (answer === undefined) throw refuse(unkept);
-  if (!isBy(node, answer)) throw refuse(FORMER_SIGNER);
+  if (!isSameHex(JSON.parse(answer).node, node)) throw refuse(FORMER_SIGNER);
   return SignedResponse.parse(answer);
 }

@@ -3,10 +3,24 @@ import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
-import { identifierExtension, PAYMENT_IDENTIFIER } from './identifiers.ts';
 import { type Accept, boundsOf, secondsOf, type Terms } from './terms.ts';
 
 type Config = Readonly<Record<string, unknown>>;
+
+export const PAYMENT_IDENTIFIER = 'payment-identifier';
+/** The extension as the public library declares it. */
+const identifierExtension = {
+  info: { required: false },
+  schema: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: {
+      required: { type: 'boolean' },
+      id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' },
+    },
+    required: ['required'],
+  },
+};
 
 /** What a client gets that has not paid (x402 version 2, `PaymentRequired`), and why. */
 export function offered(endpoint: Endpoint, all: readonly Terms[], config: Config, error = ''): PaymentRequired {

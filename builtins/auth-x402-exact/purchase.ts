@@ -18,6 +18,8 @@ export interface Purchase {
   readonly offer: Offer;
   /** Where the client has given it an identifier. */
   readonly identified: Entry | undefined;
+  /** Of what is asked, once it is known. */
+  fingerprint?: string;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: a request that goes on asks for an answer that nobody pays. */
