@@ -7,16 +7,7 @@ import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { codeOf } from '../../service/text.ts';
 import { type Given, suggestion, UsageError } from '../arguments.ts';
-import {
-  fileText,
-  type Imported,
-  importDocument,
-  isUrl,
-  leftOutLines,
-  merge,
-  neighboursOf,
-  readDocument,
-} from '../import/index.ts';
+import { fileText, type Imported, importDocument, isUrl, leftOutLines, merge, readDocument } from '../import/index.ts';
 import { printJson } from '../json-output.ts';
 
 const MAX_CONFIG = 1024 * 1024;
@@ -55,10 +46,8 @@ async function naming<T>(place: string | undefined, work: () => Promise<T>): Pro
 
 /** What can be imported; what cannot is told. @throws Error where that is everything. */
 async function imports(given: Given, source: string): Promise<Imported> {
-  const place = isUrl(source) ? source : userPath(source);
-  const tree = await naming(source, () => readDocument(place));
-  const neighbour = given.flag('refs') ? neighboursOf(place) : undefined;
-  const options = { ...optionsOf(given, source), neighbour, builtins: definitions() };
+  const tree = await naming(source, () => readDocument(isUrl(source) ? source : userPath(source)));
+  const options = { ...optionsOf(given, source), builtins: definitions() };
   const imported = await naming(source, () => importDocument(tree, options));
   const lines = leftOutLines(imported.leftOut);
   if (!given.flag('json')) await complain('left out', lines);

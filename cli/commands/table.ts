@@ -55,7 +55,6 @@ const importOptions = [
   option('--only <methods>', 'Such as GET or GET,POST', { many: true }),
   option('--include <pattern>', 'Paths or names, in which * is any text', { many: true }),
   option('--url <url>', 'The upstream, in place of its servers'),
-  option('--refs', 'Read documents beside it that it refers to: below its folder, or of its server'),
 ];
 
 const release = option('--release', 'Let that payment be used again');

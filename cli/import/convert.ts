@@ -3,7 +3,7 @@ import { isLoopback } from '../../lib/http/target.ts';
 import { bodyOf } from './body.ts';
 import type { Security } from './credential-guard.ts';
 import { Credentials, type Scheme } from './credentials.ts';
-import { ApiDocument, type Block, type Operation, type ReadNeighbour } from './document.ts';
+import { ApiDocument, type Block, type Operation } from './document.ts';
 import { Inexpressible, type LeftOut } from './left-out.ts';
 import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
@@ -47,8 +47,6 @@ export interface ImportOptions {
   readonly url?: string | undefined;
   /** What relative servers are relative to. */
   readonly base?: string | undefined;
-  /** Reads other documents that it refers to; without it they are not read. */
-  readonly neighbour?: ReadNeighbour | undefined;
   /** Whether the operator wants an operation. */
   wants(method: string, path: string, name: string): boolean;
 }
@@ -72,7 +70,9 @@ export class Conversion implements Imported {
   readonly #name: string;
   readonly #taken = new Map<ImportedApi | undefined, Set<string>>();
 
-  constructor(document: ApiDocument, options: ImportOptions) {
+  /** @throws Error for a document of another kind. */
+  constructor(tree: Tree, options: ImportOptions) {
+    const document = new ApiDocument(tree);
     const { title } = document.block(document.root.info);
     this.#document = document;
     this.#options = options;
@@ -220,9 +220,4 @@ function isSentBy(api: ImportedApi, own: readonly Block[], place: unknown, name:
 
 function hasHeader({ headers }: ImportedApi, name: string): boolean {
   return Object.keys(headers).some((each) => each.toLowerCase() === name.toLowerCase());
-}
-
-/** @throws Error for a document of another kind. */
-export async function convert(tree: Tree, options: ImportOptions): Promise<Imported> {
-  return new Conversion(await ApiDocument.of(tree, options.neighbour), options);
 }

@@ -1,4 +1,3 @@
-import type { Tree } from '../../config/yaml.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Inexpressible } from './left-out.ts';
 
@@ -19,52 +18,16 @@ export interface Operation {
 /** References that lead to references. */
 const LONGEST_CHAIN = 50;
 const METHODS = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query']);
-/** Where the library believes the document to be: it has no way of its own to read what stands beside. */
-const PLACE = 'openapi:/';
-
-/** Reads a document beside the first one, by its path from there. */
-export type ReadNeighbour = (path: string) => Promise<Tree>;
-
-/** Ends an import, as what a document refers to is too much to read. */
-export class TooMuch extends Error {}
 
 /** An OpenAPI document (3.0 to 3.2) or a Swagger one (2.0), whose references are followed one at a time. */
 export class ApiDocument {
   readonly root: Block;
-  readonly #resolve: (pointer: string) => unknown;
-  readonly #hasNeighbours: boolean;
+  readonly #merged = new WeakMap<Block, Block>();
 
-  private constructor(root: Block, resolve: (pointer: string) => unknown, hasNeighbours: boolean) {
+  /** @throws Error for a document of another kind. */
+  constructor(root: Block) {
+    checkVersion(root);
     this.root = root;
-    this.#resolve = resolve;
-    this.#hasNeighbours = hasNeighbours;
-  }
-
-  /**
-   * @param neighbour reads other documents that it refers to; without it references to these lead nowhere.
-   * @throws Error for a document of another kind, and TooMuch.
-   */
-  static async of(tree: Tree, neighbour?: ReadNeighbour): Promise<ApiDocument> {
-    const { default: parser } = await import('@apidevtools/swagger-parser');
-    const { info } = tree;
-    // A number as the version of the API, which the library refuses, is no matter here.
-    const about = isRecord(info) ? { info: { ...info, version: String(info.version ?? '') } } : {};
-    const root: Block = { paths: {}, ...tree, ...about, ...versionOf(tree) };
-    let tooMuch: unknown;
-    const read = ({ url }: { url: string }) =>
-      neighbour?.(url.startsWith(PLACE) ? url.slice(PLACE.length) : url).catch((error: unknown) => {
-        if (error instanceof TooMuch) tooMuch = error;
-        throw error;
-      });
-    const own = { ...{ order: 1, canRead: true, canParse: true }, read, parse: ({ data }: { data: unknown }) => data };
-    const none = { file: false, http: false, json: false, yaml: false, text: false, binary: false };
-    const options = { resolve: { ...none, external: neighbour !== undefined, own }, parse: { ...none, own } };
-    // What cannot be read keeps its reference, which is followed, and refused, where it is needed.
-    if (neighbour !== undefined)
-      await parser.bundle(PLACE, root as never, { ...options, continueOnError: true }).catch(() => undefined);
-    if (tooMuch !== undefined) throw tooMuch;
-    const refs = await parser.resolve(PLACE, root as never, { resolve: { ...none, external: false } });
-    return new ApiDocument(root, (pointer) => refs.get(pointer), neighbour !== undefined);
   }
 
   get isSwagger(): boolean {
@@ -72,20 +35,21 @@ export class ApiDocument {
   }
 
   /** A value, or what its reference leads to. @throws Inexpressible for a reference that leads nowhere in the document. */
-  follow(value: unknown): unknown {
-    let found = value;
-    for (let hops = 0; isRecord(found) && typeof found.$ref === 'string'; hops++) {
-      const { $ref } = found;
-      if (!$ref.startsWith('#'))
-        throw new Inexpressible(
-          `refers to another document, which ${this.#hasNeighbours ? 'could not be read' : 'was not read: see --refs'}`,
-        );
-      if (hops === LONGEST_CHAIN) throw new Inexpressible('has a reference that leads to itself');
-      try {
-        found = this.#resolve($ref);
-      } catch {
-        throw new Inexpressible('has a reference that leads nowhere');
-      }
+  follow(value: unknown, hops = 0): unknown {
+    if (!isRecord(value) || typeof value.$ref !== 'string') return value;
+    if (hops === LONGEST_CHAIN) throw new Inexpressible('has a reference that leads to itself');
+    if (!value.$ref.startsWith('#'))
+      throw new Inexpressible('refers to another document: bundle them, such as with npx @redocly/cli bundle');
+    return this.follow(this.#at(value.$ref), hops + 1);
+  }
+
+  /** What a JSON pointer names. @throws Inexpressible */
+  #at(pointer: string): unknown {
+    let found: unknown = this.root;
+    for (const step of pointer.split('/').slice(1)) {
+      const key = unescaped(step).replaceAll('~1', '/').replaceAll('~0', '~');
+      if (!Object.hasOwn(Object(found), key)) throw new Inexpressible('has a reference that leads nowhere');
+      found = Object(found)[key];
     }
     return found;
   }
@@ -93,7 +57,23 @@ export class ApiDocument {
   /** A mapping, or the one that a reference leads to; an empty one in the place of anything else. @throws Inexpressible */
   block(value: unknown): Block {
     const found = this.follow(value);
-    return isRecord(found) ? found : {};
+    if (!isRecord(found)) return {};
+    if (!('<<' in found)) return found;
+    const merged = this.#merged.get(found) ?? this.#merge(found);
+    this.#merged.set(found, merged);
+    return merged;
+  }
+
+  /** With the members that the key `<<` names: YAML 1.1 had it, and many documents are written so. The first one wins. */
+  #merge({ '<<': others, ...own }: Block): Block {
+    return Object.assign(
+      {},
+      ...[others]
+        .flat()
+        .toReversed()
+        .map((other) => this.block(other)),
+      own,
+    );
   }
 
   /** In the order of the document. @param failed is told of paths that cannot be read. */
@@ -133,19 +113,24 @@ export class ApiDocument {
   }
 }
 
-/**
- * The version as the library knows it, which reads no other: it only follows references, and these are the same in all.
- * @throws Error for another version, and for what is no such document.
- */
-function versionOf({ swagger, openapi }: Tree): Block {
-  if (swagger !== undefined && /^2(?:\.0)?$/.test(String(swagger))) return { swagger: '2.0' };
-  if (swagger === undefined && /^3(?:\.[012](?:\.\d+)?)?$/.test(String(openapi)))
-    return { openapi: /^3(?:\.0|$)/.test(String(openapi)) ? '3.0.3' : '3.1.0' };
+/** @throws Error for a version that is not read, and for what is no such document. */
+function checkVersion({ swagger, openapi }: Block): void {
   const version = swagger ?? openapi;
+  const isRead = swagger === undefined ? /^3(?:\.[012](?:\.\d+)?)?$/ : /^2(?:\.0)?$/;
+  if (isRead.test(String(version))) return;
   const read = 'import reads OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0';
   if (typeof version !== 'string' && typeof version !== 'number')
     throw new Error(`has neither "openapi" nor "swagger" with a version: ${read}`);
   throw new Error(`${swagger === undefined ? 'OpenAPI' : 'Swagger'} ${String(version).slice(0, 20)}: ${read}`);
+}
+
+/** A pointer is part of a URL; one that is none is taken as it is. */
+function unescaped(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }
 
 export function listOf(value: unknown): readonly unknown[] {

@@ -2,13 +2,13 @@ import { ConfigErrors } from '../../config/findings.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Tree } from '../../config/yaml.ts';
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
-import { convert, type Imported, type ImportOptions } from './convert.ts';
+import { Conversion, type Imported, type ImportOptions } from './convert.ts';
 import { repair } from './repair.ts';
 
 export type { Imported } from './convert.ts';
 export { leftOutLines } from './left-out.ts';
 export { type Merged, merge } from './merge.ts';
-export { isUrl, neighboursOf, readDocument } from './read.ts';
+export { isUrl, readDocument } from './read.ts';
 export { fileText } from './write.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function importDocument(
   tree: Tree,
   options: ImportOptions & { readonly builtins: readonly Definition[] },
 ): Promise<Imported> {
-  const imported = await convert(tree, options);
+  const imported = new Conversion(tree, options);
   await repair(imported, (apis) => findingsOf({ version: '1.0', apis }, options.builtins));
   return imported;
 }

@@ -1,3 +1,4 @@
+import { writtenNumbers } from '../../config/tree.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf } from './document.ts';
 import { literals } from './text.ts';
@@ -102,7 +103,10 @@ function limitsOf(schema: Block): Block {
 /** YAML makes numbers and booleans of what is meant as text, and authors make text of what is a number. */
 function choicesOf(schema: Block, type: unknown): unknown[] {
   const all = Array.isArray(schema.enum) ? schema.enum : [];
-  if (schema.type === 'string') return literals(all.map((each) => (isScalar(each) ? String(each) : each))) as unknown[];
+  // YAML makes 1.1 of 1.10, which stands in the file as it was meant.
+  const written = writtenNumbers(all);
+  if (schema.type === 'string')
+    return all.map((each, i) => literals(isScalar(each) ? (written.get(i) ?? String(each)) : each));
   const isNumeric = type === 'integer' || type === 'number';
   const isNumber = (each: unknown) =>
     isNumeric && typeof each === 'string' && /^[-+]?\d{1,15}(?:\.\d{1,15})?$/.test(each);

@@ -258,13 +258,12 @@ ${helpOption}`,
     ],
     [
       'import',
-      'import <file|url> [--out <file>] [--merge] [--only <methods>]… [--include <pattern>]… [--url <url>] [--refs] [--env <path>] [--json]',
+      'import <file|url> [--out <file>] [--merge] [--only <methods>]… [--include <pattern>]… [--url <url>] [--env <path>] [--json]',
       `  --out <file>         Where to write it (default: stdout)
   --merge              Add to that file what it lacks, and leave the rest as it is
   --only <methods>     Such as GET or GET,POST
   --include <pattern>  Paths or names, in which * is any text
   --url <url>          The upstream, in place of its servers
-  --refs               Read documents beside it that it refers to: below its folder, or of its server
 ${envOption}${jsonOption}${helpOption}`,
     ],
     [

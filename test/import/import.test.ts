@@ -1,7 +1,7 @@
 /** The command `import`: what a config has of an OpenAPI document, and what it says that it has not. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmod, chown, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse, stringify } from 'yaml';
@@ -292,34 +292,13 @@ describe('import', () => {
     assert.equal(moved.stderr, `error: ${upstream.url}/moved: the document cannot be fetched: ${why}\n`);
   });
 
-  it('reads other documents only when told to, and none beyond its folder', async (t) => {
-    const at = (schema: string) => ({ $ref: `${schema}` });
-    const operation = (ref: string) => ({ get: { parameters: [at(ref)], responses: {} } });
-    const parameter = { name: 'a', in: 'query', required: true, schema: { type: 'integer' } };
-    const cwd = await folderWith(t, { 'secret.yaml': stringify({ P: parameter }) });
-    await mkdir(join(cwd, 'api/parts'), { recursive: true });
-    await writeFile(join(cwd, 'api/parts/more.yaml'), stringify({ P: at('#/Q'), Q: parameter }));
-    await symlink('../../secret.yaml', join(cwd, 'api/parts/link.yaml'));
-    const upstream = await upstreamFor(t);
-    const paths = {
-      '/a': operation('parts/more.yaml#/P'),
-      '/b': operation('../secret.yaml#/P'),
-      '/c': operation(`${upstream.url}/x.json#/P`),
-      '/d': operation('parts/link.yaml#/P'),
-      '/e': operation(`file://${cwd}/secret.yaml#/P`),
-    };
-    await writeFile(join(cwd, 'api/api.json'), JSON.stringify({ ...document, security: [], paths }));
-    const refused = (why: string, ...names: string[]) =>
-      names.map((name) => `GET /${name}: refers to another document, which ${why}`);
-    const without = await runCli(t, ['import', 'api/api.json'], { cwd });
-    assert.equal(
-      without.stderr.split('\nerror')[0],
-      said(refused('was not read: see --refs', 'a', 'b', 'c', 'd', 'e')).trimEnd(),
-    );
-    const { stdout, stderr } = await runCli(t, ['import', 'api/api.json', '--refs'], { cwd });
-    assert.match(stdout, /^ {10}- \{ name: a, required: true, schema: \{ type: integer \} \}$/m);
-    assert.equal(stderr, said(refused('could not be read', 'b', 'c', 'd', 'e'), '1 endpoint'));
-    assert.deepEqual(upstream.requests, []);
+  it('reads one document, and says how several become one', async (t) => {
+    const parameters = [{ $ref: 'parts/more.yaml#/P' }];
+    const paths = { '/a': { get: { responses: {} } }, '/b': { get: { parameters, responses: {} } } };
+    const cwd = await withFile(t, { 'parts.json': JSON.stringify({ ...document, paths }) });
+    const { stderr } = await runCli(t, ['import', 'parts.json'], { cwd });
+    const why = 'GET /b: refers to another document: bundle them, such as with npx @redocly/cli bundle';
+    assert.equal(stderr, said([why], '1 endpoint'));
   });
 });
 
