@@ -1,22 +1,24 @@
 import { type EndpointDraft, error, type Finding, keys, warning } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { DELEGATED, prepare } from './endpoint-plan.ts';
-import { misreadIndices, withoutNames } from './filters.ts';
-import { type CompiledPath, compilePath, splitList } from './json-path/index.ts';
+import { type CompiledPath, splitList } from './json-path/index.ts';
 import { cuts, PlanError } from './plan.ts';
 
 /** Paths that a recommendation names. */
 const MOST_NAMED = 3;
 
-/** Whether a path matches one value at most as long as the upstream lists each name once. */
-function asksByName({ text, definite }: CompiledPath): boolean {
-  return !definite && compilePath(withoutNames(text), 'operator').definite;
+/** What an author may have meant by a name that looks like an index. */
+function misread(name: string): string {
+  const place = Math.abs(Number(name));
+  const meant = name.startsWith('-') && place > 0 ? `-${place}:${place === 1 ? '' : 1 - place}` : String(place);
+  const element = meant === '-1:' ? 'the last element' : 'that element';
+  return `[${name}] is a name, not an index: ${element} is [${meant}]`;
 }
 
 function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Finding[] {
-  const several = paths.filter((path) => !path.definite && !asksByName(path)).map(({ text }) => text);
+  const several = paths.filter(({ onceByName }) => !onceByName).map(({ text }) => text);
   const messages = [
-    ...paths.flatMap(({ text }) => misreadIndices(text)),
+    ...paths.flatMap((path) => path.misread.map(misread)),
     ...paths
       .filter(({ text }) => !text.startsWith('$'))
       .map(({ text }) =>
@@ -34,7 +36,9 @@ function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Fi
 /** Said by `config validate` alone: nothing else could be written, so a start need not say it again. */
 export function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const paths = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned.paths ?? []);
-  const named = [...new Set(paths.filter(asksByName).map(({ text }) => text))];
+  const named = [
+    ...new Set(paths.filter(({ definite, onceByName }) => onceByName && !definite).map(({ text }) => text)),
+  ];
   if (named.length === 0) return undefined;
   const others = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : '';
   return `${named.slice(0, MOST_NAMED).join(', ')}${others}: make sure that the upstream lists each name once, since the first entry is signed`;

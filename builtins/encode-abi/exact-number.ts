@@ -10,12 +10,11 @@ const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
  * @param json the text that the matches were found in
  */
 export function exactDigits(matches: readonly Match[], json: string): readonly (string | undefined)[] {
-  const isNumber = ({ value, location }: Match) => typeof value === 'number' && location !== undefined;
-  if (!matches.some(isNumber) || !MAY_BE_INEXACT.test(json)) return [];
+  if (!matches.some(({ value }) => typeof value === 'number') || !MAY_BE_INEXACT.test(json)) return [];
   // Read once for all paths: a client may choose hundreds of them.
   const quoted: unknown = JSON.parse(withoutRoundedNumbers(json, JSON.stringify));
-  return matches.map((match) => {
-    const found = isNumber(match) ? follow(quoted, match.location ?? [])?.value : undefined;
+  return matches.map(({ value, location }) => {
+    const found = typeof value === 'number' ? follow(quoted, location)?.value : undefined;
     return typeof found === 'string' ? found : undefined;
   });
 }

@@ -1,106 +1,39 @@
-import { JSONPath, JSONPathClass } from 'jsonpath-plus';
+import { JSONPathClass } from 'jsonpath-plus';
+import { isInParentheses, QUOTED_TEXT } from './json-path/brackets.ts';
 
 /** What `@` and its like are called in a script that the library parses. */
 const CANDIDATE = /('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|@(?:(parentProperty|parent|property|root|path)|(?![\w$]))/g;
 const KNOWN = new Set(['v', 'parentProperty', 'parent', 'property', 'root', 'path'].map((name) => `_$_${name}`));
 /** How the library finds a filter inside a filter; it ignores whatever stands beside that. */
 const NESTED = /@.?([^?]*)[['](\??\(.*?\))(?!.\)\])[\]']/;
-const QUOTED_TEXT = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/g;
-const TYPE_SELECTOR = /@([\w$-]+)\(([^)]*)\)/g;
-/** Those of the library that a JSON value can be. */
-const TYPES = new Set(
-  ['scalar', 'boolean', 'string', 'integer', 'number', 'object', 'array', 'null'].concat('jsonReference'),
-);
 /** Methods that run a regular expression, for a time that no budget bounds. */
 const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/;
 /** Methods that call what they are given, which could be one of those. */
 const CALLING = /^(?:some|every|map|filter|find(?:Last)?(?:Index)?|forEach|reduce(?:Right)?|flatMap|sort|toSorted)$/;
 /** A filter that compares a member with one text, or with one number as `===` does. So an entry of a list is asked for by its name. */
-const BY_NAME = /\[\?\(@(?:\.[\w$-]+|\['[^'\\]*'\])+\s*(?:===?\s*(?:'[^'\\]*'|"[^"\\]*")|===\s*-?\d+(?:\.\d+)?)\)\]/g;
+const BY_NAME = /^\?\(@(?:\.[\w$-]+|\['[^'\\]*'\])+\s*(?:===?\s*(?:'[^'\\]*'|"[^"\\]*")|===\s*-?\d+(?:\.\d+)?)\)$/;
 const NOT_ALONE =
   'a filter in a filter must stand alone, as in [?(@.list[?(@.id)])], and no quoted text may be in parentheses';
 const NO_REGULAR = 'a regular expression would let the upstream stall the service';
 
+/** Whether what stands in brackets is a filter or a script. */
+export function isScript(content: string): boolean {
+  return /[?()]/.test(content.replace(QUOTED_TEXT, ''));
+}
+
+/** Whether a filter takes the entry with one name. */
+export function isByName(script: string): boolean {
+  return BY_NAME.test(script);
+}
+
 /**
- * Why a JSONPath with filters, scripts or type selectors can never match as jsonpath-plus evaluates it, and what to write
- * instead. The library takes what it cannot read for a name, and a script that fails for one that does not match.
+ * Why a filter or a script can never match as jsonpath-plus evaluates it, and what to write instead. The library takes a
+ * script that fails for one that does not match.
  *
- * @returns undefined when its syntax is no reason.
+ * @param content what stands in the brackets.
  */
-export function scriptFault(path: string): string | undefined {
-  const tokens: readonly (string | undefined)[] = JSONPath.toPathArray(path);
-  // The library takes "#1" in a name for one of its own placeholders.
-  if (tokens.includes(undefined)) return 'a name with "#" must be in quotes';
-  const { outside, contents } = bracketsOf(path);
-  if (contents === undefined) return 'the brackets do not come in pairs';
-  const scripts = contents.filter((content) => /[?()]/.test(content.replace(QUOTED_TEXT, '')));
-  for (const script of scripts) {
-    const fault = formFault(script) ?? bodyFault(script);
-    if (fault !== undefined) return `[${script}]: ${fault}`;
-  }
-  const read = tokens.filter((token) => token !== undefined && /^\??\(/.test(token));
-  if (read.join('\n') !== scripts.join('\n')) {
-    return 'a filter ends too early: no quoted text in it may hold a ")" before a "]" or a quote, or "@" and a name before a "("';
-  }
-  return typeFault(outside);
-}
-
-/** The path as it would be if each entry that it asks for by name were the first. An upstream that lists names once has no other. */
-export function withoutNames(path: string): string {
-  return path.replace(BY_NAME, '[0]');
-}
-
-/** What in the brackets of a path looks like the index of an element and is a name, with what the author may have meant. */
-export function misreadIndices(path: string): readonly string[] {
-  const selectors = (bracketsOf(path).contents ?? [])
-    .filter((content) => !/[?(]/.test(content))
-    .flatMap((content) => content.replace(QUOTED_TEXT, '').split(','));
-  return selectors.flatMap((selector) => {
-    const [written, sign, index] = /^(?:([-+])(\d+)|0\d+)$/.exec(selector.trim()) ?? [];
-    if (written === undefined) return [];
-    const place = Number(index ?? written);
-    const meant = sign === '-' && place > 0 ? `-${place}:${place === 1 ? '' : 1 - place}` : String(place);
-    const element = meant === '-1:' ? 'the last element' : 'that element';
-    return [`[${written}] is a name, not an index: ${element} is [${meant}]`];
-  });
-}
-
-/** The contents of the outermost brackets, and what is around them; no contents where brackets do not match. */
-function bracketsOf(path: string): { readonly outside: string; readonly contents: readonly string[] | undefined } {
-  const contents: string[] = [];
-  let outside = '';
-  let depth = 0;
-  let start = 0;
-  for (let at = 0; at < path.length; at++) {
-    const character = path.charAt(at);
-    if (depth === 0 && character !== '[') outside += character;
-    if (depth > 0 && (character === "'" || character === '"')) at = endOfQuoted(path, at);
-    else if (character === '[' && depth++ === 0) start = at + 1;
-    else if (character === ']' && --depth === 0) contents.push(path.slice(start, at));
-    if (depth < 0) break;
-  }
-  return { outside, contents: depth === 0 ? contents : undefined };
-}
-
-/** The position of the quote that ends the quoted text at `from`. */
-function endOfQuoted(text: string, from: number): number {
-  const quote = text.charAt(from);
-  let at = from + 1;
-  while (at < text.length && text.charAt(at) !== quote) at += text.charAt(at) === '\\' ? 2 : 1;
-  return at;
-}
-
-/** Whether the parenthesis that a text begins with is closed by the one at its end. */
-function isInParentheses(text: string): boolean {
-  if (!text.startsWith('(')) return false;
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const character = text.charAt(at);
-    if (character === "'" || character === '"') at = endOfQuoted(text, at);
-    else if (character === '(') depth++;
-    else if (character === ')' && --depth === 0) return at === text.length - 1;
-  }
-  return false;
+export function scriptFault(content: string): string | undefined {
+  return formFault(content) ?? bodyFault(content);
 }
 
 /** Only `?(…)` and `(…)`, letter by letter, are scripts to the library. */
@@ -210,14 +143,4 @@ function isMethod(name: string): boolean {
   if (name === 'constructor' || name.startsWith('__') || CALLING.test(name)) return false;
   const prototypes = [String.prototype, Array.prototype, Number.prototype, Boolean.prototype, Object.prototype];
   return prototypes.some((prototype) => typeof Object.getOwnPropertyDescriptor(prototype, name)?.value === 'function');
-}
-
-/** @param outside a path without what is in brackets. */
-function typeFault(outside: string): string | undefined {
-  for (const [, name = '', argument] of outside.matchAll(TYPE_SELECTOR)) {
-    if (!TYPES.has(name) || argument !== '') return `no JSON value is of a type @${name}(${argument})`;
-  }
-  return /[?()]/.test(outside.replace(TYPE_SELECTOR, ''))
-    ? 'a "(" or "?" must be in quotes, or in a filter [?(…)]'
-    : undefined;
 }

@@ -1,4 +1,5 @@
-const QUOTED = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/g;
+import { QUOTED_TEXT } from './json-path/brackets.ts';
+
 const INNERMOST_BRACKETS = /\[[^[\]]*\]/g;
 
 /** A second value behind an operator, a bracket or a space, as in `$.a + $.b` and `($.a)/2`. */
@@ -17,7 +18,7 @@ const CALCULATES =
 
 /** What an operator may take a path for, with what to write instead. */
 export function mistakeIn(path: string): string | undefined {
-  const unquoted = path.replace(QUOTED, "''");
+  const unquoted = path.replace(QUOTED_TEXT, "''");
   const [found] = PARAMETER.exec(unquoted) ?? [];
   if (found !== undefined)
     return `holds ${found}, and a path takes no parameters: write the name of a member, or ['${found}'] for one that is called so`;

@@ -30,6 +30,7 @@ const accepted: [string, bigint][] = [
   ["$.pairs[?(@.tags[?(@.t=='x')])].v", 2n],
   ['$.pairs[?(@.id==@root.wanted)].v', 2n],
   ["$..[?(@.s=='(x')].v", 2n],
+  ["$.pairs[?(@.id!=')]' && @.s)].v", 2n],
   ['$.last[(@.length-1)]', 7n],
   ['$.last[-1:]', 7n],
   ['$.last[1]', 7n],

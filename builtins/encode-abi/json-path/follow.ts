@@ -4,8 +4,7 @@ export type Location = readonly (string | number)[];
 /** A value found in a document. */
 export interface Match {
   readonly value: unknown;
-  /** Where the value is; undefined when it is no value of the document, such as the name that a final `~` selects. */
-  readonly location: Location | undefined;
+  readonly location: Location;
 }
 
 /** The value behind some names and indices. Texts have no members, and arrays none but their elements. */

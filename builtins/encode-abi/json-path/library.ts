@@ -2,7 +2,7 @@ import { JSONPathClass } from 'jsonpath-plus';
 import { isRecord } from '../../../lib/json/value.ts';
 import { BudgetError, PathError, type StepBudget, tooManySteps } from './budget.ts';
 import { follow, type Match } from './follow.ts';
-import type { Token } from './syntax.ts';
+import { quotedName, type Token } from './syntax.ts';
 
 /** Prices of what takes longer than looking at one value. */
 const TRACE_STEPS = 10;
@@ -10,20 +10,15 @@ const SCRIPT_STEPS = 40;
 const FAILED_SCRIPT_STEPS = 400;
 const MEMBER_STEPS = 3;
 
-/** A path as jsonpath-plus takes it. */
-export interface LibraryPath {
-  readonly tokens: readonly Token[];
-  /** Whether all that it finds must be known: what the library comes to within a filter, or below a `^`, is no match. */
-  readonly isWhole: boolean;
-}
-
 /**
  * The first match in the order of the path's selectors and the document.
+ *
+ * @param tokens the path as jsonpath-plus takes it
  * @throws BudgetError, PathError when a script fails in a way that is not "no match".
  */
-export function search(path: LibraryPath, document: unknown, budget: StepBudget): Match | undefined {
+export function search(tokens: readonly Token[], document: unknown, budget: StepBudget): Match | undefined {
   try {
-    return new BoundedLibrary(path, document, budget).first();
+    return new BoundedLibrary(tokens, document, budget).first();
   } catch (error) {
     if (error instanceof Ended) return error.match;
     if (error instanceof BudgetError) throw error;
@@ -47,13 +42,16 @@ type Found = Parameters<JSONPathClass['_handleCallback']>[0];
 
 /** The library with a price on each of its steps. A candidate on which a script fails does not match, as in RFC 9535. */
 class BoundedLibrary extends JSONPathClass {
-  readonly #path: LibraryPath;
+  readonly #tokens: readonly Token[];
   readonly #budget: StepBudget;
+  /** What the library comes to within a filter is no match, so that all that it finds must be known. */
+  readonly #hasFilter: boolean;
 
-  constructor(path: LibraryPath, document: unknown, budget: StepBudget) {
+  constructor(tokens: readonly Token[], document: unknown, budget: StepBudget) {
     super({ autostart: false });
-    this.#path = path;
+    this.#tokens = tokens;
     this.#budget = budget;
+    this.#hasFilter = tokens.some((token) => typeof token === 'string' && token.startsWith('?'));
     // What `@root` stands for in a script.
     this.json = document;
     this.currEval = 'safe';
@@ -61,19 +59,20 @@ class BoundedLibrary extends JSONPathClass {
   }
 
   first(): Match | undefined {
-    const { tokens, isWhole } = this.#path;
-    const found = this._trace([...tokens] as string[], this.json, ['$'], null, null, undefined, undefined);
-    const first = [found].flat().find((one) => one?.isParentSelector === undefined);
-    return isWhole && first !== undefined ? this.#matchOf(first) : undefined;
+    const tokens = [...this.#tokens] as string[];
+    const found = [this._trace(tokens, this.json, ['$'], null, null, undefined, undefined)].flat();
+    return found.map((one) => this.#matchOf(one)).find((match) => match !== undefined);
   }
 
   override _trace(...step: Trace): ReturnType<JSONPathClass['_trace']> {
     this.#spend(TRACE_STEPS);
-    const [[selector, ...rest], value, ...around] = step;
-    if (Array.isArray(selector)) return selector.flatMap((one) => this._trace([one, ...rest], value, ...around));
-    // The library cannot go on with a script's result that is neither text nor the index of an element.
-    if (selector !== undefined && typeof selector !== 'string' && !hasOwn(value, selector)) return [];
-    return super._trace(...step);
+    const [[selector, ...rest], value, path, ...around] = step;
+    if (Array.isArray(selector)) return selector.flatMap((one) => this._trace([one, ...rest], value, path, ...around));
+    if (typeof selector !== 'string' || !selector.startsWith('(')) return super._trace(...step);
+    // What a script makes of the document is a name, and no selector.
+    const name = this._eval(selector, value, path.at(-1) ?? '$', path.slice(0, -1), around[0], around[1]);
+    const isName = typeof name === 'string' || typeof name === 'number';
+    return isName ? this._trace([quotedName(String(name)), ...rest], value, path, ...around) : [];
   }
 
   override _walk(value: unknown, visit: (name: string | number) => void): void {
@@ -83,10 +82,8 @@ class BoundedLibrary extends JSONPathClass {
   }
 
   override _handleCallback(found: Found): void {
-    if (this.#path.isWhole) return;
-    const match = this.#matchOf(found);
-    // Otherwise it is the length of a list, or a character.
-    if (match.location !== undefined) throw new Ended(match);
+    const match = this.#hasFilter ? undefined : this.#matchOf(found);
+    if (match !== undefined) throw new Ended(match);
   }
 
   override _eval(...script: Parameters<JSONPathClass['_eval']>): unknown {
@@ -101,17 +98,13 @@ class BoundedLibrary extends JSONPathClass {
     }
   }
 
-  #matchOf({ value, path }: Found): Match {
-    const there = Array.isArray(path) ? follow(this.json, path.slice(1)) : undefined;
-    return { value, location: Object.is(there?.value, value) ? there?.location : undefined };
+  /** Nothing for the length of a list, or a character. */
+  #matchOf({ path }: Found): Match | undefined {
+    return Array.isArray(path) ? follow(this.json, path.slice(1)) : undefined;
   }
 
   #spend(steps: number): void {
     this.#budget.steps -= steps;
     if (this.#budget.steps < 0) throw tooManySteps();
   }
-}
-
-function hasOwn(value: unknown, key: PropertyKey): boolean {
-  return value !== null && value !== undefined && Object.hasOwn(value, key);
 }

@@ -1,3 +1,5 @@
+import { isByName, isScript, scriptFault } from '../filters.ts';
+import { closing } from './brackets.ts';
 import { PathError } from './budget.ts';
 
 /** A selector in the words of jsonpath-plus, or several that are tried in turn. */
@@ -7,6 +9,8 @@ interface Selector {
   readonly token: string;
   /** Of a member, or the index of an element. */
   readonly name?: string;
+  /** Whether it stands in brackets without quotes. */
+  readonly isBare?: boolean;
 }
 
 export interface Segment {
@@ -41,12 +45,16 @@ export function parse(text: string): Segment[] {
 function segment(reader: Reader): Segment {
   const descends = reader.take('..');
   if (reader.sees('[') && (descends || !reader.sees('.'))) return { descends, selectors: bracketed(reader) };
+  if (reader.sees('(') || reader.sees('?'))
+    throw new PathError('a "(" or "?" must be in quotes, or in a filter [?(…)]');
   if (!descends && !reader.take('.')) throw reader.error('expected "." or "["');
   if (reader.take('*')) return { descends, selectors: [WILDCARD] };
   return { descends, selectors: [named(reader.dotName('expected a name or "*"'))] };
 }
 
 function bracketed(reader: Reader): Selector[] {
+  const script = scriptIn(reader);
+  if (script !== undefined) return [{ token: script }];
   const selectors: Selector[] = [];
   reader.take('[');
   do {
@@ -58,6 +66,18 @@ function bracketed(reader: Reader): Selector[] {
   return selectors;
 }
 
+/** The filter or script that brackets hold, which has them for itself. */
+function scriptIn(reader: Reader): string | undefined {
+  const end = closing(reader.text, reader.at);
+  const content = reader.text.slice(reader.at + 1, end);
+  if (!isScript(content)) return undefined;
+  if (end === undefined) throw new PathError('the brackets do not come in pairs');
+  const fault = scriptFault(content);
+  if (fault !== undefined) throw new PathError(`[${content}]: ${fault}`);
+  reader.at = end + 1;
+  return content;
+}
+
 function selector(reader: Reader): Selector {
   if (reader.take('*')) return WILDCARD;
   const quoted = reader.match(QUOTED);
@@ -66,12 +86,16 @@ function selector(reader: Reader): Selector {
   if (slice !== null) return { token: slice[0] };
   const name = reader.match(BARE_NAME)?.[0].trim();
   if (name === undefined || name === '') throw reader.error('expected a name, an index or "*"');
-  return named(name);
+  return { ...named(name), isBare: true };
+}
+
+function named(name: string): Selector {
+  return { name, token: quotedName(name) };
 }
 
 /** In quotes a name is nothing else to the library. */
-function named(name: string): Selector {
-  return { name, token: `'${name.replace(/['"\\]/g, '\\$&')}'` };
+export function quotedName(name: string): string {
+  return `'${name.replace(/['"\\]/g, '\\$&')}'`;
 }
 
 /** A position in the text of a path. */
@@ -122,7 +146,16 @@ function soleOf({ descends, selectors: [selector, ...others] }: Segment): Select
 
 /** Whether the segments can match one value at most, whatever the document. */
 export function isDefinite(segments: readonly Segment[]): boolean {
-  return segments.map(soleOf).every((sole) => sole !== undefined && (sole.name !== undefined || LAST.test(sole.token)));
+  return segments.map(soleOf).every((sole) => sole !== undefined && isOne(sole));
+}
+
+/** Whether the segments can match one value at most, if the document lists each name once. */
+export function isOnceByName(segments: readonly Segment[]): boolean {
+  return segments.map(soleOf).every((sole) => sole !== undefined && (isOne(sole) || isByName(sole.token)));
+}
+
+function isOne({ name, token }: Selector): boolean {
+  return name !== undefined || LAST.test(token);
 }
 
 /** The names and indices of segments that are one each. */
@@ -139,28 +172,8 @@ export function tokensOf(segments: readonly Segment[]): readonly Token[] {
   });
 }
 
-/**
- * Splits a comma-separated list and trims its members; empty members stay. Commas inside brackets, parentheses and quotes
- * belong to their member.
- */
-export function splitList(text: string): string[] {
-  const members: string[] = [];
-  let start = 0;
-  let depth = 0;
-  let quote = '';
-  for (let i = 0; i < text.length; i++) {
-    const character = text.charAt(i);
-    if (quote !== '') {
-      if (character === '\\') i++;
-      else if (character === quote) quote = '';
-    } else if (character === "'" || character === '"') quote = character;
-    else if (character === '[' || character === '(') depth++;
-    else if (character === ']' || character === ')') depth = Math.max(0, depth - 1);
-    else if (character === ',' && depth === 0) {
-      members.push(text.slice(start, i).trim());
-      start = i + 1;
-    }
-  }
-  members.push(text.slice(start).trim());
-  return members;
+/** What stands bare in brackets, and looks like the index of an element, but is a name. */
+export function misreadOf(segments: readonly Segment[]): readonly string[] {
+  const bare = segments.flatMap(({ selectors }) => selectors).filter(({ isBare }) => isBare === true);
+  return bare.flatMap(({ name }) => (name !== undefined && /^(?:[-+]\d+|0\d+)$/.test(name) ? [name] : []));
 }

@@ -90,7 +90,7 @@ describe('filters of operators', () => {
   it('those that are accepted match what they are true of: none fails for its syntax', () => {
     let accepted = 0;
     fc.assert(
-      fc.property(filter, fc.constantFrom('', '.n', '.list', "['id']", '^', '~'), (text, behind) => {
+      fc.property(filter, fc.constantFrom('', '.n', '.list', "['id']"), (text, behind) => {
         const path = compiled(`$${text}${behind}`);
         if (typeof path === 'string') return assert.ok(path.length > 10 && path.length < 400, path);
         accepted++;
@@ -120,6 +120,8 @@ describe('filters of operators', () => {
       '$[?(@.list[(@.length-1)])].n',
       "$[?(typeof @.n=='number')].n",
       '$[?(true)].n',
+      "$[?(@.id!=')]')].n",
+      "$[?(@.id!='@a(b)' && @.id!='a)')].n",
     ],
   ];
   for (const path of accepted) {
@@ -157,8 +159,11 @@ describe('filters of operators', () => {
   });
 
   it('a name in quotes may hold anything', () => {
-    const path = compilePath("$['a(b)'][?(@.c)].d", 'operator');
-    assert.equal(path.first({ 'a(b)': [{ c: 1, d: 2 }] })?.value, 2);
+    for (const [path, name] of [
+      ["$['a(b)'][?(@.c)].d", 'a(b)'],
+      ['$.a#1[?(@.c)].d', 'a#1'],
+    ] as const)
+      assert.equal(compilePath(path, 'operator').first({ [name]: [{ c: 1, d: 2 }] })?.value, 2);
   });
 
   const unknown = (name: string) =>
@@ -200,13 +205,8 @@ describe('filters of operators', () => {
     ['$.p[length(@)]', '[length(@)]: a "(" must be in quotes, or in a filter [?(…)]'],
     ['$.p.length()', 'a "(" or "?" must be in quotes, or in a filter [?(…)]'],
     ['$.p[?(@.b)', 'the brackets do not come in pairs'],
-    ['$.p[?(@.b)]]', 'the brackets do not come in pairs'],
-    ['$..*@function()', 'no JSON value is of a type @function()'],
-    ['$.a#1[?(@.b)]', 'a name with "#" must be in quotes'],
-    [
-      "$.p[?(@.a==')]')]",
-      'a filter ends too early: no quoted text in it may hold a ")" before a "]" or a quote, or "@" and a name before a "("',
-    ],
+    ['$.p[?(@.b)]]', 'expected "." or "[" at character 12'],
+    ['$.p?(@.b)', 'a "(" or "?" must be in quotes, or in a filter [?(…)]'],
   ];
   for (const [path, message] of refused) {
     it(`${path} is refused`, () => {
