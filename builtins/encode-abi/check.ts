@@ -1,11 +1,49 @@
-import { type EndpointDraft, error, type Finding, keys, warning } from '../../plugins-sdk/config.ts';
+import { type EndpointDraft, error, type Finding, warning } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
-import { DELEGATED, prepare } from './endpoint-plan.ts';
-import { type CompiledPath, splitList } from './json-path/index.ts';
-import { cuts, PlanError } from './plan.ts';
+import { isFraction } from './decimal.ts';
+import { prepare } from './endpoint-plan.ts';
+import { type Field, PlanError } from './fault.ts';
+import type { CompiledPath } from './json-path/index.ts';
+import { isInteger, type Lists, multiplierOf } from './plan.ts';
 
 /** Paths that a recommendation names. */
 const MOST_NAMED = 3;
+const REFUSE = 'exact: true refuses what would be cut';
+
+export function check(endpoint: EndpointDraft): Finding[] {
+  const at = (field: Field) => `${endpoint.path}.encoding.${field}`;
+  try {
+    const { pinned = {}, delegated = [] } = prepare(endpoint) ?? {};
+    return [
+      ...pathWarnings(pinned).map((message) => warning(at('path'), message)),
+      ...timesWarnings(pinned).map((message) => warning(at('times'), message)),
+      ...(delegated.includes('times') ? [] : typeWarnings(pinned)).map((message) => warning(at('type'), message)),
+    ];
+  } catch (cause) {
+    if (!(cause instanceof PlanError)) throw cause;
+    return [error(at(cause.field), cause.message)];
+  }
+}
+
+/** Said by `config validate` alone: nothing else could be written, so a start need not say it again. */
+export function recommend(endpoints: readonly Endpoint[]): string | undefined {
+  const paths = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned.paths ?? []);
+  const byName = paths.filter(({ definite, onceByName }) => onceByName && !definite);
+  const named = [...new Set(byName.map(({ text }) => text))];
+  if (named.length === 0) return undefined;
+  const others = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : '';
+  return `${named.slice(0, MOST_NAMED).join(', ')}${others}: make sure that the upstream lists each name once, since the first entry is signed`;
+}
+
+function pathWarnings({ paths = [] }: Lists): string[] {
+  const several = paths.filter(({ onceByName }) => !onceByName).map(({ text }) => text);
+  const ofAll = `${several.join(', ')} may match several values: the first in the order of the answer is signed`;
+  return [
+    ...paths.flatMap((path) => path.misread.map(misread)),
+    ...paths.filter(({ text }) => !text.startsWith('$')).map(spelling),
+    ...(several.length === 0 ? [] : [ofAll]),
+  ];
+}
 
 /** What an author may have meant by a name that looks like an index. */
 function misread(name: string): string {
@@ -15,60 +53,26 @@ function misread(name: string): string {
   return `[${name}] is a name, not an index: ${element} is [${meant}]`;
 }
 
-function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Finding[] {
-  const several = paths.filter(({ onceByName }) => !onceByName).map(({ text }) => text);
-  const messages = [
-    ...paths.flatMap((path) => path.misread.map(misread)),
-    ...paths
-      .filter(({ text }) => !text.startsWith('$'))
-      .map(({ text }) =>
-        text.startsWith('/')
-          ? `${text} is a name, not a JSON Pointer: write $${text.replaceAll('/', '.')}`
-          : `${text} asks the same as $.${text}, but makes another endpoint ID: write $.${text}`,
-      ),
-    ...(several.length === 0
-      ? []
-      : [`${several.join(', ')} may match several values: the first in the order of the answer is signed`]),
-  ];
-  return messages.map((message) => warning(`${path}.encoding.path`, message));
+function spelling({ text }: CompiledPath): string {
+  return text.startsWith('/')
+    ? `${text} is a name, not a JSON Pointer: write $${text.replaceAll('/', '.')}`
+    : `${text} asks the same as $.${text}, but makes another endpoint ID: write $.${text}`;
 }
 
-/** Said by `config validate` alone: nothing else could be written, so a start need not say it again. */
-export function recommend(endpoints: readonly Endpoint[]): string | undefined {
-  const paths = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned.paths ?? []);
-  const named = [
-    ...new Set(paths.filter(({ definite, onceByName }) => onceByName && !definite).map(({ text }) => text)),
-  ];
-  if (named.length === 0) return undefined;
-  const others = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : '';
-  return `${named.slice(0, MOST_NAMED).join(', ')}${others}: make sure that the upstream lists each name once, since the first entry is signed`;
-}
-
-function checkTimes(endpoint: EndpointDraft): Finding[] {
-  const factors = splitList(keys.encoding.of(endpoint)?.times ?? '').filter(
-    (text) => text !== '' && text !== DELEGATED,
-  );
-  const at = `${endpoint.path}.encoding.times`;
+function timesWarnings({ times = [], exact }: Lists): string[] {
+  const factors = times.filter((factor) => factor !== undefined);
   return [
-    ...(factors.some((text) => Number(text) === 0) ? [warning(at, 'makes every value 0')] : []),
-    ...(factors.some((text) => Number(text) < 0) ? [warning(at, 'changes the sign of every value')] : []),
+    ...(factors.some(({ digits }) => digits === '') ? ['makes every value 0'] : []),
+    ...(factors.some(({ negative }) => negative) ? ['changes the sign of every value'] : []),
+    // `exact: false` says that it is meant so.
+    ...(exact === undefined && factors.some(isFraction)
+      ? [`is below 1, which cuts digits: small values are signed as 0; ${REFUSE}`]
+      : []),
   ];
 }
 
-export function check(endpoint: EndpointDraft): Finding[] {
-  try {
-    const prepared = prepare(endpoint);
-    if (prepared === undefined) return [];
-    const { pinned, delegated } = prepared;
-    // Whoever says `exact: false` wants it so.
-    const cutting = pinned.exact === undefined ? cuts(pinned, delegated.includes('times')) : [];
-    return [
-      ...checkPaths(endpoint, pinned.paths ?? []),
-      ...checkTimes(endpoint),
-      ...cutting.map(([field, message]) => warning(`${endpoint.path}.encoding.${field}`, message)),
-    ];
-  } catch (cause) {
-    if (!(cause instanceof PlanError)) throw cause;
-    return [error(`${endpoint.path}.encoding.${cause.field}`, cause.message)];
-  }
+function typeWarnings(lists: Lists): string[] {
+  const bare = lists.types?.find((type, i) => isInteger(type) && multiplierOf(lists, i) === undefined);
+  if (bare === undefined || lists.exact !== undefined) return [];
+  return [`${bare.name} without times cuts fractions: 2064.25 is signed as 2064; ${REFUSE}`];
 }

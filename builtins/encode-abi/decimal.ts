@@ -1,3 +1,5 @@
+import { PlanError } from './fault.ts';
+
 /**
  * An exact decimal number: `(negative ? -1 : 1) * digits * 10^exponent`.
  *
@@ -8,11 +10,6 @@ export interface Decimal {
   readonly negative: boolean;
   readonly digits: string;
   readonly exponent: number;
-}
-
-/** What a requester or an operator wrote as `times` is no number, or none that a 256-bit integer has room for. */
-export class TimesError extends Error {
-  override readonly name = 'TimesError';
 }
 
 const MAX_TEXT = 4096;
@@ -93,24 +90,18 @@ export function isFraction({ digits, exponent }: Decimal): boolean {
 /**
  * Reads a multiplier such as `1e18`, `100`, `-0.5` or `1e-6`.
  *
- * @throws TimesError when the text is no decimal number, is longer than 100 characters, exceeds 10^77 in magnitude, or has
+ * @throws PlanError when the text is no decimal number, is longer than 100 characters, exceeds 10^77 in magnitude, or has
  * a last digit below 10^-77.
  */
 export function parseTimes(text: string): Decimal {
-  const times = text.length > MAX_TIMES_TEXT ? undefined : parseDecimal(text);
-  if (times === undefined) {
-    throw new TimesError(
-      text.length > MAX_TIMES_TEXT
-        ? `times is longer than ${MAX_TIMES_TEXT} characters`
-        : 'times is not a decimal number such as 100, 0.5 or 1e18',
-    );
-  }
+  const fault = (message: string) => new PlanError('times', message);
+  if (text.length > MAX_TIMES_TEXT) throw fault(`times is longer than ${MAX_TIMES_TEXT} characters`);
+  const times = parseDecimal(text);
+  if (times === undefined) throw fault('times is not a decimal number such as 100, 0.5 or 1e18');
   const magnitude = times.digits.length + times.exponent - 1;
-  const tooLarge = magnitude > MAX_TIMES_EXPONENT || (magnitude === MAX_TIMES_EXPONENT && times.digits !== '1');
-  if (tooLarge) throw new TimesError(`times is larger than 1e${MAX_TIMES_EXPONENT}`);
-  if (times.exponent < -MAX_TIMES_EXPONENT) {
-    throw new TimesError(`times is finer than 1e-${MAX_TIMES_EXPONENT}`);
-  }
+  const isTooLarge = magnitude > MAX_TIMES_EXPONENT || (magnitude === MAX_TIMES_EXPONENT && times.digits !== '1');
+  if (isTooLarge) throw fault(`times is larger than 1e${MAX_TIMES_EXPONENT}`);
+  if (times.exponent < -MAX_TIMES_EXPONENT) throw fault(`times is finer than 1e-${MAX_TIMES_EXPONENT}`);
   return times;
 }
 

@@ -1,7 +1,8 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
 import { exactDigits } from './exact-number.ts';
+import type { Field } from './fault.ts';
 import { BudgetError, fullBudget, type Match, PathError } from './json-path/index.ts';
-import type { Field, Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
 /** Operators have nothing to mend where a client has chosen what is wrong. */

@@ -1,59 +1,48 @@
 import { keys } from '../../plugins-sdk/config.ts';
 import { type Endpoint, type Exchange, inexactParameters, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
-import {
-  checkPinned,
-  type Field,
-  type Origin,
-  type Pinned,
-  type Plan,
-  PlanError,
-  parseMultipliers,
-  parsePaths,
-  parseTypes,
-  planOf,
-} from './plan.ts';
+import { type Field, PlanError } from './fault.ts';
+import { readList } from './lists.ts';
+import { checkPinned, type Lists, type Plan, planOf } from './plan.ts';
 
 /** A field that the operator leaves to the requester. */
-export const DELEGATED = '*';
+const DELEGATED = '*';
 const FIELDS: readonly Field[] = ['type', 'path', 'times'];
 
 /** What is known of an endpoint's encoding before a request comes. */
 export interface Prepared {
-  readonly pinned: Pinned;
+  readonly pinned: Lists;
   readonly delegated: readonly Field[];
   /** The whole plan, where nothing is delegated. */
   readonly plan: Plan | undefined;
-}
-
-function readField(field: Field, text: string, origin: Origin): Pinned {
-  if (field === 'type') return { types: parseTypes(text, origin) };
-  if (field === 'path') return { paths: parsePaths(text, origin) };
-  return { times: parseMultipliers(text, origin) };
-}
-
-function complete({ types, paths, times, exact = false }: Pinned): Plan {
-  if (types === undefined || paths === undefined) throw new Error('an encoding has a type and a path');
-  return planOf({ types, paths, times, exact });
-}
-
-export function delegatedOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): readonly Field[] {
-  const encoding = keys.encoding.of(endpoint);
-  return FIELDS.filter((field) => encoding?.[field] === DELEGATED);
 }
 
 /** @throws PlanError */
 export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepared | undefined {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
-  const delegated = delegatedOf(endpoint);
-  const texts = FIELDS.flatMap((field): [Field, string][] => {
+  const delegated = FIELDS.filter((field) => encoding[field] === DELEGATED);
+  let pinned: Lists = { exact: encoding.exact };
+  for (const field of FIELDS) {
     const text = encoding[field];
-    return text === undefined || text === DELEGATED ? [] : [[field, text]];
-  });
-  const read = texts.map(([field, text]) => readField(field, text, 'operator'));
-  const pinned: Pinned = Object.assign({ exact: encoding.exact }, ...read);
+    if (text !== undefined && text !== DELEGATED) pinned = { ...pinned, ...readList(field, text, 'operator') };
+  }
   checkPinned(pinned, delegated.includes('times'));
-  return { pinned, delegated, plan: delegated.length === 0 ? complete(pinned) : undefined };
+  return { pinned, delegated, plan: delegated.length === 0 ? planOf(pinned) : undefined };
+}
+
+/** The plan of a request that chooses a part of it. @throws Refusal 400 */
+export function choose({ pinned, delegated }: Prepared, parameters: Parameters, exchange: Exchange): Plan {
+  // All must be there before one of them is read.
+  const texts = delegated.map((field) => [field, reservedText(field, parameters, exchange)] as const);
+  try {
+    const chosen = texts.map(([field, text]) => readList(field, text, 'requester'));
+    return planOf(Object.assign({}, pinned, ...chosen));
+  } catch (cause) {
+    if (!(cause instanceof PlanError)) throw cause;
+    // The requester is blamed for a field that was delegated to it, never for one that the operator pinned.
+    const culprit = delegated.includes(cause.field) ? cause.field : delegated[0];
+    throw new Refusal(400, `Invalid \`_${culprit}\` request parameter`, { reason: cause.message });
+  }
 }
 
 function reservedText(field: Field, parameters: Parameters, exchange: Exchange): string {
@@ -67,22 +56,4 @@ function reservedText(field: Field, parameters: Parameters, exchange: Exchange):
   throw new Refusal(400, `Invalid \`${name}\` request parameter`, {
     reason: isExact ? 'no string' : 'a rounded number',
   });
-}
-
-/** The plan of a request that chooses a part of it. @throws Refusal 400 */
-export function choose({ pinned, delegated }: Prepared, parameters: Parameters, exchange: Exchange): Plan {
-  const texts = delegated.map((field) => reservedText(field, parameters, exchange));
-  try {
-    const chosen = delegated.map((field, index) => readField(field, texts[index] ?? '', 'requester'));
-    return complete(Object.assign({}, pinned, ...chosen));
-  } catch (cause) {
-    if (!(cause instanceof PlanError)) throw cause;
-    throw blame(cause, delegated);
-  }
-}
-
-/** Blames the requester for a field that was delegated to it, never for one that the operator pinned. */
-function blame({ field, message }: PlanError, delegated: readonly Field[]): Refusal {
-  const culprit = delegated.includes(field) ? field : delegated[0];
-  return new Refusal(400, `Invalid \`_${culprit}\` request parameter`, { reason: message });
 }

@@ -3,9 +3,9 @@ import { ContextKey, definePlugin } from '../../plugins-sdk/index.ts';
 import { warnOnce } from '../shared/warn-once.ts';
 import { check, recommend } from './check.ts';
 import { encode } from './encode.ts';
-import { choose, delegatedOf, prepare } from './endpoint-plan.ts';
+import { choose, prepare } from './endpoint-plan.ts';
 import { encodingKey } from './key.ts';
-import { describeAbi } from './openapi.ts';
+import { abiPart } from './openapi.ts';
 import type { Plan } from './plan.ts';
 
 const CUT_TO_ZERO =
@@ -24,7 +24,7 @@ export const encodeAbiPlugin = definePlugin({
   },
   check: ({ endpoints }) => endpoints.flatMap(check),
   recommend,
-  openapi: () => describeAbi(delegatedOf),
+  openapi: () => abiPart,
   setup({ endpoints, log }) {
     const warnOfZero = warnOnce({ log }, CUT_TO_ZERO);
     const prepared = new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)]));

@@ -1,7 +1,9 @@
 import { keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type DescribedOperation, type Named, type OpenApiPart, refTo } from '../../plugins-sdk/openapi.ts';
-import { type Field, MAX_REQUESTER_TEXT, REQUESTER_TYPES } from './plan.ts';
+import { prepare } from './endpoint-plan.ts';
+import type { Field } from './fault.ts';
+import { MAX_REQUESTER_TEXT, REQUESTER_TYPES } from './lists.ts';
 
 const TYPES = [...REQUESTER_TYPES];
 
@@ -25,11 +27,11 @@ const choices: Readonly<Record<Field, Named[string]>> = {
   },
 };
 
-/** @param delegated what the operator leaves to the client. */
-function describeEndpoint(endpoint: Endpoint, delegated: readonly Field[]): DescribedOperation | undefined {
+function describeEndpoint(endpoint: Endpoint): DescribedOperation | undefined {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
   const { type, path } = encoding;
+  const delegated = prepare(endpoint)?.delegated ?? [];
   const names = delegated.map((field) => `_${field}`);
   const what = type === '*' ? 'the ABI encoding that the request chooses' : `ABI encoding of (${type})`;
   const errors = names.flatMap((name) => [
@@ -46,10 +48,7 @@ function describeEndpoint(endpoint: Endpoint, delegated: readonly Field[]): Desc
   };
 }
 
-/** @param delegatedOf what the operator of an endpoint leaves to the client. */
-export function describeAbi(delegatedOf: (endpoint: Endpoint) => readonly Field[]): OpenApiPart {
-  return {
-    answers: { Encoded: { data: { ...refTo('schemas', 'Bytes'), description: 'ABI-encoded values' } } },
-    operation: (endpoint) => describeEndpoint(endpoint, delegatedOf(endpoint)),
-  };
-}
+export const abiPart: OpenApiPart = {
+  answers: { Encoded: { data: { ...refTo('schemas', 'Bytes'), description: 'ABI-encoded values' } } },
+  operation: describeEndpoint,
+};

@@ -1,20 +1,16 @@
 /** An encoding is read once, into a plan that tells what a request may choose. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  checkPinned,
-  PlanError,
-  parseMultipliers,
-  parsePaths,
-  parseTypes,
-  planOf,
-} from '../../builtins/encode-abi/plan.ts';
+import { type Field, PlanError } from '../../builtins/encode-abi/fault.ts';
+import { readList } from '../../builtins/encode-abi/lists.ts';
+import { checkPinned, type Lists, planOf } from '../../builtins/encode-abi/plan.ts';
 
-const operator = 'operator';
+const read = (field: Field, text: string) => readList(field, text, 'operator');
+const chosen = (field: Field, text: string) => readList(field, text, 'requester');
 
 function planned(type: string, path: string, times?: string) {
-  const lists = { types: parseTypes(type, operator), paths: parsePaths(path, operator) };
-  return planOf({ ...lists, exact: false, times: times === undefined ? undefined : parseMultipliers(times, operator) });
+  const lists: Lists = { ...read('type', type), ...read('path', path) };
+  return planOf(times === undefined ? lists : { ...lists, ...read('times', times) });
 }
 
 const shown = (type: string, path: string, times?: string) =>
@@ -44,19 +40,18 @@ describe('plans of encodings', () => {
     assert.throws(() => planned('int256,bool', '$.a'), blames('path'));
     assert.throws(() => planned('int256', '$.a', '1,2'), blames('times'));
     assert.throws(() => planned('bool', '$.a', '2'), blames('times'));
-    assert.throws(() => parseTypes('int256,', operator), blames('type'));
-    assert.throws(() => parseTypes('int8', 'requester'), blames('type'));
-    assert.throws(() => parsePaths('$.a[?(@.b)]', 'requester'), blames('path'));
-    assert.throws(() => parseMultipliers('1e100', operator), blames('times'));
-    assert.throws(() => parsePaths('x'.repeat(1025), 'requester'), blames('path'));
+    assert.throws(() => read('type', 'int256,'), blames('type'));
+    assert.throws(() => chosen('type', 'int8'), blames('type'));
+    assert.throws(() => chosen('path', '$.a[?(@.b)]'), blames('path'));
+    assert.throws(() => read('times', '1e100'), blames('times'));
+    assert.throws(() => chosen('path', 'x'.repeat(1025)), blames('path'));
   });
 
   it('let a requester send 1 for a type that is no integer, and an operator nothing', () => {
     assert.deepEqual(shown('bool', '$.a', '1'), [['bool', '$.a', undefined, undefined]]);
-    const types = parseTypes('bool', operator);
-    assert.throws(() => checkPinned({ types, times: parseMultipliers('1', operator) }, false), blames('times'));
-    assert.throws(() => checkPinned({ types }, true), blames('times'));
-    checkPinned({ types: parseTypes('bool,int8', operator) }, true);
-    checkPinned({ times: parseMultipliers('1', operator) }, false);
+    assert.throws(() => checkPinned({ ...read('type', 'bool'), ...read('times', '1') }, false), blames('times'));
+    assert.throws(() => checkPinned(read('type', 'bool'), true), blames('times'));
+    checkPinned(read('type', 'bool,int8'), true);
+    checkPinned(read('times', '1'), false);
   });
 });

@@ -11,8 +11,8 @@ import {
   parseDecimal,
   parseTimes,
   scaleToInteger,
-  TimesError,
 } from '../../../builtins/encode-abi/decimal.ts';
+import { PlanError } from '../../../builtins/encode-abi/fault.ts';
 
 const ZERO: Decimal = { negative: false, digits: '', exponent: 0 };
 
@@ -190,7 +190,7 @@ describe('times', () => {
   ];
   for (const [text, message] of wrong) {
     it(`refuses ${JSON.stringify(text.slice(0, 20))}`, () => {
-      assert.throws(() => parseTimes(text), new TimesError(message));
+      assert.throws(() => parseTimes(text), new PlanError('times', message));
     });
   }
 });

@@ -1,0 +1,52 @@
+import { nearest } from '../../lib/text/suggest.ts';
+import { type AbiType, parseType, typeNames } from './abi.ts';
+import { parseTimes } from './decimal.ts';
+import { type Field, PlanError } from './fault.ts';
+import { compilePath, splitList } from './json-path/index.ts';
+import { mistakeIn } from './path-mistakes.ts';
+import type { Lists } from './plan.ts';
+
+/** Types that a requester may choose. */
+export const REQUESTER_TYPES = new Set(['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes']);
+export const MAX_REQUESTER_TEXT = 1024;
+
+export type Origin = 'operator' | 'requester';
+
+/** The list that a member of an encoding is. An empty multiplier is none. @throws PlanError */
+export function readList(field: Field, text: string, origin: Origin): Lists {
+  if (origin === 'requester' && text.length > MAX_REQUESTER_TEXT) {
+    throw new PlanError(field, `is longer than ${MAX_REQUESTER_TEXT} characters`);
+  }
+  const members = splitList(text);
+  if (field === 'type') return { types: members.map((name) => typeOf(name, origin)) };
+  if (field === 'times') return { times: members.map((times) => (times === '' ? undefined : parseTimes(times))) };
+  const mistake = origin === 'operator' ? members.map(mistakeIn).find((found) => found !== undefined) : undefined;
+  if (mistake !== undefined) throw new PlanError('path', mistake);
+  return { paths: members.map((path) => compilePath(path, origin)) };
+}
+
+function typeOf(name: string, origin: Origin): AbiType {
+  const type = origin === 'operator' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
+  if (type !== undefined) return type;
+  // What a client has sent stays out of the log.
+  if (origin === 'requester') throw new PlanError('type', 'a member is no type that clients may choose');
+  throw new PlanError('type', `"${name}" is no type${suggestion(name)}`);
+}
+
+/** What other languages call their types, and what comes closest among those of the ABI. */
+const MEANT: Readonly<Record<string, string>> = {
+  ...{ number: 'int256', integer: 'int256', int: 'int256', long: 'int256', bigint: 'int256', uint: 'uint256' },
+  ...{ float: 'int256', double: 'int256', decimal: 'int256', fixed: 'int256', ufixed: 'uint256' },
+  ...{ boolean: 'bool', text: 'string', str: 'string', char: 'string', byte: 'bytes1', hex: 'bytes', hash: 'bytes32' },
+};
+const FRACTIONS = /^(?:number|float|double|decimal|u?fixed)$/;
+
+function suggestion(name: string): string {
+  const written = name.toLowerCase();
+  const [, sized] = /^(u?int|bytes)\d+$/.exec(name) ?? [];
+  if (sized !== undefined)
+    return sized === 'bytes' ? ': bytes1 to bytes32' : `: ${sized}8 to ${sized}256, in steps of 8`;
+  const meant = Object.hasOwn(MEANT, written) ? MEANT[written] : nearest(written, typeNames());
+  if (meant === undefined) return ': write one of the elementary ABI types, such as int256, bool, bytes32 or string';
+  return `, did you mean "${meant}"?${FRACTIONS.test(written) ? ' Fractions are kept with times, such as 1e18' : ''}`;
+}
