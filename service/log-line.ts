@@ -1,4 +1,5 @@
 import { configure } from 'safe-stable-stringify';
+import { TextMemo } from '../lib/bounded/text-memo.ts';
 import { escapeUnprintable } from './text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -24,28 +25,37 @@ const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON',
 
 /** @returns what makes the lines of a log, each with its line feed. */
 export function lineWriter({ format, colour, worker }: LineForm): (event: LogEvent, fields: Fields) => string {
-  const own = worker === undefined ? {} : { worker };
-  const reserved = new Set([...RESERVED, ...Object.keys(own)]);
-  return ({ level, time, message }, fields) => {
-    const members: Record<string, unknown> = format === 'json' ? { level, time, ...own } : { ...own };
+  const isText = format === 'text';
+  const own = worker === undefined ? '' : isText ? ` worker=${worker}` : `,"worker":${worker}`;
+  const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
+  // A field cannot pass for the line's own.
+  const names = new TextMemo<string>();
+  const nameOf = (key: string) => {
+    const name = isReserved(key) ? `${key}_` : key;
+    return isText ? ` ${bare(name)}=` : `,${json(name)}:`;
+  };
+  const textOf = isText ? bare : json;
+  return (event, fields) => {
+    let line = (isText ? textHead(event, colour) : `{"level":"${event.level}","time":"${event.time}"`) + own;
     for (const key in fields) {
-      const value = fields[key];
-      // A field cannot pass for the line's own, and an error is a line of text without its stack.
-      members[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
+      const value = textOf(fields[key]);
+      if (value !== undefined) line += names.of(key, nameOf) + value;
     }
-    if (format === 'text') return lineText({ level, time, message }, members, colour);
-    members.msg = message;
-    return `${escapeUnprintable(jsonOf(members))}\n`;
+    return isText ? `${line}\n` : `${line},"msg":${json(event.message) ?? 'null'}}\n`;
   };
 }
 
 const odd = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
+/** What JSON writes as it is. */
+const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. */
+/** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. An error is its text without the stack. */
 function json(value: unknown): string | undefined {
+  if (typeof value === 'string' && PLAIN.test(value)) return `"${value}"`;
   for (const stringify of [JSON.stringify, odd]) {
     try {
-      return stringify(value);
+      const text = stringify(value instanceof Error ? String(value) : value);
+      return text === undefined ? undefined : escapeUnprintable(text);
     } catch {
       // The next one takes more.
     }
@@ -53,34 +63,17 @@ function json(value: unknown): string | undefined {
   return '"[no JSON]"';
 }
 
-/** Member by member only where one of them has no JSON form: that takes longer. */
-function jsonOf(members: Fields): string {
-  try {
-    return JSON.stringify(members);
-  } catch {
-    const each = Object.entries(members).map(([name, value]) => [JSON.stringify(name), json(value)]);
-    return `{${each.flatMap(([name, text]) => (text === undefined ? [] : [`${name}:${text}`])).join(',')}}`;
-  }
-}
-
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
 
-function lineText({ level, time, message }: LogEvent, fields: Fields, colour: boolean): string {
+function textHead({ level, time, message }: LogEvent, colour: boolean): string {
   const name = level.toUpperCase();
   const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
-  let text = `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}`;
-  for (const key in fields) {
-    const value = bare(fields[key]);
-    if (value !== undefined) text += ` ${bare(key)}=${value}`;
-  }
-  return `${text}\n`;
+  return `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}`;
 }
 
 const NEEDS_QUOTES = /^$|[\s"=\\\p{C}\p{Z}]/u;
 
 /** A value as it is where it is one word, else as JSON; nothing where JSON has none for it. */
 function bare(value: unknown): string | undefined {
-  if (typeof value === 'string' && !NEEDS_QUOTES.test(value)) return value;
-  const text = json(value);
-  return text === undefined ? undefined : escapeUnprintable(text);
+  return typeof value === 'string' && !NEEDS_QUOTES.test(value) ? value : json(value);
 }

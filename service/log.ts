@@ -107,7 +107,19 @@ export function createLog(settings: LogSettings, destination?: LogDestination, o
   return log;
 }
 
-const isoTime = () => new Date().toISOString();
+let second = 0;
+let secondText = '';
+
+/** Lines of one second share the text up to the point. */
+function isoTime(): string {
+  const now = Date.now();
+  const milliseconds = now % 1000;
+  if (now - milliseconds !== second) {
+    second = now - milliseconds;
+    secondText = new Date(second).toISOString().slice(0, -4);
+  }
+  return `${secondText}${String(milliseconds).padStart(3, '0')}Z`;
+}
 
 const DROPPED: Readonly<Record<string, string>> = {
   EAGAIN: 'the reader is too slow',

@@ -7,11 +7,11 @@ export class TextMemo<T> {
   readonly #results = new Map<string, T>();
 
   /** @param work makes the result, which others get as well; what it throws is not remembered. */
-  of(text: string, work: () => T): T {
-    if (text.length > MOST_CHARACTERS) return work();
+  of(text: string, work: (text: string) => T): T {
+    if (text.length > MOST_CHARACTERS) return work(text);
     const known = this.#results.get(text);
     if (known !== undefined) return known;
-    const result = work();
+    const result = work(text);
     if (this.#results.size === MOST_TEXTS) this.#results.clear();
     this.#results.set(text, result);
     return result;
