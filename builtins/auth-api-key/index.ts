@@ -101,13 +101,21 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
   });
 }
 
-/** Hashes have one length, as a comparison in constant time needs. */
-function digestOf(key: string): Buffer {
-  return hash('sha256', key, 'buffer');
+/** Bytes of a key that are compared as they are; of a longer one its hash is. */
+const COMPARED = 64;
+
+/** A key as bytes of one length, as a comparison in constant time needs, and its own length behind them. */
+function comparable(key: string): Buffer {
+  const bytes = Buffer.alloc(COMPARED + 1);
+  const length = Buffer.byteLength(key);
+  if (length > COMPARED) hash('sha256', key, 'buffer').copy(bytes);
+  else bytes.write(key);
+  bytes[COMPARED] = Math.min(length, COMPARED + 1);
+  return bytes;
 }
 
 interface Accepted {
-  readonly digest: Buffer;
+  readonly bytes: Buffer;
   readonly name?: string | undefined;
   /** Of the client, where it has one. */
   readonly limit?: ReturnType<KeyLimits['of']>;
@@ -123,15 +131,15 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
   const areLimitsShown = headersKey.in(services.config) !== false;
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
-      if (name === undefined || rateLimit === undefined) return { digest: digestOf(key), name };
-      return { digest: digestOf(key), name, limit: limits.of(rateLimit, name, services) };
+      if (name === undefined || rateLimit === undefined) return { bytes: comparable(key), name };
+      return { bytes: comparable(key), name, limit: limits.of(rateLimit, name, services) };
     }),
   );
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
     const sent = exchange.headers[HEADER];
     if (sent === undefined) throw refusals.missing();
-    const given = digestOf(sent);
-    const [match] = accepted(method).filter(({ digest }) => timingSafeEqual(digest, given));
+    const given = comparable(sent);
+    const [match] = accepted(method).filter(({ bytes }) => timingSafeEqual(bytes, given));
     if (match === undefined) throw refusals.wrong();
     const { name: client, limit } = match;
     if (client === undefined) return true;
