@@ -3,10 +3,7 @@ import { Inexpressible, type Note } from './left-out.ts';
 import { jsonOf } from './media.ts';
 import { asJson, restOf } from './parameters.ts';
 import { readOnlyIn } from './schema.ts';
-import { literal, sentence } from './text.ts';
-
-/** Methods whose body has no meaning by HTTP: without it they ask for the same. */
-const BODILESS = new Set(['GET', 'DELETE']);
+import { literal, summary } from './text.ts';
 
 /** What an operation sends as its body. */
 export interface Body {
@@ -21,15 +18,7 @@ export interface Body {
 export function bodyOf(document: ApiDocument, operation: Operation, note: Note): Body {
   const request = requestOf(document, operation);
   if (request === undefined) return { parameters: [] };
-  try {
-    const { schema, type, why } = request;
-    if (why !== undefined) throw new Inexpressible(why);
-    return { parameters: membersOf(document, document.block(schema), note), type };
-  } catch (error) {
-    if (!(error instanceof Inexpressible) || request.isRequired || !BODILESS.has(operation.method)) throw error;
-    note('the body', error.message);
-    return { parameters: [] };
-  }
+  return { parameters: membersOf(document, document.block(request.schema), note), type: request.type };
 }
 
 function membersOf(document: ApiDocument, schema: Block, note: Note): Block[] {
@@ -52,7 +41,7 @@ function membersOf(document: ApiDocument, schema: Block, note: Note): Block[] {
       return [];
     }
     const stated = document.block(value);
-    const about = sentence(stated.description);
+    const about = summary(stated.description);
     const parameter = { name, in: 'body', description: stated.description };
     const rest = { isRequired: required.has(name), isText: false, lose };
     return {
@@ -63,49 +52,38 @@ function membersOf(document: ApiDocument, schema: Block, note: Note): Block[] {
   });
 }
 
-/** Objects that one is made of: one that is part of itself several times would have no end. */
-const MAX_PARTS = 200;
-
-/** An object and the objects that it is made of. @throws Inexpressible for one that is part of itself. */
-function partsOf(document: ApiDocument, schema: Block, room = { parts: MAX_PARTS }): Block[] {
-  const { allOf, ...own } = schema;
-  const inner = listOf(allOf);
-  if (inner.length > room.parts) return [own];
-  room.parts -= inner.length;
-  return [own, ...inner.flatMap((part) => partsOf(document, document.block(part), room))];
+/** An object and the objects that it is made of, each once. */
+function partsOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): Block[] {
+  if (seen.has(schema)) return [];
+  seen.add(schema);
+  return [schema, ...listOf(schema.allOf).flatMap((part) => partsOf(document, document.block(part), seen))];
 }
 
 interface RequestBody {
-  readonly isRequired: boolean;
-  readonly schema?: unknown;
-  readonly type?: string | undefined;
-  /** Why it cannot be sent. */
-  readonly why?: string;
+  readonly schema: unknown;
+  readonly type: string;
 }
 
+/** @throws Inexpressible for a body that is no JSON. */
 function requestOf(document: ApiDocument, { block, parameters }: Operation): RequestBody | undefined {
   if (document.isSwagger) {
     const all = parameters.map((value) => document.block(value));
+    if (all.some(({ in: place }) => place === 'formData'))
+      throw new Inexpressible('takes a body that is a form, not JSON');
     const body = all.find(({ in: place }) => place === 'body');
     const types = listOf(block.consumes ?? document.root.consumes).map(String);
-    if (body !== undefined) return { isRequired: body.required === true, ...chosenOf(types, body.schema) };
-    const form = all.filter(({ in: place }) => place === 'formData');
-    const isRequired = form.some(({ required }) => required === true);
-    return form.length === 0 ? undefined : { isRequired, why: 'takes a body that is a form, not JSON' };
+    return body && { type: chosenOf(types), schema: body.schema };
   }
-  if (block.requestBody === undefined) return undefined;
-  const { content, required } = document.block(block.requestBody);
-  const media = document.block(content);
+  const media = document.block(document.block(block.requestBody).content);
   const types = Object.keys(media);
   if (types.length === 0) return undefined;
-  const type = jsonOf(types);
-  const { schema } = document.block(type === undefined ? undefined : media[type]);
-  return { isRequired: required === true, ...chosenOf(types, schema) };
+  const type = chosenOf(types);
+  return { type, schema: document.block(media[type]).schema };
 }
 
-/** Of types that a body may have the JSON, which it is where none is named. */
-function chosenOf(types: readonly string[], schema: unknown): Omit<RequestBody, 'isRequired'> {
-  const type = jsonOf(types);
-  if (type !== undefined || types.length === 0) return { type: type ?? 'application/json', schema };
-  return { why: `takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, not in JSON` };
+/** Of types that a body may have the JSON, which it is where none is named. @throws Inexpressible */
+function chosenOf(types: readonly string[]): string {
+  const type = types.length === 0 ? 'application/json' : jsonOf(types);
+  if (type !== undefined) return type;
+  throw new Inexpressible(`takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, not in JSON`);
 }

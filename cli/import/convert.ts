@@ -9,7 +9,7 @@ import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
 import { parametersOf } from './parameters.ts';
 import { answerOf, suggestionsOf } from './suggestions.ts';
-import { encoded, literal, sentence } from './text.ts';
+import { encoded, literal, summary } from './text.ts';
 
 /** An endpoint as it will stand in the file. */
 export interface ImportedEndpoint {
@@ -76,7 +76,7 @@ export class Conversion implements Imported {
     const { title } = document.block(document.root.info);
     this.#document = document;
     this.#options = options;
-    this.title = sentence(title) ?? 'an API';
+    this.title = summary(title) ?? 'an API';
     this.#name = nameOf(String(title ?? '').toLowerCase(), 'api');
     this.#credentials = new Credentials(document, this.#name);
     for (const operation of document.operations((at, error) => this.#fail(at, error))) this.#add(operation);
@@ -125,11 +125,11 @@ export class Conversion implements Imported {
     const body = bodyOf(this.#document, operation, note);
     const parameters = [
       ...parametersOf(this.#document, operation, security, note),
-      ...mediaHeadersOf(this.#document, operation, { answer, body: body.type }, note),
+      ...mediaHeadersOf({ Accept: answer, 'Content-Type': body.type }, note),
       ...own,
       ...body.parameters,
     ];
-    const description = sentence(block.summary, block.description);
+    const description = summary(block.summary, block.description);
     return {
       name: this.#unique(name, api),
       ...(description === undefined ? {} : { description: literal(description) }),

@@ -2,13 +2,7 @@ import { type ApiDocument, type Block, listOf } from './document.ts';
 
 /** Parameters that carry a credential of the operator's, whatever the document says of them. */
 const CREDENTIAL =
-  /^(?:x-)?(?:api-?key|app-?key|access-?(?:key|token)|auth-?token|authorization|api-?(?:token|secret)|subscription-?key|ocp-apim-subscription-key)$/i;
-/** The same, where the document names no other credential: beside one they are what an operation is about. */
-const ALONE = /^(?:x-)?(?:auth|client-?secret|secret(?:-?key)?|pass(?:word|wd)?|private-?key)$/i;
-/** By itself an application is what clients ask for. */
-const BESIDE_A_KEY = /^(?:x-)?app-?id$/i;
-const KEY = /^(?:x-)?app-?key$/i;
-
+  /^(?:x-)?(?:api-?key|app-?key|access-?(?:key|token)|auth-?token|authorization|api-?(?:token|secret)|client-?secret|secret-?key|private-?key|pass(?:word|wd)?|subscription-?key|ocp-apim-subscription-key)$/i;
 /** How the security of an operation shows who asks. */
 export interface Security {
   /** Whether it has a credential. */
@@ -26,28 +20,17 @@ export interface Security {
 export function roleOf(
   document: ApiDocument,
   security: Security,
-  parameter: Block,
-  beside: readonly Block[],
+  { name, in: place, required, description, schema: stated, ...flat }: Block,
 ): { readonly fixed: string } | string | undefined {
-  const { name, in: place, required, description } = parameter;
   if (security.isSent(place, String(name))) return 'is sent as its security says';
-  const schema = document.block(parameter.schema ?? parameter);
+  const schema = document.block(stated ?? flat);
   // What filters, chooses or counts is no secret.
   const isFilter = /\bfilter/i.test(String(description ?? '')) || listOf(schema.enum).length > 0;
   if (place === 'path' || isFilter || (schema.type ?? 'string') !== 'string') return undefined;
-  const words = wordsOf(parameter);
-  const isBesideKey = () => beside.some((each) => each.in === place && KEY.test(wordsOf(each)));
-  const isCredential = BESIDE_A_KEY.test(words)
-    ? isBesideKey()
-    : CREDENTIAL.test(words) || (ALONE.test(words) && !security.hasWay);
-  if (!isCredential) return undefined;
-  if (security.hasWay && required !== true) return 'is another credential beside its security';
-  return { fixed: `\${${security.variable(String(name))}}` };
-}
-
-/** A name with a hyphen between its words. */
-function wordsOf({ name }: Block): string {
-  return String(name)
+  const words = String(name)
     .replaceAll('_', '-')
     .replace(/([a-z])([A-Z])/g, '$1-$2');
+  if (!CREDENTIAL.test(words)) return undefined;
+  if (security.hasWay && required !== true) return 'is another credential beside its security';
+  return { fixed: `\${${security.variable(String(name))}}` };
 }

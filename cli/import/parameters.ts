@@ -3,12 +3,13 @@ import { type ApiDocument, type Block, listOf, type Operation } from './document
 import { jsonChoiceOf } from './formats.ts';
 import { Inexpressible, type Note } from './left-out.ts';
 import { isScalar, SchemaReader } from './schema.ts';
-import { encoded, literal, sentence } from './text.ts';
+import { encoded, literal, summary } from './text.ts';
 
-/** Headers that the HTTP client sends by itself. */
-const ELSEWHERE = new Set(['content-length', 'host', 'user-agent', 'accept-encoding', 'connection']);
-/** Headers that follow from the media types of an operation. */
-const MEDIA = new Set(['accept', 'content-type']);
+/** Headers that the HTTP client sends by itself, or that follow from media types. */
+const ELSEWHERE = new Set([
+  ...['content-length', 'host', 'user-agent', 'accept-encoding', 'connection'],
+  ...['accept', 'content-type'],
+]);
 const SEPARATORS: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: 'tab', pipes: '|' };
 
 /**
@@ -20,7 +21,7 @@ export function parametersOf(document: ApiDocument, operation: Operation, securi
   const parameters = [...declared.values()].flatMap((parameter) => {
     const { name, in: place, required } = parameter;
     const what = `${place} parameter "${name}"`;
-    const role = roleOf(document, security, parameter, [...declared.values()]);
+    const role = roleOf(document, security, parameter);
     if (typeof role === 'string') {
       note(what, role);
       return [];
@@ -55,7 +56,7 @@ function declaredOf(document: ApiDocument, { parameters, path }: Operation, note
     const what = `${place} parameter "${name}"`;
     const header = place === 'header' ? String(name).toLowerCase() : '';
     const key = `${place} ${header || name}`;
-    if (declared.has(key) || MEDIA.has(header)) continue;
+    if (declared.has(key)) continue;
     if (typeof name !== 'string' || typeof place !== 'string') note('a parameter', 'has no "name" or no "in"');
     else if (place === 'path' && !path.includes(`{${name}}`)) note(what, 'is not in the path');
     else if (ELSEWHERE.has(header)) note(what, 'goes by itself');
@@ -71,7 +72,7 @@ function placeOf(place: string): Block {
 function parameterOf(document: ApiDocument, parameter: Block, lose: (reason: string) => void): Block {
   const { name, in: place, required, description } = parameter;
   const isRequired = required === true || place === 'path';
-  const about = sentence(description);
+  const about = summary(description);
   const stated = document.block(parameter.schema ?? parameter);
   return {
     // What a path parameter is called, only the path itself says.
