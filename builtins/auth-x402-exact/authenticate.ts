@@ -1,24 +1,20 @@
+/** Lets a request in that pays what it costs, or has paid it before. */
 import {
   type AuthMethod,
   type CallContext,
   ContextKey,
-  type Endpoint,
   type Exchange,
   isRefusal,
   Refusal,
-  type Taps,
 } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
-import { payment as paidBy } from '../shared/payment-facts.ts';
 import { refusalOf } from '../shared/payments.ts';
 import type { Facilitators } from './facilitators.ts';
-import { type Entry, identifierIn, type Sold } from './kept-answers.ts';
-import { isSignedByPayer } from './payer.ts';
-import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
-import { factsOf, type Purchase } from './purchase.ts';
-import type { Purchases } from './purchases.ts';
-import type { Quote, Quotes } from './quote.ts';
-import { methodsOf, type Terms } from './terms.ts';
+import { Entry, identifierIn, type Room, type Sold } from './kept-answers.ts';
+import { type Offer, refusal } from './offer.ts';
+import { isSignedByPayer, type Payment, PaymentFault, paymentIn } from './payload.ts';
+import type { Quote, Quoting } from './price.ts';
+import type { Purchase, Purchases, Wanted } from './purchases.ts';
 
 const HEADER = 'payment-signature';
 
@@ -27,121 +23,95 @@ export const attempts = new Attempts({
   refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
 });
 
-/** One auth object of this type. */
-export interface Method {
-  readonly terms: Terms;
-  readonly facilitators: Facilitators;
-}
-
 /** What every request is looked at with. */
 export interface Means {
-  readonly now: () => number;
-  methodOf(method: AuthMethod): Method;
-  quotesOf(exchange: Exchange): Quotes;
-  identifiedBy(payment: Payment, id: string): Entry;
+  now(): number;
+  facilitatorsOf(method: AuthMethod): Facilitators;
+  quote: Quoting;
+  readonly room: Room;
+  readonly bought: Purchases;
+  draw(exchange: Exchange): Promise<void>;
 }
 
-/** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
-type Claim = { readonly payment: Payment; readonly method: AuthMethod } | { readonly refusal: Refusal };
-
-const claims = new ContextKey<Claim>('x402-exact claim');
-/** The payment that a request has been let in for. */
-export const purchases = new ContextKey<Purchase>('x402-exact purchase');
-/** What was sold before, and is given again. */
-export const repeats = new ContextKey<Sold>('x402-exact repeat');
-/** Milliseconds of the budget that it took to be let in, of a request that was let in for what it costs. */
-export const spent = new ContextKey<number>('x402-exact time');
-
-/** Finds out which of its endpoint's methods a request pays for, if any. */
-function claimIn(text: string, { accepts, offer }: Quote, { now }: Means): Claim {
-  try {
-    const payment = matchPayment(decodePayment(text), [...accepts.values()].flat(), now());
-    const [method] = [...accepts].find(([, offers]) => offers.includes(payment.requirements)) ?? [];
-    if (method === undefined) throw new Error('what was matched is offered');
-    return { payment, method };
-  } catch (error) {
-    if (error instanceof PaymentFault) return { refusal: offer.refusal(error.message) };
-    throw error;
-  }
+/** One request at an endpoint that is sold. */
+export interface Visit {
+  readonly exchange: Exchange;
+  readonly quote: Quote;
+  /** What it has come with, for whichever of the endpoint's methods. */
+  payment?: Payment;
+  /** Why it was not taken: what a later method has to say would hide it. */
+  refusal?: Refusal;
+  purchase?: Purchase;
+  /** What was sold before, and is given again. */
+  sold?: Sold;
+  /** Of what is asked. */
+  fingerprint?: string;
+  /** Milliseconds of the budget that it took to be let in, of a request that was let in for what it costs. */
+  spent?: number;
 }
 
-/** @returns what takes a request's payment, or finds what it has paid for. */
-function buyer(means: Means, bought: Purchases) {
-  return async (
-    claim: Claim,
-    quote: Quote,
-    method: AuthMethod,
-    exchange: Exchange,
-    call: CallContext,
-  ): Promise<void> => {
-    if ('refusal' in claim) throw claim.refusal;
-    const { offer } = quote;
-    // Another method of the endpoint has its turn.
-    if (claim.method !== method) throw offer.refusal('invalid_payment_requirements');
-    const { facilitators } = means.methodOf(method);
-    const { payment } = claim;
-    try {
-      const id = identifierIn(payment);
-      const identified = id === undefined ? undefined : means.identifiedBy(payment, id);
-      const sold =
-        identified && (await soldBefore(identified, payment, () => bought.verify(payment, facilitators, offer)));
-      if (sold !== undefined) return repeats.set(exchange, sold);
-      const wanted = { payment, facilitators, offer, identified };
-      const purchase = await bought.hold(wanted, exchange, () => call.signal.aborted);
-      purchases.set(exchange, purchase);
-      paidBy.set(exchange, factsOf(payment));
-    } catch (error) {
-      // What a later method has to say would hide it.
-      if (isRefusal(error)) claims.set(exchange, { refusal: error });
-      throw error;
-    }
-  };
-}
+export const visits = new ContextKey<Visit>('x402-exact visit');
 
-/** Lets a request in that pays, or has paid. */
-export function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
-  const buy = buyer(means, bought);
+export function authenticator(means: Means) {
   return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
-    const quote = await means.quotesOf(exchange).of(exchange);
-    if (!quote.isFree) {
-      const text = exchange.headers[HEADER];
-      if (text === undefined) throw quote.offer.refusal('PAYMENT-SIGNATURE header is required');
-      await draw(exchange);
-      const claim = claims.get(exchange) ?? claimIn(text, quote, means);
-      claims.set(exchange, claim);
-      await buy(claim, quote, method, exchange, call);
-    }
-    spent.set(exchange, performance.now() - began);
+    const visit = visits.get(exchange) ?? { exchange, quote: await means.quote(exchange.parameters, exchange) };
+    visits.set(exchange, visit);
+    if (!visit.quote.isFree) await pay(visit, method, call, means);
+    visit.spent = performance.now() - began;
     return true;
   };
 }
 
-/** Has requests asked with what was paid for. Nobody needs to look where every price is fixed. */
-export function sameParameters(endpoints: readonly Endpoint[], { methodOf, quotesOf }: Means): Pick<Taps, 'validate'> {
-  const amounts = endpoints
-    .flatMap(methodsOf)
-    .flatMap((method) => methodOf(method).terms.accepts.map(({ amount }) => amount));
-  if (amounts.every((amount) => typeof amount === 'string')) return {};
-  return {
-    validate: async (parameters, exchange): Promise<undefined> => {
-      if (spent.get(exchange) !== undefined) await quotesOf(exchange).requireSame(parameters, exchange);
-    },
-  };
+/** @throws Refusal */
+async function pay(visit: Visit, method: AuthMethod, call: CallContext, means: Means): Promise<void> {
+  const { offer, methods } = visit.quote;
+  const text = visit.exchange.headers[HEADER];
+  if (text === undefined) throw refusal(offer, 'PAYMENT-SIGNATURE header is required');
+  await means.draw(visit.exchange);
+  if (visit.refusal !== undefined) throw visit.refusal;
+  try {
+    visit.payment ??= paymentFor(offer, text, means.now());
+    const { payment } = visit;
+    if (methods[offer.accepts.indexOf(payment.requirements)] === method)
+      return await buy(visit, payment, means.facilitatorsOf(method), call, means);
+  } catch (error) {
+    if (isRefusal(error)) visit.refusal = error;
+    throw error;
+  }
+  // Another method of the endpoint has its turn.
+  throw refusal(offer, 'invalid_payment_requirements');
 }
 
-/**
- * What the payer has bought by the identifier. Whoever sends the payment itself again has it; another one has to be the payer's.
- * @param verify has it verified. @throws Refusal
- */
-async function soldBefore(
-  identified: Entry,
-  payment: Payment,
-  verify: () => Promise<unknown>,
-): Promise<Sold | undefined> {
+function paymentFor(offer: Offer, text: string, now: number): Payment {
   try {
-    const found = await identified.find();
-    if (found !== undefined && !found.isSame && !isSignedByPayer(payment)) await verify();
+    return paymentIn(text, offer.accepts, now);
+  } catch (error) {
+    throw error instanceof PaymentFault ? refusal(offer, error.message) : error;
+  }
+}
+
+/** Takes a request's payment, or finds what it has paid for. */
+async function buy(
+  visit: Visit,
+  payment: Payment,
+  facilitators: Facilitators,
+  call: CallContext,
+  { room, bought, now }: Means,
+): Promise<void> {
+  const id = identifierIn(payment);
+  const identified = id === undefined ? undefined : new Entry(room, payment, id, now());
+  const wanted = { payment, exchange: visit.exchange, facilitators, offer: visit.quote.offer, identified };
+  const sold = await soldBefore(wanted, bought);
+  if (sold !== undefined) visit.sold = sold;
+  else visit.purchase = await bought.hold(wanted, () => call.signal.aborted);
+}
+
+/** What the payer has bought by the identifier. Whoever sends the payment itself again has it; another one has to be the payer's. */
+async function soldBefore(wanted: Wanted, bought: Purchases): Promise<Sold | undefined> {
+  try {
+    const found = await wanted.identified?.find();
+    if (found !== undefined && !found.isSame && !isSignedByPayer(wanted.payment)) await bought.verify(wanted);
     return found?.sold;
   } catch (error) {
     throw refusalOf(error);
@@ -156,7 +126,5 @@ export function refusedAs(exchange: Exchange, hasLeft: boolean): string | undefi
   const take = attempts.drawn(exchange);
   if (take === undefined) return undefined;
   if (!take.allowed) return 'limited';
-  const claim = claims.get(exchange);
-  const isUntold = claim !== undefined && 'refusal' in claim && claim.refusal.fault;
-  return isUntold && !hasLeft ? 'unavailable' : 'refused';
+  return visits.get(exchange)?.refusal?.fault && !hasLeft ? 'unavailable' : 'refused';
 }

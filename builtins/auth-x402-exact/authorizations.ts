@@ -3,8 +3,7 @@ import { isSameHex } from '../../lib/eth/hex.ts';
 import { type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { type Hex, Type } from '../../plugins-sdk/index.ts';
 import { type EventLog, findMined, LogSchema, TRANSFER } from '../shared/chain.ts';
-import type { About } from '../shared/payment-mark.ts';
-import { CLOCK_MARGIN_MS } from './purchases.ts';
+import { type About, CLOCK_MARGIN_MS } from '../shared/payment-mark.ts';
 
 /** What the chain says of an authorisation to pay. */
 export type Found =

@@ -1,4 +1,3 @@
-import type { PaymentRequired } from '@x402/core/types';
 import {
   authPath,
   type CheckContext,
@@ -16,7 +15,7 @@ import {
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
-import { encodedHeader, inHeader, LONGEST_REQUIRED, offered } from './offer.ts';
+import { encodedHeader, LONGEST_REQUIRED, leastOf, type Offer, offerOf } from './offer.ts';
 import {
   type Accept,
   boundsOf,
@@ -146,9 +145,8 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
       return [...checkAccept(path, accept, endpoint), ...twice];
     }),
   ]);
-  const all = methods.map(({ terms }) => terms);
   const [{ at } = { at: endpoint.path }] = methods;
-  findings.push(...checkLength(`${at}.accepts`, offered({ ...endpoint, id: ANY_ID }, all, context.config)));
+  findings.push(...checkLength(`${at}.accepts`, offerOf({ ...endpoint, id: ANY_ID }, context.config)));
   if (endpoint.auth.at(-1)?.type !== TYPE)
     findings.push(
       warning(`${at}`, 'is not the last method: who comes without credentials is not told what to pay; put it last'),
@@ -160,14 +158,13 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
 const ROOM_FOR_ERROR = 200;
 const ANY_ID = `0x${'0'.repeat(64)}` as const;
 
-function checkLength(at: string, required: PaymentRequired): Finding[] {
-  const fits = (count: number) => {
-    const { extensions: _, ...least } = inHeader({ ...required, accepts: required.accepts.slice(0, count) });
-    return encodedHeader(least).length <= LONGEST_REQUIRED - ROOM_FOR_ERROR;
-  };
-  const { length } = required.accepts;
+function checkLength(at: string, offer: Offer): Finding[] {
+  const { accepts } = offer;
+  const { length } = accepts;
+  const fits = (count: number) =>
+    encodedHeader(leastOf({ ...offer, accepts: accepts.slice(0, count) })).length <= LONGEST_REQUIRED - ROOM_FOR_ERROR;
   if (fits(length)) return [];
-  const most = required.accepts.findLastIndex((_, i) => fits(i));
+  const most = accepts.findLastIndex((_, i) => fits(i));
   const message = `has ${length} ways to pay, of which ${Math.max(most, 0)} fit into the header of a challenge (${LONGEST_REQUIRED} characters): leave out the others`;
   return [error(at, message)];
 }

@@ -1,35 +1,40 @@
-import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
-import type { Log } from '../../plugins-sdk/index.ts';
-import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
+/** The facilitators of one auth object, in order of preference: the next one is asked where one is down. */
+import type { HttpClient, Log } from '../../plugins-sdk/index.ts';
+import { type Asked, Facilitator, FacilitatorFailure } from './facilitator.ts';
+import { facilitatorsOf, type Terms } from './terms.ts';
 
-/** What is asked, and about whom. */
-export type Asked = readonly [payload: PaymentPayload, requirements: PaymentRequirements, payer: string];
-
-export interface Verdict {
-  /** Why the payment is not valid. */
-  readonly reason: string | undefined;
-  /** Who said so. */
-  readonly by: Facilitator;
-}
-
+/** The parts of the budget for facilitators: what is left lets this plugin refuse in its own words before its budget ends. */
+const VERIFY_PART = 1 / 6;
+export const SETTLE_PART = 2 / 3;
 /** Milliseconds for which one that failed is asked last. */
 const AVOIDED_MS = 30_000;
 
-/** Those who may verify and settle, in order of preference: the next one is asked where one is down. */
+/** What one said, and who. */
+interface Said<T> {
+  readonly said: T;
+  readonly by: Facilitator;
+}
+
 export class Facilitators {
-  readonly all: readonly Facilitator[];
+  readonly #all: readonly Facilitator[];
+  readonly #networks: ReadonlySet<string>;
   readonly #log: Log;
   readonly #failedAt = new Map<Facilitator, number>();
 
-  constructor(all: readonly Facilitator[], log: Log) {
-    this.all = all;
+  /** @param budget milliseconds per request of the plugin. */
+  constructor(terms: Terms, client: HttpClient, log: Log, budget: number) {
+    const named = facilitatorsOf(terms);
+    // Each may be asked whether a payment is good, one after the other; the settlement is one's alone.
+    const timeouts = { verify: (budget * VERIFY_PART) / named.length, settle: budget * SETTLE_PART };
+    this.#all = named.map((one) => new Facilitator(client, one, timeouts));
+    this.#networks = new Set(terms.accepts.map((accept) => accept.network));
     this.#log = log;
   }
 
-  /** @throws FacilitatorFailure of the last one, where none has a verdict. */
-  async verify(...asked: Asked): Promise<Verdict> {
-    return this.#first(
-      (by) => by.verify(...asked).then((reason) => ({ reason, by })),
+  /** @returns why the payment is not valid, or nothing. @throws FacilitatorFailure of the last one, where none has a verdict. */
+  async verify(asked: Asked): Promise<Said<string | undefined>> {
+    return await this.#first(
+      (one) => one.verify(asked),
       () => true,
     );
   }
@@ -39,30 +44,50 @@ export class Facilitators {
    * @param mayGoOn whether there is time to ask another one.
    * @throws FacilitatorFailure where it is not known whether the payment was settled.
    */
-  async settle(verifier: Facilitator, mayGoOn: () => boolean, ...asked: Asked): Promise<Settlement> {
-    return this.#first(
-      (by) => by.settle(...asked),
+  async settle(verifier: Facilitator, mayGoOn: () => boolean, asked: Asked) {
+    const { said } = await this.#first(
+      (one) => one.settle(asked),
       ({ isUnsent }) => isUnsent && mayGoOn(),
       verifier,
     );
+    return said;
+  }
+
+  /** Tells operators of those that do not do what they count on. They may be away: that is no reason not to start. */
+  inspect(isOver: () => boolean): void {
+    for (const facilitator of this.#all) void this.#inspect(facilitator, isOver);
+  }
+
+  async #inspect(facilitator: Facilitator, isOver: () => boolean): Promise<void> {
+    const { origin } = facilitator;
+    try {
+      const supported = new Set(await facilitator.networks());
+      for (const network of this.#networks)
+        if (!supported.has(network) && !supported.has('eip155:*'))
+          this.#log.warn(`the facilitator at ${origin} does not say that it settles exact payments on ${network}`);
+    } catch (error) {
+      if (isOver()) return;
+      const detail = error instanceof Error ? error.message : String(error);
+      this.#log.warn(`the facilitator at ${origin} could not be asked what it supports`, { detail });
+    }
   }
 
   async #first<T>(
     ask: (facilitator: Facilitator) => Promise<T>,
     mayAskNext: (failure: FacilitatorFailure) => boolean,
     preferred?: Facilitator,
-  ): Promise<T> {
+  ): Promise<Said<T>> {
     const isAvoided = (one: Facilitator) => performance.now() - (this.#failedAt.get(one) ?? -AVOIDED_MS) < AVOIDED_MS;
     const rank = (one: Facilitator) => (one === preferred ? -1 : Number(isAvoided(one)));
-    const order = [...this.all].sort((a, b) => rank(a) - rank(b));
-    for (const [index, one] of order.entries()) {
+    const order = [...this.#all].sort((a, b) => rank(a) - rank(b));
+    for (const [index, by] of order.entries()) {
       try {
-        return await ask(one);
+        return { said: await ask(by), by };
       } catch (error) {
         if (!(error instanceof FacilitatorFailure)) throw error;
-        this.#failedAt.set(one, performance.now());
+        this.#failedAt.set(by, performance.now());
         if (index === order.length - 1 || !mayAskNext(error)) throw error;
-        this.#log.warn(`the facilitator at ${one.origin} failed: the next one is asked`, { detail: error.message });
+        this.#log.warn(`the facilitator at ${by.origin} failed: the next one is asked`, { detail: error.message });
       }
     }
     throw new Error('there is a facilitator');

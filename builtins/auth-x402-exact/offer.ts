@@ -1,11 +1,12 @@
+/** What a client is told to pay, and why: `PaymentRequired` of x402, version 2, in the body and the header of each 402. */
 import { isDeepStrictEqual } from 'node:util';
 import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
-import { type Accept, boundsOf, secondsOf, type Terms } from './terms.ts';
+import { type Accept, acceptsOf, boundsOf, secondsOf } from './terms.ts';
 
-type Config = Readonly<Record<string, unknown>>;
+export type Offer = PaymentRequired;
 
 export const PAYMENT_IDENTIFIER = 'payment-identifier';
 /** The extension as the public library declares it. */
@@ -22,57 +23,46 @@ const identifierExtension = {
   },
 };
 
-/** What a client gets that has not paid (x402 version 2, `PaymentRequired`), and why. */
-export function offered(endpoint: Endpoint, all: readonly Terms[], config: Config, error = ''): PaymentRequired {
-  const { id, api, name, block, mode } = endpoint;
-  const { title: serviceName = '' } = detailsOf(config).info;
-  const tags = tagsKey.of(endpoint);
-  return {
-    x402Version: 2,
-    error,
-    resource: {
-      // The service does not know how it is reached, and a Host header is the client's own word.
-      url: `${publicUrlOf(endpoint, config)}/endpoints/${id}`,
-      description: typeof block.description === 'string' ? block.description : `${api}/${name}`,
-      mimeType: mode === 'stream' ? 'text/event-stream' : 'application/json',
-      ...(CATALOGUE_NAME.test(serviceName) && { serviceName }),
-      ...(tags && { tags: [...tags] }),
-    },
-    accepts: all.flatMap((terms) => requirementsOf(terms)),
-  };
-}
-
 const CATALOGUE_NAME = new RegExp(CATALOGUE_TEXT);
 
 /** Characters of the header `PAYMENT-REQUIRED`: nginx reads 4 KB of an answer's head unless `proxy_buffer_size` says otherwise. */
 export const LONGEST_REQUIRED = 3200;
 
-/** What the header says: what is long and for catalogues, the description and schemas, stands in the body alone. */
-export function inHeader({ resource, extensions = {}, ...terms }: PaymentRequired): PaymentRequired {
-  const { url = '', mimeType } = resource ?? {};
-  const short = { ...terms, resource: { url, ...(mimeType !== undefined && { mimeType }) } };
-  const { bazaar: _, ...own } = extensions;
-  const whole = { ...short, extensions: own };
-  return encodedHeader(whole).length <= LONGEST_REQUIRED ? whole : short;
+/**
+ * What an endpoint costs at most.
+ * @param bazaar what catalogues may be told of it; they are told nothing where nobody has said where it is sold.
+ */
+export function offerOf(endpoint: Endpoint, config: Readonly<Record<string, unknown>>, bazaar?: object): Offer {
+  const { id, api, name, block, mode } = endpoint;
+  const { title: serviceName = '' } = detailsOf(config).info;
+  const tags = tagsKey.of(endpoint);
+  // The service does not know how it is reached, and a Host header is the client's own word.
+  const base = publicUrlOf(endpoint, config);
+  return {
+    x402Version: 2,
+    error: '',
+    resource: {
+      url: `${base}/endpoints/${id}`,
+      description: typeof block.description === 'string' ? block.description : `${api}/${name}`,
+      mimeType: mode === 'stream' ? 'text/event-stream' : 'application/json',
+      ...(CATALOGUE_NAME.test(serviceName) && { serviceName }),
+      ...(tags && { tags: [...tags] }),
+    },
+    accepts: acceptsOf(endpoint).map(({ accept }) => requirementsOf(accept)),
+    extensions: { ...(base !== '' && bazaar && { bazaar }), [PAYMENT_IDENTIFIER]: identifierExtension },
+  };
 }
 
-/** The same with its extensions; one that tells nobody where it is sold is of no use. */
-function extended(required: PaymentRequired, bazaar: object | undefined): PaymentRequired {
-  const isTold = bazaar !== undefined && /^https?:/.test(required.resource?.url ?? '');
-  return { ...required, extensions: { ...(isTold && { bazaar }), [PAYMENT_IDENTIFIER]: identifierExtension } };
+/** One way to pay, in the words of the protocol. */
+export function requirementsOf(accept: Accept, amount = boundsOf(accept.amount).max): PaymentRequirements {
+  const { asset, payTo, extra } = accept;
+  const network = accept.network as PaymentRequirements['network'];
+  return { scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds: secondsOf(accept), extra };
 }
 
-/** What an auth object accepts, in the words of the protocol. @param amountOf each; without it what it costs at most. */
-export function requirementsOf(
-  { accepts }: Terms,
-  amountOf = ({ amount }: Accept) => boundsOf(amount).max,
-): PaymentRequirements[] {
-  return accepts.map((accept) => {
-    const { asset, payTo, extra } = accept;
-    const network = accept.network as PaymentRequirements['network'];
-    const amount = amountOf(accept);
-    return { scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds: secondsOf(accept), extra };
-  });
+/** What the header says at least: what is long and for catalogues, the description and schemas, stands in the body alone. */
+export function leastOf({ extensions: _, resource: { url, mimeType }, ...terms }: Offer): Offer {
+  return { ...terms, resource: { url, ...(mimeType !== undefined && { mimeType }) } };
 }
 
 /** JSON as the headers of the protocol carry it: in base64. */
@@ -80,52 +70,34 @@ export function encodedHeader(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64');
 }
 
-export interface PaymentRefusal {
-  readonly headers?: Readonly<Record<string, string>>;
-  /** A code that stands beside a sentence, in the body and in the log. */
-  readonly reason?: string;
+/** The header `PAYMENT-REQUIRED`, with the extensions that are for clients where there is room. */
+function requiredHeader(offer: Offer): string {
+  const { bazaar: _, ...extensions } = offer.extensions ?? {};
+  const whole = encodedHeader({ ...leastOf(offer), extensions });
+  return whole.length <= LONGEST_REQUIRED ? whole : encodedHeader(leastOf(offer));
 }
 
-/** An endpoint's refusals of payments: each says what to pay, and why what was paid is not enough. */
-export class Offer {
-  readonly #offered: PaymentRequired;
+/** What facilitators are told: for their catalogues, and of what a client has sent the extensions that are as they were offered. */
+export function toldOf(offer: Offer, extensions: unknown): Readonly<Record<string, unknown>> | undefined {
+  const same = Object.entries(offer.extensions ?? {}).filter(
+    ([name, value]) => name === 'bazaar' || isDeepStrictEqual(memberAt(extensions, name), value),
+  );
+  return same.length === 0 ? undefined : Object.fromEntries(same);
+}
 
-  constructor(offered: PaymentRequired) {
-    this.#offered = offered;
-  }
+/**
+ * What is offered, and why what was paid is not enough.
+ * @param error one of the protocol's codes, or a sentence.
+ * @param reason a code that stands beside a sentence, in the body and in the log.
+ */
+export function refusal(offer: Offer, error: string, headers: Readonly<Record<string, string>> = {}, reason?: string) {
+  const coded = reason === undefined ? {} : { reason };
+  const body = { ...offer, error, ...coded };
+  const all = { 'PAYMENT-REQUIRED': requiredHeader(body), 'Cache-Control': 'no-store', ...headers };
+  return new Refusal(402, error, { body, headers: all, ...coded });
+}
 
-  /** @param bazaar what catalogues may be told of it. */
-  static of(endpoint: Endpoint, all: readonly Terms[], config: Config, bazaar: object | undefined): Offer {
-    return new Offer(extended(offered(endpoint, all, config), bazaar));
-  }
-
-  /** The same for other amounts, none of which is longer. */
-  asking(accepts: readonly PaymentRequirements[]): Offer {
-    return new Offer({ ...this.#offered, accepts: [...accepts] });
-  }
-
-  /** What facilitators are told: for their catalogues, and of what a client has sent the extensions that are as they were offered. */
-  told(extensions: unknown): Readonly<Record<string, unknown>> | undefined {
-    const same = Object.entries(this.#offered.extensions ?? {}).filter(
-      ([name, value]) => name === 'bazaar' || isDeepStrictEqual(memberAt(extensions, name), value),
-    );
-    return same.length === 0 ? undefined : Object.fromEntries(same);
-  }
-
-  get resource(): PaymentRequired['resource'] {
-    return this.#offered.resource;
-  }
-
-  /** @param error one of the protocol's codes, or a sentence. */
-  refusal(error: string, { headers = {}, reason }: PaymentRefusal = {}): Refusal {
-    const body = { ...this.#offered, error, ...(reason === undefined ? {} : { reason }) };
-    const all = { 'PAYMENT-REQUIRED': encodedHeader(inHeader(body)), 'Cache-Control': 'no-store', ...headers };
-    return new Refusal(402, error, { body, headers: all, ...(reason === undefined ? {} : { reason }) });
-  }
-
-  /** Another request holds the payment, or did until a moment ago; whether it will be used is open. */
-  busy(): Refusal {
-    const headers = { 'Retry-After': '1' };
-    return this.refusal('Payment is being settled, try again', { headers, reason: 'payment_in_progress' });
-  }
+/** Another request holds the payment, or did until a moment ago; whether it will be used is open. */
+export function busy(offer: Offer): Refusal {
+  return refusal(offer, 'Payment is being settled, try again', { 'Retry-After': '1' }, 'payment_in_progress');
 }

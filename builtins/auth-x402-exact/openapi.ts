@@ -1,9 +1,8 @@
-import type { AuthMethod } from '../../plugins-sdk/index.ts';
 import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
-import { noPrice } from './plugin-price.ts';
-import { boundsOf, termsIn } from './terms.ts';
+import { noPrice } from './price.ts';
+import { acceptsOf, boundsOf, termsIn } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
@@ -72,16 +71,14 @@ const scheme = {
     'x402, version 2, scheme `exact` on EVM: base64 of a `PaymentPayload` that authorises one of the transfers that a 402 offers. It is verified first, and settled only once there is a signed answer, which carries PAYMENT-RESPONSE',
 };
 
-function isPricedByPlugin(method: AuthMethod): boolean {
-  return termsIn(method)?.accepts.some(({ amount }) => typeof amount !== 'string') ?? false;
-}
-
 /** What clients should know of a payment. */
 export const openApiPart: OpenApiPart = {
   schemas,
   headers,
-  operation: ({ auth }) =>
-    auth.some(isPricedByPlugin) ? { responses: { 503: { errors: [noPrice('<name>').message] } } } : undefined,
+  operation: (endpoint) =>
+    acceptsOf(endpoint).some(({ accept }) => typeof accept.amount !== 'string')
+      ? { responses: { 503: { errors: [noPrice('<name>').message] } } }
+      : undefined,
   auth: {
     'x402-exact': {
       scheme,
@@ -110,7 +107,7 @@ export const openApiPart: OpenApiPart = {
         'x-payment-info': paymentInfo(methods.flatMap((method) => termsIn(method) ?? [])),
       }),
       prices: (method) =>
-        (termsIn(method)?.accepts ?? []).map(({ amount, asset, network }) => {
+        acceptsOf({ auth: [method] }).map(({ accept: { amount, asset, network } }) => {
           const { min, max } = boundsOf(amount);
           return { amount: min, ...(max !== min && { max }), token: asset, network };
         }),

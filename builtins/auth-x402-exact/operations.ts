@@ -3,11 +3,10 @@ import { createJsonRpc } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
 import type { HttpClient, Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
-import { isHeld, type Mark, type Payment } from '../shared/payment-mark.ts';
+import { CLOCK_MARGIN_MS, isHeld, type Mark, type Payment } from '../shared/payment-mark.ts';
 import { paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
 import { type Found, findAuthorization } from './authorizations.ts';
-import { CLOCK_MARGIN_MS } from './purchases.ts';
 import { TYPE } from './terms.ts';
 
 interface OperationsOptions {

@@ -1,43 +1,80 @@
-import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/index.ts';
+/**
+ * Has each authorisation buy one answer: it is held, verified, settled once the answer is signed, and given back where the request
+ * comes to nothing. One mark for each payment says how it stands; the hold of a process that died ends with the authorisation.
+ */
+import { addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
-import type { DebtLine, Debts } from '../../plugins-sdk/state.ts';
+import type { DebtLine } from '../../plugins-sdk/state.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { givenBackMark, isHeld, type Mark } from '../shared/payment-mark.ts';
-import { type Payments, refusalOf, ticketFor, unavailable } from '../shared/payments.ts';
-import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
+import { type About, CLOCK_MARGIN_MS, givenBackMark, isHeld, type Mark } from '../shared/payment-mark.ts';
+import { type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
+import { type Asked, type Facilitator, FacilitatorFailure } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
-import { encodedHeader, type Offer } from './offer.ts';
+import type { Entry } from './kept-answers.ts';
+import { busy, encodedHeader, type Offer, refusal, toldOf } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
-import { aboutOf, askedOf, detailsOf, factsOf, type Purchase } from './purchase.ts';
-import type { Sale } from './terms.ts';
+import { acceptsOf } from './terms.ts';
 
-export interface PurchasesOptions {
-  readonly payments: Payments;
-  readonly debts: Debts;
-  /** Epoch milliseconds. */
-  now(): number;
-  readonly log: Log;
-  readonly counted: Measure<'outcome'>;
-  /** Settlements that were tried, by what is sold and for what. */
-  readonly settlements: Measure<keyof Sale | 'outcome'>;
+/** What one request is to be bought with. */
+export interface Wanted {
+  readonly payment: Payment;
+  readonly exchange: Exchange;
+  readonly facilitators: Facilitators;
+  readonly offer: Offer;
+  /** Where the client has given its payment an identifier. */
+  readonly identified: Entry | undefined;
 }
 
-/** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
-export const CLOCK_MARGIN_MS = 900_000;
+/** One request's hold on a payment that was verified. */
+export interface Purchase extends Wanted {
+  readonly ticket: Ticket;
+  /** The facilitator that has found the payment good. */
+  readonly verifier: Facilitator;
+  /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
+  settlement?: Promise<void>;
+  /** Whether it was given back: a request that goes on asks for an answer that nobody pays. */
+  isReleased?: true;
+}
+
+/** How a settlement ends, and what the payment is then. */
+const ENDS = { settled: 'settled', unsettled: 'not settled', unknown: 'unknown' } as const;
+type Outcome = keyof typeof ENDS;
 
 const USED = 'invalid_exact_evm_nonce_already_used';
+const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const UNKNOWN = 'it is not known whether a payment was settled';
 
-/**
- * Has each authorisation buy one answer. It is held until the facilitator has settled it, then marked as used, and given up where it
- * was not settled. The hold of a process that died ends with the authorisation. The chain, too, takes it once.
- */
 export class Purchases {
-  readonly #options: PurchasesOptions;
+  readonly counted: Measure<'outcome'>;
+  readonly #settlements: Measure<'api' | 'endpoint' | 'network' | 'asset' | 'outcome'>;
+  readonly #services: Services;
+  readonly #payments: Payments;
 
-  constructor(options: PurchasesOptions) {
-    this.#options = options;
+  constructor(services: Services, payments: Payments) {
+    const { meters, endpoints } = services;
+    this.#services = services;
+    this.#payments = payments;
+    const outcomes = Object.keys(ENDS);
+    this.counted = meters.counter({
+      name: 'x402_exact_payments_total',
+      help: 'Standard x402 payments, by what became of them',
+      labels: ['outcome'],
+      // Alerts see the first event only beside a zero before it.
+      initial: [...outcomes, 'refused', 'unavailable', 'limited', 'released'].map((outcome) => ({ outcome })),
+    });
+    const sales = endpoints.flatMap((endpoint) =>
+      acceptsOf(endpoint).map(({ accept: { network, asset } }) => ({
+        ...{ api: endpoint.api, endpoint: endpoint.name },
+        ...{ network, asset },
+      })),
+    );
+    this.#settlements = meters.counter({
+      name: 'x402_exact_settlements_total',
+      help: 'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
+      labels: ['api', 'endpoint', 'network', 'asset', 'outcome'],
+      initial: sales.flatMap((sale) => outcomes.map((outcome) => ({ ...sale, outcome }))),
+    });
   }
 
   /**
@@ -45,36 +82,31 @@ export class Purchases {
    * @param isOver whether nobody hears any more what this comes to.
    * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
    */
-  async hold(
-    { payment, facilitators, offer, identified }: Pick<Purchase, 'payment' | 'facilitators' | 'offer' | 'identified'>,
-    exchange: Exchange,
-    isOver: () => boolean,
-  ): Promise<Purchase> {
-    const { payments, now } = this.#options;
-    const ticket = ticketFor(idOf(payment), aboutOf(payment, exchange, now()));
-    const other = await payments.hold(ticket, this.#life(payment));
-    if (other !== undefined) throw isHeld(other) ? offer.busy() : offer.refusal(USED);
+  async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
+    const { payment, exchange, offer, identified } = wanted;
+    const ticket = ticketFor(idOf(payment), aboutOf(wanted, this.#services.now()));
+    const other = await this.#payments.hold(ticket, this.#life(payment));
+    if (other !== undefined) throw isHeld(other) ? busy(offer) : refusal(offer, USED);
     try {
-      const verifier = await this.verify(payment, facilitators, offer);
+      const verifier = await this.verify(wanted);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       // Only now: before, whoever names a payer could take his identifiers.
-      if ((await identified?.claim()) === false) throw offer.busy();
-      return { ticket, payment, facilitators, verifier, offer, identified };
+      if ((await identified?.claim()) === false) throw busy(offer);
+      paidBy.set(exchange, factsOf(payment));
+      return { ...wanted, ticket, verifier };
     } catch (error) {
-      await payments.release(ticket);
-      throw toldOf(error);
+      await this.#payments.release(ticket);
+      throw refusalOf(error);
     }
   }
 
   /** @returns who has found the payment good. @throws Refusal 402, or 401 where nobody can tell. */
-  async verify(payment: Payment, facilitators: Facilitators, offer: Offer): Promise<Facilitator> {
-    try {
-      const { reason, by } = await facilitators.verify(...askedOf(payment, offer));
-      if (reason !== undefined) throw offer.refusal(reason);
-      return by;
-    } catch (error) {
-      throw toldOf(error);
-    }
+  async verify({ payment, facilitators, offer }: Wanted): Promise<Facilitator> {
+    const { said, by } = await facilitators.verify(askedOf(payment, offer)).catch((error: unknown) => {
+      throw error instanceof FacilitatorFailure ? unavailable(error.message) : error;
+    });
+    if (said !== undefined) throw refusal(offer, said);
+    return by;
   }
 
   /**
@@ -82,17 +114,17 @@ export class Purchases {
    * @param isTooLate whether nobody hears, or may hear in time, what this comes to.
    * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
    */
-  settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
-    purchase.settlement ??= this.#settleOnce(purchase, exchange, isTooLate);
+  settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
+    purchase.settlement ??= this.#settleOnce(purchase, isTooLate);
     return purchase.settlement;
   }
 
-  async #settleOnce(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
+  async #settleOnce(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
     // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
     await this.#begin(purchase, isTooLate);
-    const isKnown = this.#options.debts.owe(unknown(purchase, 'the service has ended'));
+    const isKnown = this.#services.debts.owe(unknown(purchase, 'the service has ended'));
     try {
-      await this.#settle(purchase, exchange, isTooLate);
+      await this.#settle(purchase, isTooLate);
     } finally {
       isKnown();
     }
@@ -102,111 +134,125 @@ export class Purchases {
   async release(purchase: Purchase): Promise<void> {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
-    this.#options.counted({ outcome: 'released' }, 1);
+    this.counted({ outcome: 'released' }, 1);
     await purchase.identified?.drop();
-    await this.#options.payments.release(purchase.ticket);
+    await this.#payments.release(purchase.ticket);
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
-  async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    const { ticket, payment, offer } = purchase;
-    const { payments, counted, now } = this.#options;
+  async #begin({ ticket, payment, offer, identified }: Purchase, isTooLate: () => boolean): Promise<void> {
     let isOurs = true;
     try {
-      if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
-      isOurs = await payments.advance(ticket, 'settling', this.#life(payment));
-      if (!isOurs) throw offer.busy();
+      if (payment.endsAt <= this.#services.now()) throw refusal(offer, ENDED);
+      isOurs = await this.#payments.advance(ticket, 'settling', this.#life(payment));
+      if (!isOurs) throw busy(offer);
       // It may have waited for the state: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
-      counted({ outcome: 'released' }, 1);
+      this.counted({ outcome: 'released' }, 1);
       // The request that has the payment now may have the identifier as well.
-      if (isOurs) await purchase.identified?.drop();
-      await payments.release(ticket);
-      throw toldOf(error);
+      if (isOurs) await identified?.drop();
+      await this.#payments.release(ticket);
+      throw refusalOf(error);
     }
   }
 
-  async #settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
-    const { payment, facilitators, verifier, offer } = purchase;
-    const { log } = this.#options;
-    let settlement: Settlement;
-    try {
-      // Not tied to the client: half a settlement is worse than one that nobody waits for.
-      settlement = await facilitators.settle(verifier, () => !isTooLate(), ...askedOf(payment, offer));
-    } catch (error) {
+  async #settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
+    const { payment, exchange, facilitators, verifier, offer } = purchase;
+    // Not tied to the client: half a settlement is worse than one that nobody waits for.
+    const asked = facilitators.settle(verifier, () => !isTooLate(), askedOf(payment, offer));
+    const response = await asked.catch(async (error: unknown) => {
       if (!(error instanceof FacilitatorFailure)) throw error;
-      if (error.isUnsent) {
-        await this.#notSettled(purchase, exchange, error.message);
-        throw unavailable(error.message);
-      }
-      this.#count(purchase, exchange, 'unknown');
-      const { message, fields } = unknown(purchase, error.message);
-      log.error(message, fields);
-      // Its identifier stays: it may have been paid.
-      await this.#giveBack(purchase, 'unknown', OPEN_TTL_MS);
+      await (error.isUnsent ? this.#unsettled(purchase, error.message) : this.#unknown(purchase, error.message));
       throw unavailable(error.message);
-    }
-    const { response } = settlement;
+    });
+    const { transaction, errorReason } = response;
     const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
     // A mode that tells failures in its own way has them, too.
     addAnswerHeaders(exchange, headers);
-    const { transaction } = response;
-    if (settlement.kind === 'settled') {
-      await this.#settled(purchase, exchange, transaction);
-      return;
-    }
-    const { reason } = settlement;
-    await this.#notSettled(purchase, exchange, reason, transaction);
-    throw offer.refusal(reason, { headers });
+    if (errorReason === undefined) return await this.#settled(purchase, transaction);
+    await this.#unsettled(purchase, errorReason, transaction);
+    throw refusal(offer, errorReason, headers);
   }
 
-  async #settled(purchase: Purchase, exchange: Exchange, transaction: string): Promise<void> {
-    const { ticket, payment } = purchase;
-    const { payments, log } = this.#options;
-    this.#count(purchase, exchange, 'settled');
-    paidBy.set(exchange, { ...factsOf(payment), transaction });
+  async #settled(purchase: Purchase, transaction: string): Promise<void> {
+    const { ticket, payment, exchange } = purchase;
+    const { log } = this.#services;
     const details = detailsOf(purchase);
+    paidBy.set(exchange, { ...factsOf(payment), transaction });
     log.info('payment settled', { ...details, transaction });
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
-    const kept = payments.end(ticket, { change, life: this.#life(payment), isCertain: true });
-    await Promise.all([kept, payments.ids.add(transaction, ticket.payment, exchange.requestId)]);
+    await Promise.all([
+      this.#end(purchase, 'settled', this.#life(payment), change),
+      this.#payments.ids.add(transaction, ticket.payment, exchange.requestId),
+    ]);
     if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
   }
 
-  /** Ends a purchase of which it is certain that it was not paid. @param transaction that failed, if one was sent. */
-  async #notSettled(purchase: Purchase, exchange: Exchange, reason: string, transaction = ''): Promise<void> {
-    this.#count(purchase, exchange, 'unsettled');
+  /** It is certain that it was not paid. @param transaction that failed, if one was sent. */
+  async #unsettled(purchase: Purchase, reason: string, transaction = ''): Promise<void> {
     const sent = transaction === '' ? {} : { transaction };
-    this.#options.log.warn('a payment was not settled', { ...detailsOf(purchase), detail: reason, ...sent });
+    this.#services.log.warn('a payment was not settled', { ...detailsOf(purchase), detail: reason, ...sent });
     await purchase.identified?.drop();
-    await this.#giveBack(purchase, 'not settled', this.#life(purchase.payment));
+    await this.#end(purchase, 'unsettled', this.#life(purchase.payment));
   }
 
-  #count({ payment }: Purchase, { endpoint }: Exchange, outcome: 'settled' | 'unsettled' | 'unknown'): void {
+  /** Its identifier stays: it may have been paid. */
+  async #unknown(purchase: Purchase, said: string): Promise<void> {
+    const { message, fields } = unknown(purchase, said);
+    this.#services.log.error(message, fields);
+    await this.#end(purchase, 'unknown', OPEN_TTL_MS);
+  }
+
+  /** Counts and marks what became of a payment. It is given back three times: each costs an upstream call. */
+  async #end(
+    { payment, exchange, ticket }: Purchase,
+    outcome: Outcome,
+    life: number,
+    change = (mark: Mark) => givenBackMark(mark, true, { free: ENDS[outcome], used: ENDS[outcome] }),
+  ): Promise<void> {
+    const { api, name: endpoint } = exchange.endpoint;
     const { network, asset } = payment.requirements;
-    this.#options.counted({ outcome }, 1);
-    this.#options.settlements({ api: endpoint.api, endpoint: endpoint.name, network, asset, outcome }, 1);
+    this.counted({ outcome }, 1);
+    this.#settlements({ api, endpoint, network, asset, outcome }, 1);
+    await this.#payments.end(ticket, { change, life, isCertain: true });
   }
 
   /** For which it is remembered: until nobody can settle it any more. */
   #life({ endsAt }: Payment): number {
-    return Math.max(endsAt - this.#options.now(), 0) + CLOCK_MARGIN_MS;
+    return Math.max(endsAt - this.#services.now(), 0) + CLOCK_MARGIN_MS;
   }
+}
 
-  /** Three times: each costs an upstream call and a settlement that may never come about. */
-  async #giveBack({ ticket }: Purchase, state: 'unknown' | 'not settled', life: number): Promise<void> {
-    const change = (mark: Mark) => givenBackMark(mark, true, { free: state, used: state });
-    await this.#options.payments.end(ticket, { change, life, isCertain: true });
-  }
+/** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
+function askedOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): Asked {
+  const told = toldOf(offer, extensions);
+  const payload = { signature, authorization };
+  const accepted = requirements;
+  const sent = { x402Version: 2, resource: offer.resource, accepted, payload, ...(told && { extensions: told }) };
+  return { paymentPayload: sent, paymentRequirements: requirements, payer: authorization.from };
+}
+
+/** What is known of a payment before it is settled. */
+function factsOf({ requirements: { network }, authorization: { from: payer, nonce } }: Payment) {
+  return { network, payer, nonce };
+}
+
+/** With which an operator finds the payment on the chain, and its request in the log. @param now epoch milliseconds. */
+function aboutOf({ payment, exchange: { requestId, endpoint } }: Wanted, now: number): About {
+  const { network, asset, amount } = payment.requirements;
+  const { from: payer, nonce, to: recipient, validBefore } = payment.authorization;
+  const what = { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
+  return { ...what, recipient, validBefore, since: now };
+}
+
+/** What the log says of a payment. */
+function detailsOf({ ticket }: Purchase) {
+  const { recipient, validBefore, since, ...details } = ticket.about;
+  return details;
 }
 
 /** What is told of a payment that may have been taken. @param said by the facilitator. */
 function unknown(purchase: Purchase, said: string): DebtLine {
   return { message: UNKNOWN, fields: { ...detailsOf(purchase), said } };
-}
-
-/** What the state or the facilitator could not do, in a refusal. */
-function toldOf(error: unknown): unknown {
-  return error instanceof FacilitatorFailure ? unavailable(error.message) : refusalOf(error);
 }

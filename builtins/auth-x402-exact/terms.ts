@@ -99,24 +99,16 @@ export const TermsSchema = closedObject({
 });
 export type Terms = Static<typeof TermsSchema>;
 
-/** What is sold, and what is paid with: all of it stands in the config. */
-export interface Sale {
-  readonly api: string;
-  readonly endpoint: string;
-  readonly network: string;
-  readonly asset: string;
-}
-
 export const TYPE = 'x402-exact';
-
-/** The methods of this type by which an endpoint lets in. */
-export function methodsOf({ auth }: Pick<Endpoint, 'auth'>): AuthMethod[] {
-  return auth.filter(({ type }) => type === TYPE);
-}
 
 /** The terms of a method of a checked config; nothing of another type. */
 export function termsIn({ type, ...terms }: AuthMethod): Terms | undefined {
   return type === TYPE && Check(TermsSchema, terms) ? terms : undefined;
+}
+
+/** All that an endpoint accepts, each with its method. */
+export function acceptsOf({ auth }: Pick<Endpoint, 'auth'>) {
+  return auth.flatMap((method) => (termsIn(method)?.accepts ?? []).map((accept) => ({ method, accept })));
 }
 
 /** Seconds for which wallets make an authorisation valid. */

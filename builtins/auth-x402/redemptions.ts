@@ -2,7 +2,7 @@ import { Refusal } from '../../plugins-sdk/index.ts';
 import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { givenBackMark, type Mark } from '../shared/payment-mark.ts';
+import { CLOCK_MARGIN_MS, givenBackMark, type Mark } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
 
@@ -27,8 +27,6 @@ export interface RedemptionsOptions {
   now(): number;
 }
 
-/** Milliseconds that clocks of replicas may differ, with some more. */
-const CLOCK_MARGIN_MS = 900_000;
 /** Milliseconds between two looks whether the ledger is still there. */
 const LEDGER_CHECK_INTERVAL_MS = 1000;
 

@@ -53,6 +53,8 @@ export interface Payment extends Mark {
 }
 
 export const MOST_REFUNDS = 3;
+/** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
+export const CLOCK_MARGIN_MS = 900_000;
 
 const OPEN: ReadonlySet<PaymentState> = new Set(['held', 'redeemed', 'settling', 'unknown']);
 
