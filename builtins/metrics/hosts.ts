@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
-
-type Page = (request: IncomingMessage) => HttpResponse | Promise<HttpResponse>;
+import type { Page } from './server.ts';
 
 /** Milliseconds in which hosts that are refused are worth one line. */
 const QUIET_MS = 60_000;

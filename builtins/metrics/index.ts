@@ -11,11 +11,10 @@ import {
 import { definePlugin, type HttpResponse, type Services, Type } from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { probes } from '../shared/probes.ts';
-import { Failures } from './failures.ts';
 import { hostGuard } from './hosts.ts';
 import type { Recorder } from './recorder.ts';
 import { MetricsServer } from './server.ts';
-import { Traffic } from './traffic.ts';
+import { pluginCalls, traffic } from './traffic.ts';
 
 const metricsKey = optionalKey(
   'settings',
@@ -73,22 +72,18 @@ async function processes({ status, workers }: Services): Promise<HttpResponse> {
   return { status: 200, body: JSON.stringify({ processes: shown }) };
 }
 
-/** What is counted, from the first start of the metrics until a config without them. */
-function recording({ log, version }: Services) {
+/** What keeps the counts, from the first start of the metrics until a config without them. */
+function lazily(services: Services): () => Promise<Recorder> {
   let begun: Promise<Recorder> | undefined;
   // The library takes time and memory that a service without metrics should not pay for.
-  const begin = async () => new (await import('./recorder.ts')).Recorder(log, version);
-  return {
-    /** Begins to observe the process; what has begun goes on as it is. */
-    start: () => {
-      begun ??= begin();
-      return begun;
-    },
-    close: async () => (await begun)?.close(),
+  const begin = async () => new (await import('./recorder.ts')).Recorder(services);
+  return () => {
+    begun ??= begin();
+    return begun;
   };
 }
 
-const keptRecording = new StateKey<ReturnType<typeof recording>>('metrics');
+const keptRecorder = new StateKey<() => Promise<Recorder>>('metrics');
 const keptServer = new StateKey<MetricsServer>('metrics server');
 
 /**
@@ -105,44 +100,28 @@ export const metrics = definePlugin({
     const { config, endpoints, states, meters, log, workers } = services;
     const address = metricsKey.in(config);
     // Without an address too: names that other plugins cannot have do not depend on it.
-    const shown = address === undefined ? [] : endpoints;
-    const [traffic, failures] = [new Traffic(meters, shown), new Failures(meters, shown)];
+    const { stage, response, concluded } = traffic(meters, address === undefined ? [] : endpoints);
+    const call = pluginCalls(meters);
     if (address === undefined) return {};
     const { port, host = LOOPBACK, hosts = [] } = address;
     // Apart from the server: counters go on when the port changes.
-    const counted = states.keep(keptRecording, '', () => recording(services));
+    const recorder = states.keep(keptRecorder, '', () => lazily(services));
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
-    const text = async () => (await counted.start()).text(workers);
-    const metrics = async () => ({ status: 200, headers: TEXT, body: await text() });
     const guarded = hostGuard(hosts, log);
     const pages = {
-      '/metrics': guarded(metrics),
+      '/metrics': guarded(async () => ({ status: 200, headers: TEXT, body: await (await recorder()).text() })),
       '/status': guarded(() => processes(services)),
       ...probes(services),
     };
     return {
       start: async () => {
-        const recorder = await counted.start();
-        if (workers !== undefined) recorder.offerTo(workers);
         workers?.offer(STATUS, async () => services.status.read());
         await server.start(pages);
-        meters.connect(recorder);
+        meters.connect(await recorder());
       },
       stop: () => server.remove(pages),
-      hooks: {
-        concluded: (outcome, exchange) => {
-          traffic.concluded(outcome, exchange);
-          failures.concluded(outcome, exchange);
-        },
-      },
-      observe: {
-        stage: (event) => {
-          traffic.stage(event);
-          failures.stage(event);
-        },
-        call: (event) => traffic.call(event),
-        response: (exchange, status) => traffic.response(exchange, status),
-      },
+      hooks: { concluded },
+      observe: { stage, call, response },
     };
   },
 });

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Log } from '../../plugins-sdk/index.ts';
+import type { Log, Services } from '../../plugins-sdk/index.ts';
 import type { Instrument, Labels, Measure, MeterSink } from '../../plugins-sdk/observe.ts';
 import type { Workers } from '../../plugins-sdk/state.ts';
 import { processMetrics } from './process.ts';
@@ -13,6 +13,9 @@ const CALL_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 /** Characters of a label's value; names out of a config are shorter. */
 const LONGEST_VALUE = 200;
+
+const UNMEASURED = 'an instrument cannot be measured';
+const CROWDED = 'an instrument has more series than are kept: the rest is under "other"';
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'threw no error';
@@ -29,29 +32,21 @@ export class Recorder implements MeterSink {
   readonly #log: Log;
   /** Mistakes that are in the log already. */
   readonly #told = new Set<string>();
-  #closed = false;
+  readonly #workers: Workers | undefined;
 
-  constructor(log: Log, version: string) {
+  /** @param workers whose measurements are added up. */
+  constructor({ log, version, workers }: Pick<Services, 'log' | 'version' | 'workers'>) {
     this.#log = log;
     this.#process = processMetrics(version);
+    this.#workers = workers;
+    workers?.offer(TOPIC, () => this.#values());
   }
 
-  /** All of it in Prometheus's text format, version 0.0.4. @param workers what they measure is added up. */
-  async text(workers?: Workers): Promise<string> {
-    if (workers === undefined) return this.#all().metrics();
-    const measured = await workers.gather(TOPIC);
+  /** All of it in Prometheus's text format, version 0.0.4. */
+  async text(): Promise<string> {
+    if (this.#workers === undefined) return this.#all().metrics();
+    const measured = await this.#workers.gather(TOPIC);
     return AggregatorRegistry.aggregate(measured.filter(isList)).metrics();
-  }
-
-  /** Answers to the other workers, too. */
-  offerTo(workers: Workers): void {
-    workers.offer(TOPIC, () => this.#values());
-  }
-
-  /** Ends the counting. */
-  close(): void {
-    this.#closed = true;
-    this.#registry.clear();
   }
 
   counter(instrument: Instrument): Measure {
@@ -72,7 +67,7 @@ export class Recorder implements MeterSink {
         if (typeof value === 'number') return value;
         throw new Error(`reads a ${typeof value}`);
       } catch (error) {
-        this.#complain(instrument, error);
+        this.#tell(UNMEASURED, instrument, { error: messageOf(error) });
         return Number.NaN;
       }
     };
@@ -103,14 +98,13 @@ export class Recorder implements MeterSink {
   #heeding(instrument: Instrument, measure: Measure): Measure {
     const bounded = this.#bounded(instrument);
     return (labels, value) => {
-      if (this.#closed) return;
       try {
         // A sum with one NaN or infinite value in it stays that way.
         if (!Number.isFinite(value))
           throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
         measure(bounded(labels), value);
       } catch (error) {
-        this.#complain(instrument, error);
+        this.#tell(UNMEASURED, instrument, { error: messageOf(error) });
       }
     };
   }
@@ -126,16 +120,12 @@ export class Recorder implements MeterSink {
       const key = JSON.stringify(names.map((name) => texts[name]));
       if (known.has(key)) return texts;
       if (known.size >= series || Object.values(texts).some(({ length }) => length > LONGEST_VALUE)) {
-        this.#tell('an instrument has more series than are kept: the rest is under "other"', instrument, { series });
+        this.#tell(CROWDED, instrument, { series });
         return other;
       }
       known.add(key);
       return texts;
     };
-  }
-
-  #complain(instrument: Instrument, error: unknown): void {
-    this.#tell('an instrument cannot be measured', instrument, { error: messageOf(error) });
   }
 
   /** Once for each instrument. */

@@ -8,8 +8,9 @@ import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/observ
 /** Milliseconds in which refused connections are worth one line. */
 const QUIET_MS = 60_000;
 
-/** What is served at a path. */
-export type Pages = Readonly<Record<string, (request: IncomingMessage) => HttpResponse | Promise<HttpResponse>>>;
+export type Page = (request: IncomingMessage) => HttpResponse | Promise<HttpResponse>;
+/** What is served at each path. */
+type Pages = Readonly<Record<string, Page>>;
 
 /** Milliseconds. */
 const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheckingInterval: 1000 };
@@ -31,44 +32,56 @@ export class MetricsServer {
   readonly #address: Address;
   readonly #log: Log;
   /** Those of each config that is at work; the last one answers. */
-  readonly #pages: Pages[] = [];
-  #server: Server | undefined;
-  #starting: Promise<void> | undefined;
-  #closing: Promise<void> | undefined;
+  readonly #pages = new Set<Pages>();
+  readonly #server: Server;
+  #listening: Promise<void> | undefined;
 
   constructor(address: Address, log: Log) {
     this.#address = address;
     this.#log = log;
+    const handle = serializeConnection((request, response) => {
+      void this.#answer(request).then((reply) => send(response, reply));
+    });
+    const server = createServer(DEADLINES, handle);
+    const refused = atMostEvery(QUIET_MS, (limit: ConnectionLimit) =>
+      log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] }),
+    );
+    limitConnections(server, () => CONNECTIONS, refused);
+    surviveRefusals(server, (detail) => log.warn('connections to the metrics cannot be accepted', { detail }));
+    // None of them may hold a connection for nothing.
+    server.timeout = 30_000;
+    this.#server = server;
   }
 
   /** Listens, unless it does so already. @throws Error that names the address and why it cannot be had. */
-  start(pages: Pages): Promise<void> {
-    this.#pages.push(pages);
-    this.#starting ??= this.#listen();
-    return this.#starting;
+  async start(pages: Pages): Promise<void> {
+    this.#pages.add(pages);
+    this.#listening ??= this.#listen();
+    await this.#listening;
   }
 
   /** Has the pages of the config before answer again, or of the one after. */
   remove(pages: Pages): void {
-    const place = this.#pages.indexOf(pages);
-    if (place !== -1) this.#pages.splice(place, 1);
+    this.#pages.delete(pages);
   }
 
+  /** Whether or not it ever listened. */
   close(): Promise<void> {
-    this.#closing ??= new Promise((resolve) => {
-      const server = this.#server;
-      if (server === undefined) return resolve();
-      // Whether or not it ever listened.
-      server.close(() => resolve());
-      server.closeAllConnections();
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
     });
-    return this.#closing;
+  }
+
+  async #listen(): Promise<void> {
+    await listen(this.#server, { ...this.#address, path: 'settings.metrics' });
+    this.#log.info(`metrics on ${urlOf(this.#server)}/metrics`);
   }
 
   async #answer(request: IncomingMessage): Promise<HttpResponse> {
     const { url = '', method } = request;
     const path = url.split('?', 1)[0] ?? '';
-    const pages = this.#pages.at(-1) ?? {};
+    const pages = [...this.#pages].at(-1) ?? {};
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
     if (page === undefined) return refusal(404, 'Not Found');
     if (method !== 'GET') return refusal(405, 'Method Not Allowed', { Allow: 'GET' });
@@ -78,25 +91,5 @@ export class MetricsServer {
       this.#log.error(`${path} cannot be shown`, { error: String(error) });
       return refusal(500, 'Internal server error');
     }
-  }
-
-  async #listen(): Promise<void> {
-    const handle = serializeConnection((request, response) => {
-      void this.#answer(request).then((reply) => send(response, reply));
-    });
-    const server = createServer(DEADLINES, handle);
-    limitConnections(
-      server,
-      () => CONNECTIONS,
-      atMostEvery(QUIET_MS, (limit: ConnectionLimit) =>
-        this.#log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] }),
-      ),
-    );
-    surviveRefusals(server, (detail) => this.#log.warn('connections to the metrics cannot be accepted', { detail }));
-    // None of them may hold a connection for nothing.
-    server.timeout = 30_000;
-    this.#server = server;
-    await listen(server, { ...this.#address, path: 'settings.metrics' });
-    this.#log.info(`metrics on ${urlOf(server)}/metrics`);
   }
 }

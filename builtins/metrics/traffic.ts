@@ -1,116 +1,126 @@
 import type { Endpoint, Exchange } from '../../plugins-sdk/index.ts';
-import type { CallEvent, Measure, Meters, RequestOutcome, StageEvent } from '../../plugins-sdk/observe.ts';
+import {
+  type CallEvent,
+  failureClasses,
+  failureClassOf,
+  type Meters,
+  type RequestOutcome,
+  type StageEvent,
+  upstreamClasses,
+  upstreamClassOf,
+} from '../../plugins-sdk/observe.ts';
 
-/** Seconds of a stage: most do a few microseconds of work, some make a call. */
-const STAGE_BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30];
-/** Parts of a budget. */
-const RATIO_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99];
+const REQUESTS = {
+  name: 'requests_total',
+  help: 'HTTP requests by what they asked for and the status of the response; 499: the client left before it',
+  labels: ['route', 'api', 'endpoint', 'mode', 'status'],
+} as const;
+const REQUEST_SECONDS = {
+  name: 'request_duration_seconds',
+  help: 'Duration of requests for an endpoint, from their headers to the last byte of the response',
+  labels: ['api', 'endpoint', 'mode'],
+} as const;
+const OUTCOMES = {
+  name: 'outcomes_total',
+  help: 'How requests for an endpoint ended, those in the background included: signed, refused or abandoned by the client',
+  labels: ['api', 'endpoint', 'mode', 'outcome'],
+} as const;
+const FAILURES = {
+  name: 'failures_total',
+  help: 'Requests for an endpoint that failed, by the class of what went wrong; what a client did wrong is no failure',
+  labels: ['api', 'endpoint', 'reason'],
+} as const;
+const UPSTREAM_FAILURES = {
+  name: 'upstream_failures_total',
+  help: 'Answers that could not be made for what the upstream did; several requests may have waited for one',
+  labels: ['api', 'endpoint', 'reason'],
+} as const;
+const STAGE_SECONDS = {
+  name: 'stage_duration_seconds',
+  help: 'Duration of a stage of the pipeline: a plugin answered, all were silent, or the request was refused',
+  labels: ['stage', 'outcome'],
+  // Most do a few microseconds of work, some make a call.
+  buckets: [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30],
+} as const;
+const PLUGIN_CALLS = {
+  name: 'plugin_calls_total',
+  help: "Calls of operators' plugins that have a budget: done, failed or exhausted; of all others those that failed",
+  labels: ['plugin', 'stage', 'outcome'],
+} as const;
+const PLUGIN_SECONDS = {
+  name: 'plugin_seconds_total',
+  help: "Time that operators' plugins with a budget have used of it",
+  labels: ['plugin', 'stage'],
+} as const;
+const BUDGET_USED = {
+  name: 'plugin_budget_used_ratio',
+  help: "The part of its budget that an operator's plugin has used in a request by the end of a call",
+  labels: ['plugin', 'stage'],
+  buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99],
+} as const;
 
-function seconds(milliseconds: number): number {
-  return milliseconds / 1000;
+const seconds = (milliseconds: number) => milliseconds / 1000;
+
+/** The labels of an endpoint; empty texts where a request is for none. */
+function labelsOf(endpoint: Pick<Endpoint, 'api' | 'name' | 'mode'> | undefined) {
+  return { api: endpoint?.api ?? '', endpoint: endpoint?.name ?? '', mode: endpoint?.mode ?? '' };
 }
 
-const ENDPOINT_ROUTE = '/endpoints/:endpointId';
-const OUTCOMES = ['signed', 'refused', 'abandoned'];
-const CALLS = ['done', 'failed', 'exhausted'];
-
-function labelsOf({ api, name, mode }: Pick<Endpoint, 'api' | 'name' | 'mode'>) {
-  return { api, endpoint: name, mode };
+function firstRequests(endpoint: Endpoint) {
+  const statuses = [endpoint.mode === 'async' ? '202' : '200', '500', '502', '503'];
+  return statuses.map((status) => ({ route: '/endpoints/:endpointId', ...labelsOf(endpoint), status }));
 }
 
-/** The endpoint that a request is for; empty texts until one is known. */
-function endpointLabels({ resolved }: Exchange) {
-  return labelsOf(resolved ?? { api: '', name: '', mode: '' });
+/** Counts and times requests and stages. No label holds what a client chose. */
+export function traffic(meters: Meters, endpoints: readonly Endpoint[]) {
+  const ended = ['signed', 'refused', 'abandoned'];
+  const outcomesOf = (endpoint: Endpoint) => ended.map((outcome) => ({ ...labelsOf(endpoint), outcome }));
+  const failed = (reasons: readonly string[]) =>
+    endpoints.flatMap(({ api, name: endpoint }) => reasons.map((reason) => ({ api, endpoint, reason })));
+  const requests = meters.counter({ ...REQUESTS, initial: endpoints.flatMap(firstRequests) });
+  const requestSeconds = meters.histogram(REQUEST_SECONDS);
+  const outcomes = meters.counter({ ...OUTCOMES, initial: endpoints.flatMap(outcomesOf) });
+  const failures = meters.counter({ ...FAILURES, initial: failed(failureClasses) });
+  const upstreamFailures = meters.counter({ ...UPSTREAM_FAILURES, initial: failed(upstreamClasses) });
+  const stageSeconds = meters.histogram(STAGE_SECONDS);
+  return {
+    response(exchange: Exchange, status: number): void {
+      const labels = labelsOf(exchange.resolved);
+      requests({ route: exchange.route, ...labels, status: String(status) });
+      if (exchange.resolved !== undefined) requestSeconds(labels, seconds(exchange.elapsed()));
+    },
+    concluded(outcome: RequestOutcome, { resolved }: Exchange): void {
+      if (resolved === undefined) return;
+      outcomes({ ...labelsOf(resolved), outcome: outcome.kind });
+      const reason = outcome.kind === 'refused' ? failureClassOf(outcome.refusal) : undefined;
+      if (reason !== undefined) failures({ api: resolved.api, endpoint: resolved.name, reason });
+    },
+    stage({ stage, outcome, milliseconds, refusal, exchange: { resolved } }: StageEvent): void {
+      stageSeconds({ stage, outcome }, seconds(milliseconds));
+      // The stages round that one are refused, too.
+      if (refusal?.stage !== stage || resolved === undefined) return;
+      const reason = upstreamClassOf(refusal);
+      if (reason !== undefined) upstreamFailures({ api: resolved.api, endpoint: resolved.name, reason });
+    },
+  };
 }
 
-/** Counts and times requests, stages and calls of plugins. No label holds what a client chose. */
-export class Traffic {
-  /** Plugins at stages that have been called. */
-  readonly #called = new Set<string>();
-  readonly #requests: Measure<'route' | 'api' | 'endpoint' | 'mode' | 'status'>;
-  readonly #requestSeconds: Measure<'api' | 'endpoint' | 'mode'>;
-  readonly #outcomes: Measure<'api' | 'endpoint' | 'mode' | 'outcome'>;
-  readonly #stageSeconds: Measure<'stage' | 'outcome'>;
-  readonly #pluginCalls: Measure<'plugin' | 'stage' | 'outcome'>;
-  readonly #pluginSeconds: Measure<'plugin' | 'stage'>;
-  readonly #budgetUsed: Measure<'plugin' | 'stage'>;
-
-  constructor(meters: Meters, endpoints: readonly Endpoint[]) {
-    this.#requests = meters.counter({
-      name: 'requests_total',
-      help: 'HTTP requests by what they asked for and the status of the response; 499: the client left before it',
-      labels: ['route', 'api', 'endpoint', 'mode', 'status'],
-      initial: endpoints.flatMap((endpoint) =>
-        [endpoint.mode === 'async' ? '202' : '200', '500', '502', '503'].map((status) => {
-          return { route: ENDPOINT_ROUTE, ...labelsOf(endpoint), status };
-        }),
-      ),
-    });
-    this.#requestSeconds = meters.histogram({
-      name: 'request_duration_seconds',
-      help: 'Duration of requests for an endpoint, from their headers to the last byte of the response',
-      labels: ['api', 'endpoint', 'mode'],
-    });
-    this.#outcomes = meters.counter({
-      name: 'outcomes_total',
-      help: 'How requests for an endpoint ended, those in the background included: signed, refused or abandoned by the client',
-      labels: ['api', 'endpoint', 'mode', 'outcome'],
-      initial: endpoints.flatMap((endpoint) => OUTCOMES.map((outcome) => ({ ...labelsOf(endpoint), outcome }))),
-    });
-    this.#stageSeconds = meters.histogram({
-      name: 'stage_duration_seconds',
-      help: 'Duration of a stage of the pipeline: a plugin answered, all were silent, or the request was refused',
-      labels: ['stage', 'outcome'],
-      buckets: STAGE_BUCKETS,
-    });
-    this.#pluginCalls = meters.counter({
-      name: 'plugin_calls_total',
-      help: "Calls of operators' plugins that have a budget: done, failed or exhausted; of all others those that failed",
-      labels: ['plugin', 'stage', 'outcome'],
-    });
-    this.#pluginSeconds = meters.counter({
-      name: 'plugin_seconds_total',
-      help: "Time that operators' plugins with a budget have used of it",
-      labels: ['plugin', 'stage'],
-    });
-    this.#budgetUsed = meters.histogram({
-      name: 'plugin_budget_used_ratio',
-      help: "The part of its budget that an operator's plugin has used in a request by the end of a call",
-      labels: ['plugin', 'stage'],
-      buckets: RATIO_BUCKETS,
-    });
-  }
-
-  response(exchange: Exchange, status: number): void {
-    const labels = endpointLabels(exchange);
-    this.#requests({ route: exchange.route, ...labels, status: String(status) }, 1);
-    if (exchange.resolved !== undefined) this.#requestSeconds(labels, seconds(exchange.elapsed()));
-  }
-
-  concluded({ kind }: RequestOutcome, exchange: Exchange): void {
-    if (exchange.resolved !== undefined) this.#outcomes({ ...endpointLabels(exchange), outcome: kind }, 1);
-  }
-
-  stage({ stage, outcome, milliseconds }: StageEvent): void {
-    this.#stageSeconds({ stage, outcome }, seconds(milliseconds));
-  }
-
-  call({ plugin, stage, milliseconds, budget, outcome }: CallEvent): void {
+/** Counts and times the calls of plugins. What a plugin's calls may come to is there at 0 from its first one on. */
+export function pluginCalls(meters: Meters): (event: CallEvent) => void {
+  const calls = meters.counter(PLUGIN_CALLS);
+  const used = meters.counter(PLUGIN_SECONDS);
+  const ratio = meters.histogram(BUDGET_USED);
+  const known = new Set<string>();
+  return ({ plugin, stage, milliseconds, budget, outcome }) => {
     // A refusal of a later stage passes through the mode, too, and would count twice.
     if (budget === undefined && stage === 'present') return;
-    this.#pluginCalls({ plugin, stage, outcome }, 1);
+    calls({ plugin, stage, outcome });
     if (budget === undefined) return;
-    this.#begin(plugin, stage);
-    if (milliseconds > 0) this.#pluginSeconds({ plugin, stage }, seconds(milliseconds));
-    const { total, remaining } = budget;
-    this.#budgetUsed({ plugin, stage }, Math.min((total - remaining) / total, 1));
-  }
-
-  /** What a plugin's calls may come to is there at 0 from its first one on. */
-  #begin(plugin: string, stage: string): void {
     const key = `${stage} ${plugin}`;
-    if (this.#called.has(key)) return;
-    this.#called.add(key);
-    for (const outcome of CALLS) this.#pluginCalls({ plugin, stage, outcome }, 0);
-  }
+    if (!known.has(key)) for (const each of ['done', 'failed', 'exhausted']) calls({ plugin, stage, outcome: each }, 0);
+    known.add(key);
+    if (milliseconds > 0) used({ plugin, stage }, seconds(milliseconds));
+    const { total, remaining } = budget;
+    ratio({ plugin, stage }, Math.min((total - remaining) / total, 1));
+  };
 }
