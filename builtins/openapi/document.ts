@@ -16,7 +16,7 @@ import {
 import { Claims, type Said } from './claims.ts';
 import { ground } from './ground.ts';
 import { requestSchema } from './request-schema.ts';
-import { ResponseBook, withAnswerHeaders } from './responses.ts';
+import { responsesOf, withAnswerHeaders } from './responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
 export interface ServiceSource extends Omit<DescribedService, 'own'> {
@@ -32,7 +32,9 @@ export interface ServiceSource extends Omit<DescribedService, 'own'> {
 export function describeService(source: ServiceSource): ServiceDescription {
   const builder = new DocumentBuilder(source);
   const document = builder.build();
-  return { document, auth: builder.auth.values(), modes: builder.modes.values(), remarks: builder.remarks };
+  const auth = new Map(Object.entries(builder.auth.toObject()));
+  const modes = new Map(Object.entries(builder.modes.toObject()));
+  return { document, auth, modes, remarks: builder.remarks };
 }
 
 const ABOUT =
@@ -58,7 +60,7 @@ class DocumentBuilder {
   readonly #schemes = new Claims<OpenApiObject>('security scheme');
   readonly #operations = new Claims<OpenApiObject>('operation');
   readonly #ids = new Claims<string>('operationId');
-  readonly #responses = new ResponseBook();
+  readonly #responses = new Claims<OpenApiObject>('response');
 
   constructor(source: ServiceSource) {
     this.#source = source;
@@ -85,7 +87,7 @@ class DocumentBuilder {
       components: {
         schemas: this.#schemas.toObject(),
         headers: this.#headers.toObject(),
-        responses: this.#responses.components.toObject(),
+        responses: this.#responses.toObject(),
         securitySchemes: this.#schemes.toObject(),
       },
     };
@@ -97,21 +99,17 @@ class DocumentBuilder {
     const required: Named = Object.assign({}, ...signed.map((part) => part.required));
     const optional: Named = Object.assign({}, ...signed.map((part) => part.optional));
     const about = signed.flatMap(({ description }) => description ?? []).join(' ');
+    const examples: Named = Object.assign({}, ...this.#parts.map(({ value }) => value.examples));
     const kinds = new Claims<Named>('kind of answer');
     for (const { plugin, value } of this.#parts) kinds.addAll(plugin, value.answers);
-    const answers = Object.entries(kinds.toObject()).map(([kind, members]) => {
+    const answers: Record<string, OpenApiObject> = {};
+    for (const [kind, { plugin, value: members }] of kinds) {
       const properties = { ...NAMES, ...members, ...required, ...optional };
-      return [kind, objectSchema(about, properties, Object.keys(optional))] as const;
-    });
-    const examples: Named = Object.assign({}, ...this.#parts.map(({ value }) => value.examples));
-    for (const [kind, answer] of answers) {
-      const whole = { ...answer, ...(examples[kind] && { examples: [examples[kind]] }) };
-      this.#schemas.add(kinds.get(kind)?.plugin ?? '', `${kind}Answer`, whole);
+      const answer = objectSchema(about, properties, Object.keys(optional));
+      answers[kind] = answer;
+      this.#schemas.add(plugin, `${kind}Answer`, { ...answer, ...(examples[kind] && { examples: [examples[kind]] }) });
     }
-    for (const { plugin, value } of this.#parts) {
-      for (const mode of Object.values(value.modes ?? {}))
-        this.#schemas.addAll(plugin, mode.schemas?.(Object.fromEntries(answers)));
-    }
+    for (const { plugin, value } of this.modes.values()) this.#schemas.addAll(plugin, value.schemas?.(answers));
   }
 
   #paths(): OpenApiObject {
@@ -129,7 +127,7 @@ class DocumentBuilder {
       for (const { method, path, admit, operation, responses } of value.routes ?? []) {
         const said = [{ plugin, value: responses }, ...(admit ? this.#admission() : [])];
         const about = { tags: [OWN_TAG], security: [], ...operation };
-        add(plugin, method, path, { ...about, responses: this.#responses.of(`${method} ${path}`, said) });
+        add(plugin, method, path, { ...about, responses: responsesOf(this.#responses, `${method} ${path}`, said) });
       }
     }
     return paths;
@@ -146,12 +144,15 @@ class DocumentBuilder {
       return operation === undefined ? [] : [{ plugin, value: operation }];
     });
     const types = [...new Set(auth.map(({ type }) => type))];
-    const security = types.map((type) => this.#security(type));
+    const methods = types.map((type) => ({ type, ...(this.auth.get(type) ?? undescribed(type)) }));
+    const security = methods.map((method) => this.#security(method));
+    // When all methods fail the last one answers; where one lets everyone in none fails.
+    const refusing = methods.every(({ value }) => value.scheme !== undefined) ? methods.slice(-1) : [];
     const { early, delivered, text } = this.#delivery(endpoint, parts);
     const said = [
       ...this.#admission(),
       ...parts.map(({ plugin, value }) => ({ plugin, value: value.responses })),
-      ...this.#unauthenticated(types),
+      ...refusing.map(({ plugin, value }) => ({ plugin, value: value.responses })),
       { ...delivered, value: withAnswerHeaders(delivered.value, parts) },
       ...(early ? [] : parts.map(({ plugin, value }) => ({ plugin, value: value.failures }))),
     ];
@@ -165,13 +166,13 @@ class DocumentBuilder {
       security: security.every((one) => Object.keys(one).length === 0) ? [] : security,
       ...Object.assign(
         {},
-        ...types.map((type) => this.auth.get(type)?.value.operation?.(auth.filter((one) => one.type === type))),
+        ...methods.map(({ type, value }) => value.operation?.(auth.filter((one) => one.type === type))),
       ),
       requestBody: {
         required: true,
         content: { 'application/json': { schema: requestSchema(`${api}/${name}`, parts) } },
       },
-      responses: this.#responses.of(`${api}/${name}`, said),
+      responses: responsesOf(this.#responses, `${api}/${name}`, said),
     };
   }
 
@@ -190,19 +191,11 @@ class DocumentBuilder {
     return { early: value.early === true, text, delivered: { plugin, value: value.responses(answer.kind, text) } };
   }
 
-  #security(type: string): OpenApiObject {
-    const { plugin, value } = this.auth.get(type) ?? undescribed(type);
+  #security({ type, plugin, value }: Said<DescribedAuth> & { readonly type: string }): OpenApiObject {
     if (value.scheme === undefined || value.operation !== undefined) return {};
-    const name = this.auth.get(type) === undefined ? `plugin_${nameOf(type)}` : nameOf(type);
+    const name = this.auth.has(type) ? nameOf(type) : `plugin_${nameOf(type)}`;
     this.#schemes.add(plugin, name, value.scheme);
     return { [name]: [] };
-  }
-
-  /** When all methods fail the last one answers; where one lets everyone in none fails. */
-  #unauthenticated(types: readonly string[]): Said<Responses | undefined>[] {
-    const methods = types.map((type) => this.auth.get(type) ?? undescribed(type));
-    if (methods.some(({ value }) => value.scheme === undefined)) return [];
-    return methods.slice(-1).map(({ plugin, value }) => ({ plugin, value: value.responses }));
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type Responses,
   refTo,
 } from '../../plugins-sdk/openapi.ts';
-import { Claims, collision, type Said } from './claims.ts';
+import { type Claims, collision, type Said } from './claims.ts';
 
 /** A Response Object. */
 function rendered(status: string, response: DescribedResponse): OpenApiObject {
@@ -35,27 +35,6 @@ function sharedHeaders(one: Named = {}, other: Named = {}): Named {
   return Object.fromEntries(all.filter(isShared));
 }
 
-/** One response for all who refuse with its status: their texts, and the headers that they share. */
-function shared(
-  operation: string,
-  status: string,
-  [first, ...others]: readonly [Said<DescribedResponse>, ...Said<DescribedResponse>[]],
-): DescribedResponse {
-  return others.reduce(({ plugin, value }, other) => {
-    if (value.errors === undefined || other.value.errors === undefined)
-      throw collision(plugin, other.plugin, `response ${status} of ${operation}`);
-    const descriptions = [value.description, other.value.description].filter((text) => text !== undefined);
-    return {
-      plugin: other.plugin,
-      value: {
-        ...(descriptions.length === 0 ? {} : { description: [...new Set(descriptions)].join('; ') }),
-        errors: [...new Set([...value.errors, ...other.value.errors])],
-        headers: sharedHeaders(value.headers, other.value.headers),
-      },
-    };
-  }, first).value;
-}
-
 /** A mode's responses, with the headers that plugins add to answers; its refusals are none. */
 export function withAnswerHeaders(responses: Responses, parts: readonly Said<DescribedOperation>[]): Responses {
   const added: Named = Object.assign({}, ...parts.map(({ value }) => value.answerHeaders));
@@ -66,38 +45,42 @@ export function withAnswerHeaders(responses: Responses, parts: readonly Said<Des
   return Object.fromEntries(changed);
 }
 
-/** The responses of operations; those with a name stand among the components, once. */
-export class ResponseBook {
-  readonly components = new Claims<OpenApiObject>('response');
+/** One response for two who refuse with its status: their texts, and the headers that they share. */
+function joined(what: string, one: Said<DescribedResponse>, other: Said<DescribedResponse>): Said<DescribedResponse> {
+  const [first, second] = [one.value, other.value];
+  if (first.errors === undefined || second.errors === undefined) throw collision(one.plugin, other.plugin, what);
+  const descriptions = new Set([first.description, second.description].filter((text) => text !== undefined));
+  const value = {
+    ...(descriptions.size > 0 && { description: [...descriptions].join('; ') }),
+    errors: [...new Set([...first.errors, ...second.errors])],
+    headers: sharedHeaders(first.headers, second.headers),
+  };
+  return { plugin: other.plugin, value };
+}
 
-  /**
-   * The Responses Object of an operation.
-   * @param operation what it is called where two plugins collide.
-   * @throws Error where a response is one that cannot be shared.
-   */
-  of(operation: string, said: readonly Said<Responses | undefined>[]): OpenApiObject {
-    const byStatus = new Map<string, [Said<DescribedResponse>, ...Said<DescribedResponse>[]]>();
-    for (const { plugin, value = {} } of said) {
-      for (const [status, response] of Object.entries(value)) {
-        const one = { plugin, value: response };
-        const others = byStatus.get(status);
-        if (others === undefined) byStatus.set(status, [one]);
-        else others.push(one);
-      }
+/**
+ * The Responses Object of an operation.
+ * @param components get those with a name that one plugin describes alone.
+ * @param operation what it is called where two plugins collide.
+ * @throws Error where a response is one that cannot be shared.
+ */
+export function responsesOf(
+  components: Claims<OpenApiObject>,
+  operation: string,
+  said: readonly Said<Responses | undefined>[],
+): OpenApiObject {
+  const byStatus = new Map<string, Said<DescribedResponse>>();
+  for (const { plugin, value: responses = {} } of said) {
+    for (const [status, value] of Object.entries(responses)) {
+      const [one, other] = [byStatus.get(status), { plugin, value }];
+      byStatus.set(status, one === undefined ? other : joined(`response ${status} of ${operation}`, one, other));
     }
-    return Object.fromEntries(
-      [...byStatus].map(([status, all]) => {
-        const [
-          {
-            plugin,
-            value: { name },
-          },
-        ] = all;
-        const response = rendered(status, shared(operation, status, all));
-        if (all.length > 1 || name === undefined) return [status, response];
-        this.components.add(plugin, name, response);
-        return [status, refTo('responses', name)];
-      }),
-    );
   }
+  const all = [...byStatus].map(([status, { plugin, value }]) => {
+    const response = rendered(status, value);
+    if (value.name === undefined) return [status, response];
+    components.add(plugin, value.name, response);
+    return [status, refTo('responses', value.name)];
+  });
+  return Object.fromEntries(all);
 }
