@@ -21,14 +21,15 @@ import {
   type Exchange,
   type Hex,
   isHex,
+  perEndpoint,
   Refusal,
   type Static,
   Type,
 } from '../../plugins-sdk/index.ts';
 import type { Meters } from '../../plugins-sdk/observe.ts';
-import type { Address } from '../../plugins-sdk/signing.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
+import { encrypted } from './openapi.ts';
 import { Pool } from './pool.ts';
 import type { Bits, Connection } from './protocol.ts';
 import { reasonOf } from './reason.ts';
@@ -76,12 +77,13 @@ const relayerKey = optionalKey(
 );
 
 const DEFAULT_TIMEOUT_MS = 60_000;
+function relayerIn(config: CheckContext['config']): Relayer | undefined {
+  const relayer = relayerKey.in(config);
+  return relayer === 'none' ? undefined : relayer;
+}
+
 /** Milliseconds of the budget beyond those of an encryption. */
 const MARGIN_MS = 1000;
-
-function failed(reason: string): Refusal {
-  return new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
-}
 
 const OwnSchema = closedObject({
   workers: Type.Integer({ minimum: 1, maximum: 64, default: 1, description: 'Encryptions at the same time' }),
@@ -129,35 +131,26 @@ function checkRelayerUrl(path: string, text: string): Finding[] {
 }
 
 function check({ config, endpoints }: CheckContext): Finding[] {
-  const relayer = relayerKey.in(config) ?? 'none';
-  const findings = relayer === 'none' ? [] : checkRelayer(relayer);
-  return [...findings, ...endpoints.flatMap((endpoint) => checkEndpoint(endpoint, relayer !== 'none'))];
+  const relayer = relayerIn(config);
+  const findings = relayer === undefined ? [] : checkRelayer(relayer);
+  return [...findings, ...endpoints.flatMap((endpoint) => checkEndpoint(endpoint, relayer !== undefined))];
 }
 
 /** What an endpoint wants done with its integer. */
-interface EncryptionTarget {
-  readonly bits: Bits;
-  readonly signed: boolean;
-  readonly contract: Address;
+function encryptionOf(endpoint: Endpoint) {
+  const encrypt = encryptKey.of(endpoint);
+  if (encrypt === undefined) return undefined;
+  const signed = keys.encoding.of(endpoint)?.type !== 'uint256';
+  return { bits: widths[encrypt.type], signed, contract: checksumAddress(encrypt.contract) };
 }
-
-function targetsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, EncryptionTarget> {
-  return new Map(
-    endpoints.flatMap((endpoint): [Endpoint, EncryptionTarget][] => {
-      const encrypt = encryptKey.of(endpoint);
-      if (encrypt === undefined) return [];
-      const signed = keys.encoding.of(endpoint)?.type !== 'uint256';
-      return [[endpoint, { bits: widths[encrypt.type], signed, contract: checksumAddress(encrypt.contract) }]];
-    }),
-  );
-}
+type Encryption = NonNullable<ReturnType<typeof encryptionOf>>;
 
 function connectionOf({ verifier, network, rpcUrl, relayerUrl, apiKey }: Relayer): Connection {
   return { network, rpcUrl, relayerUrl, apiKey, verifier: checksumAddress(verifier) };
 }
 
-async function encrypt(pool: Pool | undefined, target: EncryptionTarget, data: Hex, signal: AbortSignal): Promise<Hex> {
-  const { bits, signed, contract } = target;
+async function encrypt(pool: Pool | undefined, wanted: Encryption, data: Hex, signal: AbortSignal): Promise<Hex> {
+  const { bits, signed, contract } = wanted;
   const value = integerOf(data, signed, bits);
   if (pool === undefined) throw new Error('settings.fhe is not configured');
   const { handle, inputProof } = await pool.encrypt({ value, bits, contract }, signal);
@@ -188,10 +181,6 @@ function instruments(meters: Meters, pool: () => Pool | undefined) {
   };
 }
 
-function timeoutIn(relayer: 'none' | { readonly timeout?: number } | undefined): number {
-  return (typeof relayer === 'object' ? relayer.timeout : undefined) ?? DEFAULT_TIMEOUT_MS;
-}
-
 /**
  * Replaces an encoded integer by `abi.encode(bytes32 handle, bytes inputProof)`: a ciphertext that the consumer's
  * contract can compute with, and nobody can read. Every failure is a 502 with the same text; the reason is in the log.
@@ -199,7 +188,7 @@ function timeoutIn(relayer: 'none' | { readonly timeout?: number } | undefined):
 export const fhe = definePlugin({
   name: 'fhe',
   // An encryption ends by its own timeout before the budget does.
-  budget: (config) => timeoutIn(relayerKey.in(config)) + MARGIN_MS,
+  budget: (config) => (relayerIn(config)?.timeout ?? DEFAULT_TIMEOUT_MS) + MARGIN_MS,
   keys: [encryptKey, relayerKey],
   configSchema: OwnSchema,
   identity: {
@@ -209,36 +198,30 @@ export const fhe = definePlugin({
     },
   },
   check,
-  openapi: () => ({
-    operation: (endpoint) => {
-      if (encryptKey.of(endpoint) === undefined) return undefined;
-      const remark = 'encrypted, as `abi.encode(bytes32 handle, bytes inputProof)`';
-      return { remark, failures: { 502: { errors: [failed('').message] } } };
-    },
-  }),
+  openapi: () => ({ operation: (endpoint) => (encryptKey.of(endpoint) === undefined ? {} : encrypted) }),
   setup({ endpoints, config, meters }, own) {
-    const settings = relayerKey.in(config) ?? 'none';
-    const relayer = settings === 'none' ? undefined : settings;
-    const targets = targetsOf(endpoints);
+    const relayer = relayerIn(config);
+    if (relayer === undefined && endpoints.every((endpoint) => encryptKey.of(endpoint) === undefined)) return {};
+    const targetOf = perEndpoint(endpoints, encryptionOf);
     const secrets = [relayer?.apiKey ?? '', relayer?.rpcUrl ?? ''];
     let pool: Pool | undefined;
-    if (targets.size === 0 && relayer === undefined) return {};
     const measured = instruments(meters, () => pool);
     return {
       start() {
         if (relayer === undefined) return;
         requireSdk();
         const connection = connectionOf(relayer);
-        const timeout = timeoutIn(relayer);
+        const { timeout = DEFAULT_TIMEOUT_MS } = relayer;
         pool = new Pool({ ...Parse(OwnSchema, own), timeout, spawn: () => spawnWorker(connection) });
       },
       stop: () => pool?.stop(),
       hooks: {
         encrypt: (data, exchange, call) => {
-          const target = targets.get(exchange.endpoint);
+          const target = targetOf(exchange.endpoint);
           if (target === undefined) return undefined;
           return measured(exchange, encrypt(pool, target, data, call.signal)).catch((error: unknown) => {
-            throw failed(reasonOf(error, secrets));
+            const reason = reasonOf(error, secrets);
+            throw new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
           });
         },
       },

@@ -8,7 +8,7 @@ import {
   ZKProof,
 } from '@zama-fhe/relayer-sdk/node';
 import { attested } from './attestation.ts';
-import type { Bits, Ciphertext, Connection, Task } from './protocol.ts';
+import type { Ciphertext, Connection, Task } from './protocol.ts';
 import { connectRpc } from './rpc.ts';
 
 /** The relayer's keys and the host chain's signers, as they were when the session began. */
@@ -21,17 +21,6 @@ export interface Session {
    */
   encrypt(task: Task, timeout: number, signal: AbortSignal): Promise<Ciphertext>;
 }
-
-type Input = ReturnType<FhevmInstance['createEncryptedInput']>;
-
-const put: Readonly<Record<Bits, (input: Input, value: bigint) => unknown>> = {
-  8: (input, value) => input.add8(value),
-  16: (input, value) => input.add16(value),
-  32: (input, value) => input.add32(value),
-  64: (input, value) => input.add64(value),
-  128: (input, value) => input.add128(value),
-  256: (input, value) => input.add256(value),
-};
 
 /** Milliseconds of waiting, in which dead sockets and a cancellation that came during the proof are noticed. */
 const BREATH_MS = 10;
@@ -59,7 +48,7 @@ async function encrypt(
   signal: AbortSignal,
 ): Promise<Ciphertext> {
   const input = instance.createEncryptedInput(contract, verifier);
-  put[bits](input, value);
+  input[`add${bits}` as const](value);
   const proof = ZKProof.fromComponents(input.generateZKProof());
   await setTimeout(BREATH_MS);
   signal.throwIfAborted();
