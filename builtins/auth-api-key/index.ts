@@ -17,24 +17,19 @@ import {
   definePlugin,
   type Exchange,
   perMethod,
-  Refusal,
   type Services,
   type Static,
   Type,
   tooManyRequests,
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
-import { refTo } from '../../plugins-sdk/openapi.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
-import { headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from '../shared/limit-headers.ts';
+import { headersKey, LimitHeaders } from '../shared/limit-headers.ts';
 import { type KeyLimit, KeyLimits, Limit } from './limits.ts';
+import { describeApiKeys } from './openapi.ts';
+import { NAME, refusals } from './refusals.ts';
 
-const NAME = 'X-Api-Key';
 const HEADER = NAME.toLowerCase();
-const refusals = {
-  missing: () => new Refusal(401, 'Missing X-Api-Key header'),
-  wrong: () => new Refusal(401, 'Invalid API key'),
-};
 const NamedKey = closedObject({
   name: Type.String({ pattern: '^[\\w.@-]{1,64}$', description: 'Whose key it is, for the log and the metrics' }),
   key: Type.String({ minLength: 1 }),
@@ -155,12 +150,6 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
   };
 }
 
-const tooMany = {
-  description: 'Too many requests by this client',
-  errors: ['Too Many Requests'],
-  headers: { 'Retry-After': refTo('headers', 'RetryAfter'), ...limitHeaderRefs },
-};
-
 /** The keys with a name that any endpoint accepts. */
 function namedKeysIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
   const methods = new Set(endpoints.flatMap(({ auth }) => auth));
@@ -169,9 +158,13 @@ function namedKeysIn(endpoints: Services['endpoints']): readonly Static<typeof N
   );
 }
 
+function hasLimits(endpoints: Services['endpoints']): boolean {
+  return namedKeysIn(endpoints).some(({ rateLimit }) => rateLimit !== undefined);
+}
+
 /** Whether responses of these endpoints may say what is left of the limit of a key. */
 function showsLimits(config: Services['config'], endpoints: Services['endpoints']): boolean {
-  return headersKey.in(config) !== false && namedKeysIn(endpoints).some(({ rateLimit }) => rateLimit !== undefined);
+  return headersKey.in(config) !== false && hasLimits(endpoints);
 }
 
 /** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
@@ -184,23 +177,8 @@ export const authApiKey = definePlugin({
     const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, string>() };
     return endpoints.flatMap((endpoint) => checkKeys(endpoint, seen));
   },
-  openapi: ({ config, endpoints }) => ({
-    headers: limitHeadersPart,
-    operation: (endpoint) => (showsLimits(config, [endpoint]) ? { answerHeaders: limitHeaderRefs } : {}),
-    auth: {
-      apiKey: {
-        scheme: { type: 'apiKey', in: 'header', name: NAME, description: 'A key that the operator gave you' },
-        responses: {
-          401: {
-            description: 'The key is missing or wrong',
-            errors: Object.values(refusals).map((refusal) => refusal().message),
-          },
-          ...(namedKeysIn(endpoints).some(({ rateLimit }) => rateLimit) && { 429: tooMany }),
-        },
-        title: 'API key',
-      },
-    },
-  }),
+  openapi: ({ config, endpoints }) =>
+    describeApiKeys(hasLimits(endpoints), (endpoint) => showsLimits(config, [endpoint])),
   setup(services) {
     const help = 'Requests by clients whose API key has a name: accepted, or limited by the limit of the key';
     const initial = namedKeysIn(services.endpoints).flatMap(({ name: client, rateLimit }) =>

@@ -23,12 +23,12 @@ import {
   Type,
 } from '../../plugins-sdk/index.ts';
 import type { Meters } from '../../plugins-sdk/observe.ts';
-import { type DescribedOperation, refTo } from '../../plugins-sdk/openapi.ts';
 import { type Flight, StateKey } from '../../plugins-sdk/state.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
+import { describeCache } from './openapi.ts';
 import { longestWaitOf, ReplicaAnswers } from './replicas.ts';
-import { collapsed, described, hit, missed, stale } from './status.ts';
+import { collapsed, hit, missed, stale } from './status.ts';
 
 const cacheKey = optionalKey(
   'apiOrEndpoint',
@@ -197,17 +197,6 @@ function answering(options: CacheOptions): NonNullable<Taps['answer']> {
   };
 }
 
-function describeEndpoint(endpoint: Endpoint): DescribedOperation {
-  const found = cacheKey.of(endpoint);
-  if (endpoint.mode !== MODE || found === undefined) return {};
-  const { maxAge, staleIfError = 0 } = found;
-  const oldest = Math.ceil((maxAge + staleIfError) / 1000);
-  return {
-    answerHeaders: { 'Cache-Status': refTo('headers', 'CacheStatus') },
-    ...(staleIfError > 0 && { remark: `where the upstream fails an older one, of at most ${oldest} s` }),
-  };
-}
-
 /** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
 export const cache = definePlugin({
   name: 'cache',
@@ -215,10 +204,7 @@ export const cache = definePlugin({
   budget: (_, endpoints) => Math.max(0, ...endpoints.map(longestWaitOf)) + MARGIN_MS,
   keys: [cacheKey],
   exposes: ['Cache-Status'],
-  openapi: () => ({
-    headers: { CacheStatus: described },
-    operation: describeEndpoint,
-  }),
+  openapi: () => describeCache((endpoint) => (endpoint.mode === MODE ? cacheKey.of(endpoint) : undefined)),
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, answerConfig, states, meters, stateEngine, node, now }) {
     // Engines take no larger number.

@@ -1,19 +1,7 @@
 type Headers = Readonly<Record<string, string>>;
 
 /** The cache's name in `Cache-Status` (RFC 9211). */
-const NAME = 'signed-data-proxy';
-
-/** What OpenAPI says of it. */
-export const described = {
-  description:
-    'What the cache did (RFC 9211): `hit` with the seconds that the answer is still kept, or `fwd=miss`, `collapsed` with a request for the same; `detail=stale-if-error`: the upstream failed, and an older answer stands in',
-  required: true,
-  schema: {
-    type: 'string',
-    pattern: `^${NAME}; (fwd=miss(; collapsed)?|hit; ttl=-?\\d+(; detail=stale-if-error)?)$`,
-  },
-  example: `${NAME}; hit; ttl=57`,
-};
+export const NAME = 'signed-data-proxy';
 
 function statusOf(parameters: string): Headers {
   return Object.freeze({ 'Cache-Status': `${NAME}; ${parameters}` });

@@ -12,14 +12,14 @@ import {
   RequestFailure,
 } from '../../plugins-sdk/index.ts';
 import { classOfRequest, failureClassOf, type Meters, redirectTarget } from '../../plugins-sdk/observe.ts';
-import type { Responses } from '../../plugins-sdk/openapi.ts';
 import { failed } from '../shared/upstream-failure.ts';
 import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';
 import { Clients } from './clients.ts';
 import { sentHeaders } from './headers.ts';
-import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
+import { failures } from './openapi.ts';
+import { checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
 /** Bytes of an upstream answer, after decompression. */
 const BODY_LIMIT = 1024 * 1024;
@@ -79,11 +79,6 @@ function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: Sema
     note(exchange, milliseconds, status);
   };
 }
-
-const failures: Responses = {
-  502: { description: 'The upstream gave no answer that can be signed', errors: [failed('', 'body').message] },
-  503: { description: 'Too many upstream calls at once', errors: [busy('').message] },
-};
 
 /** Asks the upstream: one call, one deadline, at most 1 MiB, a bounded number at a time. The wait for a turn has a deadline of its own. */
 export const callApi = definePlugin({

@@ -1,6 +1,5 @@
 import { optionalKey } from '../../plugins-sdk/config.ts';
 import { ContextKey, type Exchange, Type } from '../../plugins-sdk/index.ts';
-import { refTo } from '../../plugins-sdk/openapi.ts';
 
 /** Of the plugin `rate-limit`; others only read it. */
 export const headersKey = optionalKey(
@@ -44,26 +43,6 @@ export function bucketState(
 ): LimitState {
   return { name, max, window, left: max - used, resetIn: (used * window) / max };
 }
-
-/** What OpenAPI says of them. */
-export const limitHeadersPart = {
-  RateLimitPolicy: {
-    description: 'The limits of this client: `q` requests in `w` seconds',
-    schema: { type: 'string', pattern: '^"[a-z]+";q=\\d+;w=\\d+(, "[a-z]+";q=\\d+;w=\\d+)*$' },
-    example: '"address";q=100;w=60',
-  },
-  RateLimit: {
-    description: 'What is left of them: `r` requests, and `t` seconds until all of them are there again',
-    schema: { type: 'string', pattern: '^"[a-z]+";r=\\d+;t=\\d+(, "[a-z]+";r=\\d+;t=\\d+)*$' },
-    example: '"address";r=99;t=1',
-  },
-};
-
-/** Where a response has them. */
-export const limitHeaderRefs = {
-  'RateLimit-Policy': refTo('headers', 'RateLimitPolicy'),
-  RateLimit: refTo('headers', 'RateLimit'),
-};
 
 /** The headers `RateLimit` and `RateLimit-Policy` of IETF's draft (draft-ietf-httpapi-ratelimit-headers). */
 export class LimitHeaders {

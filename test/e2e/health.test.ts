@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Wallet } from 'ethers';
-import { health } from '../../builtins/health.ts';
+import { health } from '../../builtins/health/index.ts';
 import { Exchange } from '../../kernel/exchange.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
 import { oneApi } from '../support/answers.ts';

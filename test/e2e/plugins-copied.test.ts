@@ -1,25 +1,34 @@
 /** A built-in is an operator's plugin: copied out of the repository, it needs other import lines and nothing else. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 
 const COPIED = { health: 'health', 'rate-limit': 'rateLimit' };
 
-/** The file with the package's name in place of relative paths; built-ins import nothing else of their repository. */
-function copyOf(name: string): string {
-  const text = readFileSync(new URL(`../../builtins/${name}.ts`, import.meta.url), 'utf8');
-  return text.replaceAll(/ from '(\.{1,2}\/[^']+)\.ts';$/gm, (_, path: string) => {
-    const inPackage = new URL(path, 'file:///builtins/').pathname.replace(/^\/(plugins-sdk)\/index$/, '/$1');
+const folderOf = (name: string) => new URL(`../../builtins/${name}/`, import.meta.url);
+const read = (name: string, file: string) => readFileSync(new URL(file, folderOf(name)), 'utf8');
+
+/** The file with the package's name in place of paths that lead out of the folder; built-ins import nothing else of their repository. */
+function copyOf(name: string, file: string): string {
+  return read(name, file).replaceAll(/ from '(\.\.\/[^']+)\.ts';$/gm, (_, path: string) => {
+    const inPackage = new URL(path, `file:///builtins/${name}/`).pathname.replace(/^\/(plugins-sdk)\/index$/, '/$1');
     return ` from 'signed-data-proxy${inPackage}';`;
   });
 }
 
+/** What an operator gets who copies the folder. */
+const copies = Object.fromEntries(
+  Object.keys(COPIED).flatMap((name) =>
+    readdirSync(folderOf(name)).map((file) => [`copied-${name}/${file}`, copyOf(name, file)]),
+  ),
+);
+
 describe('built-ins that an operator has copied, with other import lines alone', async () => {
-  const files = Object.entries(COPIED).flatMap(([name, exported]) => [
-    [`copied-${name}.ts`, copyOf(name)],
-    [`${name}.ts`, `export { ${exported} as default } from './copied-${name}.ts';`],
+  const files = Object.entries(COPIED).map(([name, exported]) => [
+    `${name}.ts`,
+    `export { ${exported} as default } from './copied-${name}/index.ts';`,
   ]);
   const plugins = Object.keys(COPIED).flatMap((name) => [
     { source: `builtin:${name}`, enabled: false },
@@ -33,24 +42,28 @@ describe('built-ins that an operator has copied, with other import lines alone',
       settings: { openapi: true, plugins },
       apis: [{ name: 'a', url: 'http://127.0.0.1:9', auth: { type: 'free' }, endpoints }],
     },
-    { files: Object.fromEntries(files) },
+    { files: { ...copies, ...Object.fromEntries(files) } },
   );
 
   it('are changed as docs/plugins.md shows it of health', () => {
     const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8');
     const shown = /```diff\n(.*?)```/s.exec(page)?.[1] ?? '';
-    const original = readFileSync(new URL('../../builtins/health.ts', import.meta.url), 'utf8');
-    const importsOf = (text: string, mark: string) =>
-      text.split('\n').flatMap((line) => (line.startsWith('import ') ? [mark + line] : []));
-    const lines = [...importsOf(original, '-'), ...importsOf(copyOf('health'), '+')];
+    const changed = (text: string, mark: string) =>
+      text.split('\n').flatMap((line) => (/^import .* from '(?!\.\/)/.test(line) ? [mark + line] : []));
+    const lines = ['index.ts', 'openapi.ts'].flatMap((file) => [
+      `--- ${file}`,
+      ...changed(read('health', file), '-'),
+      ...changed(copyOf('health', file), '+'),
+    ]);
     assert.deepEqual(shown.trimEnd().split('\n'), lines);
   });
 
-  it('import nothing by a relative path', () => {
+  it('import nothing by a relative path but files of their folder', () => {
+    for (const text of Object.values(copies)) assert.doesNotMatch(text, /from '\.(?!\/\w+\.ts')/);
     for (const name of Object.keys(COPIED)) {
-      assert.doesNotMatch(copyOf(name), /from '\./);
-      assert.match(copyOf(name), /from 'signed-data-proxy\/plugins-sdk'/);
-      assert.match(copyOf(name), /from 'signed-data-proxy\/builtins\/shared\//);
+      const text = copyOf(name, 'index.ts');
+      assert.match(text, /from 'signed-data-proxy\/plugins-sdk'/);
+      assert.match(text, /from 'signed-data-proxy\/builtins\/shared\//);
     }
   });
 

@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { type Service, startService } from '../../service/index.ts';
 import { createLog, type ServiceLog } from '../../service/log.ts';
@@ -44,7 +44,10 @@ export async function startTestService(
   const server = { port: 0, drainDelay: 0, rateLimit: { max: 1_000_000 }, ...(config.server as object | undefined) };
   const file = join(folder, 'config.yaml');
   await writeFile(file, stringify({ version: '1.0', ...config, server }));
-  for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(folder, name), text);
+  for (const [name, text] of Object.entries(options.files ?? {})) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), text);
+  }
   const logs: LogLine[] = [];
   let written = '';
   const json = createLog({ level: 'debug', format: 'json', colour: false }, { write: (line) => (written += line) });

@@ -1,59 +1,24 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import { TextMemo } from '../lib/bounded/text-memo.ts';
-import { MAX_JSON_DEPTH } from '../lib/json/canonical-json.ts';
-import { infiniteMembers } from '../lib/json/numbers.ts';
-import { isDeeperThan } from '../lib/json/skip.ts';
-import { isRecord } from '../lib/json/value.ts';
-import { strictKey } from '../plugins-sdk/config.ts';
+import { TextMemo } from '../../lib/bounded/text-memo.ts';
+import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
+import { infiniteMembers } from '../../lib/json/numbers.ts';
+import { isDeeperThan } from '../../lib/json/skip.ts';
+import { isRecord } from '../../lib/json/value.ts';
+import { strictKey } from '../../plugins-sdk/config.ts';
 import {
   definePlugin,
   inexactParameters,
   type Parameters,
   perEndpoint,
-  Refusal,
   rawBody,
   withoutRoundedNumbers,
-} from '../plugins-sdk/index.ts';
-import type { Responses } from '../plugins-sdk/openapi.ts';
-import { TOO_DEEP } from './shared/parameter-value.ts';
+} from '../../plugins-sdk/index.ts';
+import { responses } from './openapi.ts';
+import { BODY_LIMIT, refusals } from './refusals.ts';
 
 /** Milliseconds per request: the server ends a request of which more has not come in 30 seconds. */
 const BUDGET_MS = 31_000;
-/** Bytes of a request body, as received. */
-const BODY_LIMIT = 65_536;
-
-/** Refusals of the body itself. */
-const answers = {
-  contentType: () => new Refusal(415, 'Content-Type must be application/json'),
-  tooLarge: () => new Refusal(413, 'Request body too large'),
-  invalidJson: () => new Refusal(400, 'Request body must be valid JSON'),
-  tooDeep: () => new Refusal(400, TOO_DEEP),
-  bodyNotObject: () => new Refusal(400, 'Request body must be an object'),
-  noParameters: () => new Refusal(400, 'Request body must have parameters'),
-  parametersNotObject: () => new Refusal(400, 'Request parameters must be an object'),
-};
-
-const messageOf = ({ message }: Refusal) => message;
-
-const described: Responses = {
-  400: {
-    description: 'The request is wrong',
-    errors: [answers.invalidJson(), answers.tooDeep(), answers.bodyNotObject(), answers.parametersNotObject()].map(
-      messageOf,
-    ),
-  },
-  413: {
-    name: 'BodyTooLarge',
-    description: `The request body is larger than ${BODY_LIMIT.toLocaleString('en')} bytes`,
-    errors: [messageOf(answers.tooLarge())],
-  },
-  415: {
-    name: 'WrongMediaType',
-    description: 'The request body is announced as something else, or compressed',
-    errors: [messageOf(answers.contentType())],
-  },
-};
 
 const JSON_TYPE = 'application/json';
 
@@ -69,7 +34,7 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
 const COMPRESSED = /(?:^|,)[\t ]*(?!identity[\t ]*(?:,|$))[^\t ,]/i;
 
 function decode(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw answers.invalidJson();
+  if (!isUtf8(bytes)) throw refusals.invalidJson();
   const text = bytes.toString();
   // A byte order mark may be ignored (RFC 8259, section 8.1).
   return text.startsWith('\ufeff') ? text.slice(1) : text;
@@ -79,7 +44,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw answers.invalidJson();
+    throw refusals.invalidJson();
   }
 }
 
@@ -96,10 +61,10 @@ function read(bytes: Buffer): Said {
   const text = decode(bytes);
   const body = text === '' ? {} : parse(text);
   // A shorter text cannot open and close as many.
-  if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH)) throw answers.tooDeep();
-  if (!isRecord(body)) throw answers.bodyNotObject();
+  if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH)) throw refusals.tooDeep();
+  if (!isRecord(body)) throw refusals.bodyNotObject();
   const { parameters = {} } = body;
-  if (!isRecord(parameters)) throw answers.parametersNotObject();
+  if (!isRecord(parameters)) throw refusals.parametersNotObject();
   const given = frozen(parameters as Parameters);
   const inexact = MAY_BE_INEXACT.test(text) ? inexactIn(text) : undefined;
   return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), inexact };
@@ -116,7 +81,7 @@ function inexactIn(text: string): ReadonlySet<string> | undefined {
 
 /** Refuses on the way what could not be sent on: a number such as 1e999 that no double can hold. */
 function frozen<T>(value: T): T {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw answers.invalidJson();
+  if (typeof value === 'number' && !Number.isFinite(value)) throw refusals.invalidJson();
   if (typeof value !== 'object' || value === null) return value;
   for (const member of Object.values(value)) frozen(member);
   return Object.freeze(value);
@@ -126,7 +91,7 @@ function frozen<T>(value: T): T {
 export const requestBody = definePlugin({
   name: 'request-body',
   budget: BUDGET_MS,
-  openapi: () => ({ operation: () => ({ responses: described }) }),
+  openapi: () => ({ operation: () => ({ responses }) }),
   setup({ endpoints }) {
     const isStrict = perEndpoint(endpoints, (endpoint) => strictKey.of(endpoint) === true);
     // Clients ask the same again and again.
@@ -135,11 +100,11 @@ export const requestBody = definePlugin({
       hooks: {
         parseBody: (httpRequest, exchange) => {
           const { headers } = httpRequest.request;
-          if (!announcesJson(headers)) throw answers.contentType();
+          if (!announcesJson(headers)) throw refusals.contentType();
           const take = (bytes: Buffer) => {
             rawBody.set(exchange, bytes);
             const { parameters, hasParameters, inexact } = known.of(bytes.toString('latin1'), () => read(bytes));
-            if (!hasParameters && isStrict(exchange.endpoint)) throw answers.noParameters();
+            if (!hasParameters && isStrict(exchange.endpoint)) throw refusals.noParameters();
             if (inexact !== undefined) inexactParameters.set(exchange, inexact);
             return parameters;
           };

@@ -1,8 +1,16 @@
-import { CanonicalJsonError } from '../lib/json/canonical-json.ts';
-import { canonicalText } from '../lib/json/json-text.ts';
-import { keys } from '../plugins-sdk/config.ts';
-import { type ApiResponse, definePlugin, type Encoded, type Endpoint, Refusal, toHex } from '../plugins-sdk/index.ts';
-import { keccak256 } from '../plugins-sdk/signing.ts';
+import { CanonicalJsonError } from '../../lib/json/canonical-json.ts';
+import { canonicalText } from '../../lib/json/json-text.ts';
+import { keys } from '../../plugins-sdk/config.ts';
+import {
+  type ApiResponse,
+  definePlugin,
+  type Encoded,
+  type Endpoint,
+  Refusal,
+  toHex,
+} from '../../plugins-sdk/index.ts';
+import { keccak256 } from '../../plugins-sdk/signing.ts';
+import { openApiPart } from './openapi.ts';
 
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof CanonicalJsonError)) return error;
@@ -19,11 +27,6 @@ function encode(response: ApiResponse): Encoded {
   }
 }
 
-const rawData = {
-  description:
-    'What the upstream says: any JSON value. What is signed in place of `data` is the keccak256 of its canonical JSON text (RFC 8785)',
-};
-
 /** Endpoints that are named one by one. */
 const NAMED = 3;
 
@@ -39,12 +42,7 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
   recommend,
-  openapi: () => ({
-    answers: { Raw: { rawData } },
-    operation: (endpoint) => {
-      return keys.encoding.of(endpoint) === undefined ? { answer: { kind: 'Raw', text: 'signed JSON' } } : undefined;
-    },
-  }),
+  openapi: () => openApiPart,
   setup: () => ({
     hooks: {
       encode: (response, _, { endpoint }) => (keys.encoding.of(endpoint) === undefined ? encode(response) : undefined),

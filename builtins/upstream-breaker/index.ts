@@ -1,4 +1,4 @@
-import { closedObject, millisecondsSchema, optionalKey } from '../plugins-sdk/config.ts';
+import { closedObject, millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
 import {
   ContextKey,
   definePlugin,
@@ -7,12 +7,12 @@ import {
   type Services,
   type Taps,
   Type,
-} from '../plugins-sdk/index.ts';
-import type { Measure } from '../plugins-sdk/observe.ts';
-import type { Responses } from '../plugins-sdk/openapi.ts';
-import { StateKey } from '../plugins-sdk/state.ts';
-import { failureKindOf, unavailable } from './shared/upstream-failure.ts';
-import { basesOf, hostOf } from './shared/upstream-hosts.ts';
+} from '../../plugins-sdk/index.ts';
+import type { Measure } from '../../plugins-sdk/observe.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
+import { failureKindOf, unavailable } from '../shared/upstream-failure.ts';
+import { basesOf, hostOf } from '../shared/upstream-hosts.ts';
+import { failures } from './openapi.ts';
 
 const DEFAULTS = { failures: 5, openFor: 30_000 };
 
@@ -180,16 +180,6 @@ function breaking(services: Services): NonNullable<Taps['callApi']> {
     }
   };
 }
-
-const failures: Responses = {
-  503: {
-    description: 'The upstream has failed too often, and is asked no more for a while',
-    errors: [unavailable('', 0).message],
-    headers: {
-      'Retry-After': { description: 'Seconds until it is asked again', required: false, schema: { type: 'integer' } },
-    },
-  },
-};
 
 /** Spares clients the wait for an upstream that is down, and the upstream the calls. */
 export const upstreamBreaker = definePlugin({

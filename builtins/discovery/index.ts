@@ -1,7 +1,8 @@
-import { definePlugin, type Endpoint, JsonText, type Route } from '../plugins-sdk/index.ts';
-import { type OpenApiObject, objectSchema } from '../plugins-sdk/openapi.ts';
-import { bodySchemaOf, memberAt, operationOf, sentenceOf } from './shared/described.ts';
-import { detailsOf, discoveryKey, isSold, openapiKey, publicUrlOf, tagsKey } from './shared/discovery.ts';
+import { definePlugin, type Endpoint, JsonText, type Route } from '../../plugins-sdk/index.ts';
+import type { OpenApiObject } from '../../plugins-sdk/openapi.ts';
+import { bodySchemaOf, memberAt, operationOf, sentenceOf } from '../shared/described.ts';
+import { detailsOf, discoveryKey, isSold, openapiKey, publicUrlOf, tagsKey } from '../shared/discovery.ts';
+import { guideRoute, soldRoute } from './openapi.ts';
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -67,32 +68,6 @@ function listsOf(endpoints: readonly Endpoint[], config: Config) {
   return { sold, guided: chosen === true ? endpoints : sold };
 }
 
-function described(path: string, operationId: string, [summary, description]: [string, string], content: object) {
-  const responses = { 200: { description: summary, ...content } };
-  return { method: 'GET', path, admit: true, operation: { operationId, summary, description }, responses };
-}
-
-const resources = { type: 'array', items: { type: 'string' }, description: 'URLs that are asked by POST' };
-const routes = {
-  sold: described(
-    '/.well-known/x402',
-    'wellKnownX402',
-    ['What is sold, for catalogues of x402', 'URLs of the endpoints that are paid for by x402.'],
-    {
-      schema: objectSchema('What is sold', { version: { const: 1 }, resources }),
-    },
-  ),
-  guided: described(
-    '/llms.txt',
-    'llmsTxt',
-    ['What agents should know of the service', 'Each endpoint with its parameters and price, as text.'],
-    {
-      schema: { type: 'string' },
-      mediaType: 'text/plain',
-    },
-  ),
-};
-
 function recommend(endpoints: readonly Endpoint[], config: Config): string | undefined {
   const unknown = listsOf(endpoints, config).sold.filter((endpoint) => publicUrlOf(endpoint, config) === '');
   const [first] = unknown;
@@ -108,7 +83,7 @@ export const discovery = definePlugin({
   recommend,
   openapi: ({ config, endpoints }) => {
     const { sold, guided } = listsOf(endpoints, config);
-    return { routes: [...(sold.length > 0 ? [routes.sold] : []), ...(guided.length > 0 ? [routes.guided] : [])] };
+    return { routes: [...(sold.length > 0 ? [soldRoute] : []), ...(guided.length > 0 ? [guideRoute] : [])] };
   },
   setup({ config, endpoints, describe }) {
     const { sold, guided } = listsOf(endpoints, config);
@@ -119,8 +94,8 @@ export const discovery = definePlugin({
     const serve = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, admit: true, handle });
     return {
       routes: [
-        ...(sold.length > 0 ? [serve(routes.sold.path, () => ({ status: 200, body: known }))] : []),
-        serve(routes.guided.path, () => ({ status: 200, headers, body: text })),
+        ...(sold.length > 0 ? [serve(soldRoute.path, () => ({ status: 200, body: known }))] : []),
+        serve(guideRoute.path, () => ({ status: 200, headers, body: text })),
       ],
     };
   },

@@ -1,5 +1,5 @@
-import { answerHeaders, definePlugin } from '../plugins-sdk/index.ts';
-import { refTo } from '../plugins-sdk/openapi.ts';
+import { answerHeaders, definePlugin } from '../../plugins-sdk/index.ts';
+import { mode } from './openapi.ts';
 
 const none = Object.freeze({});
 
@@ -8,16 +8,7 @@ export const modeSync = definePlugin({
   name: 'mode-sync',
   required: true,
   modes: ['sync'],
-  openapi: () => ({
-    modes: {
-      sync: {
-        title: 'the answer comes at once',
-        responses: (kind, text) => ({
-          200: { description: `The answer: ${text}`, schema: refTo('schemas', `${kind}Answer`) },
-        }),
-      },
-    },
-  }),
+  openapi: () => ({ modes: { sync: mode } }),
   setup: () => ({
     hooks: {
       present: {

@@ -1,4 +1,4 @@
-import { isReadableOnTheWay, missingScheme } from '../lib/http/target.ts';
+import { isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
 import {
   apiPath,
   checkPlainHttp,
@@ -8,10 +8,11 @@ import {
   type Finding,
   keys,
   warning,
-} from '../plugins-sdk/config.ts';
-import { definePlugin, perEndpoint, type Services, type Taps } from '../plugins-sdk/index.ts';
-import { isOutage, isUnsent, worse } from './shared/upstream-failure.ts';
-import { basesOf, isBelow, mirrorsKey } from './shared/upstream-hosts.ts';
+} from '../../plugins-sdk/config.ts';
+import { definePlugin, perEndpoint, type Services, type Taps } from '../../plugins-sdk/index.ts';
+import { isOutage, isUnsent, worse } from '../shared/upstream-failure.ts';
+import { basesOf, isBelow, mirrorsKey } from '../shared/upstream-hosts.ts';
+import { mirrored } from './openapi.ts';
 
 /** Milliseconds for which a host that has failed is asked after the others. */
 const REST_MS = 30_000;
@@ -120,12 +121,7 @@ export const upstreamMirrors = definePlugin({
   budget: 'none',
   keys: [mirrorsKey],
   check: ({ endpoints }) => endpoints.filter(({ path }) => path.endsWith('.endpoints[0]')).flatMap(checkMirrors),
-  openapi: () => ({
-    operation: (endpoint) =>
-      mirrorsKey.of(endpoint) === undefined
-        ? {}
-        : { remark: 'perhaps of a mirror of the upstream, which the endpoint ID does not name' },
-  }),
+  openapi: () => ({ operation: (endpoint) => (mirrorsKey.of(endpoint) === undefined ? {} : mirrored) }),
   setup: (services) =>
     services.endpoints.some((endpoint) => mirrorsKey.of(endpoint) !== undefined)
       ? { hooks: { callApi: failingOver(services) } }

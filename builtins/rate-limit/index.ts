@@ -1,11 +1,11 @@
-import type { ClientBuckets, TokenTake } from '../lib/bounded/token-buckets.ts';
-import { forwardedClient } from '../lib/http/client-address.ts';
-import { millisecondsSchema, optionalKey, warning } from '../plugins-sdk/config.ts';
-import { clientAddress, clientKey, definePlugin, Type, tooManyRequests } from '../plugins-sdk/index.ts';
-import { refTo } from '../plugins-sdk/openapi.ts';
-import { StateKey } from '../plugins-sdk/state.ts';
-import { clientBuckets } from './shared/client-buckets.ts';
-import { bucketState, headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from './shared/limit-headers.ts';
+import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
+import { forwardedClient } from '../../lib/http/client-address.ts';
+import { millisecondsSchema, optionalKey, warning } from '../../plugins-sdk/config.ts';
+import { clientAddress, clientKey, definePlugin, Type, tooManyRequests } from '../../plugins-sdk/index.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
+import { clientBuckets } from '../shared/client-buckets.ts';
+import { bucketState, headersKey, LimitHeaders } from '../shared/limit-headers.ts';
+import { describeLimit } from './openapi.ts';
 
 const windowKey = optionalKey(
   'server',
@@ -46,18 +46,7 @@ export const rateLimit = definePlugin({
     return [warning('server.rateLimit.trustForwardedFor', message)];
   },
   behindProxy: (config) => (trustKey.in(config) ?? false) !== false,
-  openapi: ({ config }) => ({
-    headers: limitHeadersPart,
-    admit: {
-      429: {
-        name: 'RateLimited',
-        description: 'Too many requests from this address',
-        errors: ['Too Many Requests'],
-        headers: { 'Retry-After': refTo('headers', 'RetryAfter'), ...(tellsIn(config) && limitHeaderRefs) },
-      },
-    },
-    operation: () => ({ ...(tellsIn(config) && { answerHeaders: limitHeaderRefs }) }),
-  }),
+  openapi: ({ config }) => describeLimit(tellsIn(config)),
   setup({ config, states, meters, stateEngine, workers }) {
     const trust = trustKey.in(config) ?? false;
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };

@@ -1,0 +1,9 @@
+import type { Responses } from '../../plugins-sdk/openapi.ts';
+import { failed } from '../shared/upstream-failure.ts';
+import { busy } from './slots.ts';
+
+/** Of every endpoint. */
+export const failures: Responses = {
+  502: { description: 'The upstream gave no answer that can be signed', errors: [failed('', 'body').message] },
+  503: { description: 'Too many upstream calls at once', errors: [busy('').message] },
+};
