@@ -27,8 +27,8 @@ import { Signers, throwAwaySigning } from './signers.ts';
 import { openState } from './state-engine.ts';
 import { StatusParts } from './status-parts.ts';
 import { runTrial } from './trial.ts';
+import type { Lasting, WorkerLink } from './workers/link.ts';
 import { checkTogether } from './workers/rules.ts';
-import type { Prepared, WorkerLink } from './workers/worker-link.ts';
 
 export interface ServiceOptions {
   /** Absolute path of the config file. */
@@ -47,21 +47,14 @@ export interface Service {
    * with. On any error everything stays as it is. What happened is in the log.
    * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
    * @param variables reads the variables when the reload begins; the signer stays.
+   * @param announces whether it says what would be the same in every process.
    * @returns whether the new config is in force.
    */
-  reload(variables: ReadVariables): Promise<boolean>;
-  /**
-   * The first half of a reload: starts the config that the file has now, and leaves the one before in force.
-   * @returns nothing when the service stops. @throws Error
-   */
-  prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined>;
-  /** Says from now on that it is ready; a service by itself does so once it listens. */
-  serve(): void;
-  /**
-   * Stops accepting, lets work in flight finish within bounds, then lets go of everything.
-   * @param others whether other processes go on to accept: then nobody needs to hear that the service stops.
-   */
-  stop(others?: boolean): Promise<void>;
+  reload(variables: ReadVariables, announces?: boolean): Promise<boolean>;
+  /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
+  stop(): Promise<void>;
+  /** What other workers must have in common with this one. */
+  readonly lasting?: Lasting | undefined;
 }
 
 /** All definitions that a service consists of, before an operator's plugins. */
@@ -92,6 +85,7 @@ export async function startService(
   };
   const announces = link?.announces ?? true;
   const loaded = await load(env, announces);
+  const lasting = link?.check(loaded, signers);
   if (announces) warnOfVariables(env, log);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
@@ -99,18 +93,16 @@ export async function startService(
   const [socket] = controlPaths(file);
   const control = new Control(socket, log, () => service.operations());
   const url = await service.start(loaded, () => control.open());
-  if (link === undefined) service.serve();
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
-    reload: async (variables) => {
-      const isInForce = await service.reload(variables);
+    lasting,
+    reload: async (variables, aloud = true) => {
+      const isInForce = await service.reload(variables, aloud);
       await control.open();
       return isInForce;
     },
-    prepare: (variables, aloud) => service.prepare(variables, aloud),
-    serve: () => service.serve(),
-    stop: (others) => service.stop(others).finally(() => control.close()),
+    stop: () => service.stop().finally(() => control.close()),
   };
 }
 

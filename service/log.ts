@@ -121,6 +121,19 @@ function isoTime(): string {
   return `${secondText}${String(milliseconds).padStart(3, '0')}Z`;
 }
 
+/** A log that keeps to itself what other processes say, too, until it is told to speak. */
+export function quiet(log: ServiceLog): { readonly log: ServiceLog; readonly say: () => void } {
+  let isQuiet = true;
+  const aloud =
+    (level: 'info' | 'warn'): Log['info'] =>
+    (...line) =>
+      isQuiet || log[level](...line);
+  const say = () => {
+    isQuiet = false;
+  };
+  return { log: { ...log, info: aloud('info'), warn: aloud('warn') }, say };
+}
+
 const DROPPED: Readonly<Record<string, string>> = {
   EAGAIN: 'the reader is too slow',
   ENOSPC: 'the disk is full',

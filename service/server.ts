@@ -10,7 +10,7 @@ import { Debts } from '../plugins-sdk/state/debts.ts';
 import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation } from './generation.ts';
 import { addressOf, drainDelayOf, limitClients } from './listener.ts';
-import { logSettings, type ServiceLog } from './log.ts';
+import { logSettings, quiet, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
 import { ReloadQueue } from './reload-queue.ts';
@@ -18,11 +18,7 @@ import { announce, report } from './report.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import type { LastReload } from './status.ts';
-import { NOT_RELOADED } from './workers/messages.ts';
-import { fingerprintOf, type Prepared, quiet, type WorkerLink } from './workers/worker-link.ts';
-
-/** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
-const LEAVE_DELAY_MS = 250;
+import type { WorkerLink } from './workers/link.ts';
 
 type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
 
@@ -45,8 +41,8 @@ export class Server {
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
   readonly #reloads = new ReloadQueue(true);
-  /** The latest reload, once it has plugins to stop if it is not committed. */
-  #replacing: Promise<Prepared | undefined> = Promise.resolve(undefined);
+  /** The latest reload, once it has plugins to stop if it does not come into force. */
+  #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
   constructor(signers: Signers, log: ServiceLog, load: Load, state?: StateClient, link?: WorkerLink) {
@@ -77,13 +73,15 @@ export class Server {
       await this.#state?.start();
       await generation.start();
       generation.commit();
-      await this.#listen(loaded).then(listening);
+      await listen(this.#server, addressOf(loaded.config));
+      await listening();
     } catch (error) {
       await this.#remove(generation, 0);
       await Promise.all([this.#state?.close(), this.#signers.close()]);
       throw error;
     }
     say();
+    if (!this.#isStopping()) this.#phase = 'serving';
     const url = urlOf(this.#server);
     if (announces) announce(this.#log, url, { loaded, signers: this.#signers, state: this.#state });
     return url;
@@ -94,87 +92,61 @@ export class Server {
     return this.#current.operations;
   }
 
-  serve(): void {
-    if (!this.#isStopping()) this.#phase = 'serving';
+  reload(variables: ReadVariables, announces: boolean): Promise<boolean> {
+    return this.#reloads.run(() => this.#reload(variables, announces));
   }
 
-  reload(variables: ReadVariables): Promise<boolean> {
-    return this.#reloads.run(() => this.#reload(variables));
-  }
-
-  stop(others = false): Promise<void> {
-    this.#stopping ??= this.#stop(others);
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
     return this.#stopping;
   }
 
-  async prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
-    if (this.#isStopping()) return undefined;
+  async #reload(variables: ReadVariables, announces: boolean): Promise<boolean> {
     try {
+      if (this.#isStopping()) return false;
       const env = await readNow(variables);
       const loaded = await this.#load(env, announces);
-      if (this.#isStopping()) return undefined;
-      const preparing = this.#prepare(loaded, env, announces);
-      this.#replacing = preparing.catch(() => undefined);
-      return await preparing;
-    } catch (error) {
-      this.#lastReload = { ...this.#lastReload, succeeded: false };
-      throw error;
-    }
-  }
-
-  async #reload(variables: ReadVariables): Promise<boolean> {
-    try {
-      const prepared = await this.prepare(variables, true);
-      prepared?.commit();
-      return prepared !== undefined && !this.#isStopping();
+      if (this.#isStopping()) return false;
+      const replacing = this.#replace(loaded, env, announces);
+      this.#replacing = replacing.catch(() => undefined);
+      return await replacing;
     } catch (error) {
       // The service stops: the error of a reload matters to nobody.
       if (this.#isStopping()) return false;
-      for (const line of [...faultsOf(error), NOT_RELOADED]) this.#log.error(line);
+      this.#lastReload = { ...this.#lastReload, succeeded: false };
+      for (const line of [...faultsOf(error), 'the config was not reloaded: the one before stays in force'])
+        this.#log.error(line);
       return false;
     }
   }
 
-  async #prepare(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
+  async #replace(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<boolean> {
     const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#signers];
     const [next, say] = this.#generationOf(loaded, announces, old);
     try {
       await next.start();
+      if (this.#isStopping()) await next.stop(0);
     } catch (error) {
       await next.letGo(this.#generations);
       throw error;
     }
-    let isOver = false;
-    const abort = async () => {
-      if (isOver) return;
-      isOver = true;
-      this.#lastReload = { ...this.#lastReload, succeeded: false };
-      await next.stop(0);
+    if (this.#isStopping()) {
       await next.letGo(this.#generations);
-    };
-    const commit = () => {
-      if (isOver || this.#isStopping()) return;
-      isOver = true;
-      next.commit();
-      this.#install(next);
-      this.#log.setLevel?.(logSettings(env).level);
-      say();
-      if (announces) report(this.#log, { first, before: old.loaded, after: loaded, env, signers });
-      void this.#retire(old);
-    };
-    return { config: fingerprintOf(loaded, first), commit, abort };
-  }
-
-  #listen(loaded: LoadedConfig): Promise<void> {
-    const address = addressOf(loaded.config);
-    if (this.#link === undefined) return listen(this.#server, address);
-    return this.#link.listen(this.#server, address, fingerprintOf(loaded, loaded));
+      return false;
+    }
+    next.commit();
+    this.#install(next);
+    this.#log.setLevel?.(logSettings(env).level);
+    say();
+    if (announces) report(this.#log, { first, before: old.loaded, after: loaded, env, signers });
+    void this.#retire(old);
+    return true;
   }
 
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */
   #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
-    const [meters, stateEngine, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
+    const [meters, stateEngine, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link];
     const surroundings = {
       ...this.#signers.addressesIn(loaded),
       ...{ log, now: Date.now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
@@ -209,13 +181,13 @@ export class Server {
     if (this.#generations.delete(generation)) await generation.letGo(this.#generations);
   }
 
-  async #stop(others: boolean): Promise<void> {
-    if (!others) this.#phase = 'stopping';
+  async #stop(): Promise<void> {
+    this.#phase = 'stopping';
     const started = performance.now();
     const generations = [...this.#generations];
     for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#current.loaded.config);
-    const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY_MS) : delay);
+    const closed = drain(this.#server, this.#connections, delay);
     let isServed = false;
     const served = closed.then(() => Promise.all(generations.map((generation) => generation.served())));
     const ended = served.then(() => {
@@ -230,8 +202,7 @@ export class Server {
     this.#connections.closeAll();
     const patience = Math.max(LONGEST_DRAIN_MS + delay - (performance.now() - started), 0);
     // A reload that has started plugins is waited for; one that has started none stops by itself.
-    const aborted = this.#replacing.then((prepared) => prepared?.abort());
-    await withTimeout(patience, aborted);
+    await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
     await Promise.all([this.#state?.close(), this.#signers.close()]);
   }

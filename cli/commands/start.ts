@@ -15,7 +15,7 @@ import {
 } from '../../service/surroundings.ts';
 import { startWatchdog, watchdogSeconds } from '../../service/watchdog.ts';
 import { configuredWorkers, MOST_WORKERS, refusePipes } from '../../service/workers/count.ts';
-import { readWorkerIdentity } from '../../service/workers/messages.ts';
+import { readWorkerIdentity } from '../../service/workers/link.ts';
 import { checkedOption, type Given } from '../arguments.ts';
 
 /** Milliseconds between looks at a watched file. */
@@ -97,18 +97,18 @@ interface Supervised {
 
 async function supervise(count: number, options: Supervised): Promise<number> {
   const { signalled, settings, log, reloads, variables, now } = options;
-  const { Supervisor } = await import('../../service/workers/supervisor.ts');
+  const { Primary } = await import('../../service/workers/primary.ts');
   const reloaded = async () => log.setLevel(logSettings(await readNow(now)).level);
-  const supervisor = new Supervisor({
+  const primary = new Primary({
     count,
     log,
     colour: settings.colour,
     variables,
-    served: () => reloads.answerWith(() => supervisor.reload()),
+    served: () => reloads.answerWith(() => primary.reload()),
     // The workers have read the same file, and refuse what cannot be read.
     reloaded: () => reloaded().catch(() => undefined),
   });
-  return supervisor.run(signalled);
+  return primary.run(signalled);
 }
 
 async function serveUntil(signalled: Promise<string>, log: ProcessLog, begin: () => Promise<Service>): Promise<number> {

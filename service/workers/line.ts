@@ -1,15 +1,14 @@
 import type { ChildProcess } from 'node:child_process';
-import { type LATE, withTimeout } from '../../lib/time/with-timeout.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
 
 /** Plugins share a worker's process, and could send anything: messages without this are theirs. */
 const MARK = 'signed-data-proxy';
 
+/** `asks` numbers a message that is to be answered, and `answers` is the number of the message that an answer is to. */
 interface Frame<T> {
   readonly line: typeof MARK;
   readonly value: T;
-  /** Of a message that is to be answered. */
   readonly asks?: number;
-  /** Of an answer: which message it is to. */
   readonly answers?: number;
 }
 
@@ -24,42 +23,38 @@ export class Line<In, Out> {
   #last = 0;
 
   /** @param hear what it returns is the answer, where one is asked for. */
-  constructor(end: ChildProcess | NodeJS.Process, hear: (message: In, handle: unknown) => unknown) {
+  constructor(end: ChildProcess | NodeJS.Process, hear: (message: In) => unknown) {
     this.#end = end;
-    const heard = async (frame: unknown, handle: unknown) => {
+    end.addListener('message', async (frame: unknown) => {
       if (!isFrame<In>(frame)) return;
       if (frame.answers !== undefined) return this.#asked.get(frame.answers)?.(frame.value);
-      const value = await hear(frame.value, handle);
+      const value = await hear(frame.value);
       if (frame.asks !== undefined) void this.#send({ line: MARK, value, answers: frame.asks });
-    };
-    end.addListener('message', heard);
+    });
     end.addListener('disconnect', () => {
-      for (const end of this.#asked.values()) end(undefined);
+      for (const answer of this.#asked.values()) answer(undefined);
     });
   }
 
-  /** Resolves once it is sent, or when nobody is there to hear it. */
-  tell(value: Out, handle?: unknown): Promise<void> {
-    return this.#send({ line: MARK, value }, handle);
+  /** Resolves once it is sent, or when the other end is gone. */
+  tell(value: Out): Promise<void> {
+    return this.#send({ line: MARK, value });
   }
 
   /** @returns the answer: nothing from an end that is gone, and LATE after these milliseconds. */
   async ask(value: Out, milliseconds: number): Promise<unknown> {
+    if (!this.#end.connected) return undefined;
     this.#last += 1;
     const asks = this.#last;
     const answered = new Promise<unknown>((resolve) => this.#asked.set(asks, resolve));
-    if (!this.#end.connected) return undefined;
     void this.#send({ line: MARK, value, asks });
-    const answer: unknown | typeof LATE = await withTimeout(milliseconds, answered);
-    this.#asked.delete(asks);
-    return answer;
+    return withTimeout(milliseconds, answered).finally(() => this.#asked.delete(asks));
   }
 
-  #send(frame: Frame<unknown>, handle?: unknown): Promise<void> {
-    const { connected, send } = this.#end;
+  #send(frame: Frame<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      if (!connected || send === undefined) resolve();
-      else Reflect.apply(send, this.#end, [frame, handle, () => resolve()]);
+      if (!this.#end.connected) resolve();
+      else this.#end.send?.(frame, undefined, undefined, () => resolve());
     });
   }
 }

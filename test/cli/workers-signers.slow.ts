@@ -37,18 +37,3 @@ it('workers change their signer together, and one that is replaced has the new o
   await running.output(/settings\.signer \(kept\) does not sign: the vault says no/);
   assert.deepEqual(await nodes(), [THIRD.address]);
 });
-
-it('a worker that comes back with another signer says that a reload is enough', async (t) => {
-  const plugin = `${signerPlugin('workers')}\nconsole.log('worker at ' + process.pid);`;
-  const files = { 'c.yaml': configText(undefined, settings({ key: SECOND.privateKey })), 'signer.mjs': plugin };
-  const cwd = await folderWith(t, files);
-  const running = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], { cwd, env: {} });
-  const url = await urlOf(running);
-  const [, pid] = await running.output(/worker at (\d+)[\s\S]*2 workers are ready/);
-  await writeFile(join(cwd, 'c.yaml'), configText(undefined, settings({ key: THIRD.privateKey })));
-  process.kill(Number(pid), 'SIGKILL');
-  await running.output(/what it read is not the config in force: reload it \(SIGHUP\), or restore the files/);
-  running.child.kill('SIGHUP');
-  await running.output(/config reloaded[\s\S]*a worker is ready/);
-  assert.equal(Object(await (await fetch(`${url}/health`)).json()).node, THIRD.address);
-});

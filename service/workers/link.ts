@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto';
+import type { LoadedConfig } from '../../config/index.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
+import type { BucketLimit, Taken } from '../../plugins-sdk/state/area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
+import type { Workers } from '../../plugins-sdk/workers.ts';
+import type { Signers } from '../signers.ts';
+import { stateOf } from '../state-engine.ts';
+import type { Line } from './line.ts';
+
+/** What a worker says to the primary process. */
+export type FromWorker =
+  | { readonly kind: 'ready'; readonly lasting: Lasting }
+  /** It cannot start, and ends. */
+  | { readonly kind: 'failed'; readonly lines: readonly string[] }
+  /** Asks for what the other workers add to a topic. */
+  | { readonly kind: 'gather'; readonly topic: string };
+
+/** What the primary process asks of a worker. */
+export type FromPrimary =
+  /** Whether it serves by the config that the files have now. */
+  | { readonly kind: 'reload'; readonly announces: boolean }
+  /** What it adds to a topic. */
+  | { readonly kind: 'offer'; readonly topic: string };
+
+/** What workers have in common until the service is restarted, whatever the files say: a fingerprint of each. */
+export interface Lasting {
+  readonly state: string;
+  /** Of the key of the environment, where it signs. */
+  readonly key?: string;
+}
+
+/** What a worker is told when its process is made. */
+export interface WorkerIdentity {
+  /** From 1; one that takes the place of another has its number. */
+  readonly number: number;
+  /** Of all workers. */
+  readonly count: number;
+  /** Whether it says what would be the same in every worker. */
+  readonly announces: boolean;
+  /** Whether the log goes to a terminal that shows colours. */
+  readonly colour: boolean;
+  /** Workers that were replaced so far. */
+  readonly restarts: number;
+  /** Of the workers that are there. */
+  readonly lasting?: Lasting | undefined;
+}
+
+/** The variable that holds it. */
+export const IDENTITY = 'SERVICE_WORKER';
+
+/** The identity of this process, if it is a worker of this service. No other process, such as a plugin's own, gets to see it. */
+export function readWorkerIdentity(): WorkerIdentity | undefined {
+  const given = process.env[IDENTITY];
+  delete process.env[IDENTITY];
+  return given === undefined || process.send === undefined ? undefined : JSON.parse(given);
+}
+
+/** Milliseconds that the others have; the primary waits for them a little less long. */
+const GATHER_TIMEOUT_MS = 3000;
+
+/** The other workers, as this one asks them: through the primary process. */
+export class WorkerLink implements Workers {
+  readonly announces: boolean;
+  readonly #identity: WorkerIdentity;
+  readonly #line: Line<FromPrimary, FromWorker>;
+  readonly #offers = new Map<string, () => Promise<unknown>>();
+  readonly #buckets = new MemoryArea({ now: () => performance.now() });
+
+  constructor(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
+    this.announces = identity.announces;
+    this.#identity = identity;
+    this.#line = line;
+  }
+
+  offer(topic: string, own: () => Promise<unknown>): void {
+    this.#offers.set(topic, own);
+  }
+
+  /** What this worker adds to a topic. */
+  async own(topic: string): Promise<unknown> {
+    return this.#offers.get(topic)?.();
+  }
+
+  async gather(topic: string): Promise<unknown[]> {
+    const others = this.#line.ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
+    const own = await this.own(topic);
+    const values = await others;
+    return [own, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
+  }
+
+  /** Each worker lets in its part of the whole. */
+  async takeTokens(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+    const max = Math.ceil(limit.max / this.#identity.count);
+    // Where there is no place for one more client, it is let in.
+    const unknown = { granted: n, retryAfter: 0, left: max };
+    return this.#buckets.takeTokens(key, { ...limit, max }, n, debt).catch(() => unknown);
+  }
+
+  /** Asks for instruments of what is known of the processes. */
+  measure(meters: Meters): void {
+    meters.gauge({ name: 'workers', help: 'Processes of the service that answer' }, () => 1);
+    const restarts = { name: 'worker_restarts', help: 'Workers that were replaced since the start' };
+    meters.gauge({ ...restarts, across: 'max' }, () => this.#identity.restarts);
+  }
+
+  /** A payment that others have seen must be known here, and answers must have their signature. @throws Error */
+  check(loaded: LoadedConfig, signers: Signers): Lasting {
+    const key = signers.ownKey(loaded.config)?.address;
+    const own = { state: hash('sha256', JSON.stringify(stateOf(loaded))), ...(key && { key }) };
+    const { lasting } = this.#identity;
+    if (lasting !== undefined && (own.state !== lasting.state || (key && lasting.key && key !== lasting.key)))
+      throw new Error(
+        'settings.state or the signing key is not that of the other workers: restart the service, or restore the files',
+      );
+    return own;
+  }
+}
