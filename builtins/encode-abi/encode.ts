@@ -5,28 +5,6 @@ import { BudgetError, fullBudget, type Match, PathError } from './json-path/inde
 import type { Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
-/** Operators have nothing to mend where a client has chosen what is wrong. */
-function blame(isClients: boolean): Pick<Refusal, 'failureClass' | 'fault'> {
-  return { failureClass: isClients ? 'requester' : 'encode', fault: !isClients };
-}
-
-function failed(reason: string, isClients: boolean): Refusal {
-  return new Refusal(502, 'API call failed', { reason, ...blame(isClients) });
-}
-
-/** @throws Refusal where a path finds nothing, PathError */
-function find({ plan, delegated }: Encoding, data: Json): readonly Match[] {
-  const budget = fullBudget();
-  const isClients = delegated.includes('path');
-  return plan.map(({ path }) => {
-    const found = path.first(data, budget);
-    if (found !== undefined) return found;
-    // What a client has sent stays out of the log.
-    const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
-    throw new Refusal(502, `No value found at path: ${path.text}`, { reason, ...blame(isClients) });
-  });
-}
-
 /** How values become an encoding. */
 export interface Encoding {
   readonly plan: Plan;
@@ -37,12 +15,12 @@ export interface Encoding {
 }
 
 /** @throws Refusal */
-export function encode(encoding: Encoding, response: ApiResponse): Encoded {
+export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded {
+  if (text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
   const { plan, onCutToZero } = encoding;
-  if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
   try {
-    const matches = find(encoding, response.data);
-    const tokens = response.text === undefined ? [] : exactDigits(matches, response.text);
+    const matches = find(encoding, data);
+    const tokens = text === undefined ? [] : exactDigits(matches, text);
     // Spread, the plan would cost more than its encoding.
     const items = plan.map(({ type, times, exact }, i): Item => {
       return { type, times, exact, value: matches[i]?.value, token: tokens[i], onCutToZero };
@@ -54,13 +32,31 @@ export function encode(encoding: Encoding, response: ApiResponse): Encoded {
   }
 }
 
+/** @throws Refusal where a path finds nothing, PathError */
+function find({ plan, delegated }: Encoding, data: Json): readonly Match[] {
+  const budget = fullBudget();
+  return plan.map(({ path }) => {
+    const found = path.first(data, budget);
+    if (found !== undefined) return found;
+    const isClients = delegated.includes('path');
+    // What a client has sent stays out of the log.
+    const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
+    throw failed(`No value found at path: ${path.text}`, reason, isClients);
+  });
+}
+
 function refusalOf(cause: unknown, { delegated }: Encoding): unknown {
   const isPathChosen = delegated.includes('path');
   if (cause instanceof BudgetError && isPathChosen) {
     return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
   }
-  if (cause instanceof PathError) return failed(cause.message, isPathChosen);
+  if (cause instanceof PathError) return failed('API call failed', cause.message, isPathChosen);
   if (!(cause instanceof ValueError)) return cause;
   const isClients = isPathChosen || delegated.includes('type') || (delegated.includes('times') && cause.isOfFactor);
-  return failed(cause.message, isClients);
+  return failed('API call failed', cause.message, isClients);
+}
+
+/** Operators have nothing to mend where a client has chosen what is wrong. */
+function failed(message: string, reason: string | undefined, isClients: boolean): Refusal {
+  return new Refusal(502, message, { reason, failureClass: isClients ? 'requester' : 'encode', fault: !isClients });
 }

@@ -1,8 +1,9 @@
+import { isByName } from '../filters.ts';
 import { QUOTED_TEXT } from './brackets.ts';
 import { fullBudget, PathError, type StepBudget } from './budget.ts';
 import { follow, type Match } from './follow.ts';
-import { search } from './library.ts';
-import { isDefinite, isOnceByName, misreadOf, namesOf, parse, tokensOf } from './syntax.ts';
+import { search, tokensOf } from './library.ts';
+import { parse, type Segment, type Selector } from './syntax.ts';
 
 export { splitList } from './brackets.ts';
 export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
@@ -30,6 +31,10 @@ export interface CompiledPath {
 const MAX_REQUESTER_PATH = 512;
 /** What only operators may write. */
 const SCRIPT = /[(?^~`]/;
+/** A slice of the last element alone. */
+const LAST = /^-1:(?::1?)?$/;
+/** A name that looks like the index of an element. */
+const ODD_INDEX = /^(?:[-+]\d+|0\d+)$/;
 
 /**
  * Parses a JSONPath: `$` or a first name, then `.name`, `['name']`, `[0]`, `[start:end:step]`, `*`, lists of these in
@@ -49,15 +54,30 @@ export function compilePath(text: string, origin: 'operator' | 'requester'): Com
     throw new PathError('filters, scripts, type selectors, "^", "~" and "`" are not allowed');
   }
   const segments = parse(text);
-  const names = namesOf(segments);
+  const soles = segments.map(soleOf);
+  const names = soles.flatMap((sole) => sole?.name ?? []);
   const tokens = tokensOf(segments);
   return {
     text,
-    definite: isDefinite(segments),
-    onceByName: isOnceByName(segments),
-    misread: misreadOf(segments),
-    first: names
-      ? (document) => follow(document, names)
-      : (document, budget = fullBudget()) => search(tokens, document, budget),
+    definite: soles.every(isOne),
+    onceByName: soles.every((sole) => isOne(sole) || (sole !== undefined && isByName(sole.token))),
+    misread: segments.flatMap(({ selectors }) => selectors).flatMap(misreadIn),
+    first:
+      names.length === segments.length
+        ? (document) => follow(document, names)
+        : (document, budget = fullBudget()) => search(tokens, document, budget),
   };
+}
+
+/** The selector of a segment that has but one, and looks no deeper. */
+function soleOf({ descends, selectors: [selector, ...others] }: Segment): Selector | undefined {
+  return descends || others.length > 0 ? undefined : selector;
+}
+
+function isOne(sole: Selector | undefined): boolean {
+  return sole !== undefined && (sole.name !== undefined || LAST.test(sole.token));
+}
+
+function misreadIn({ name = '', isBare = false }: Selector): string[] {
+  return isBare && ODD_INDEX.test(name) ? [name] : [];
 }

@@ -2,7 +2,7 @@ import { JSONPathClass } from 'jsonpath-plus';
 import { isRecord } from '../../../lib/json/value.ts';
 import { BudgetError, PathError, type StepBudget, tooManySteps } from './budget.ts';
 import { follow, type Match } from './follow.ts';
-import { quotedName, type Token } from './syntax.ts';
+import { quotedName, type Segment } from './syntax.ts';
 
 /** Prices of what takes longer than looking at one value. */
 const TRACE_STEPS = 10;
@@ -10,10 +10,21 @@ const SCRIPT_STEPS = 40;
 const FAILED_SCRIPT_STEPS = 400;
 const MEMBER_STEPS = 3;
 
+/** A selector, or several that are tried in turn. */
+type Token = string | readonly string[];
+
+/** A path as jsonpath-plus takes it. */
+export function tokensOf(segments: readonly Segment[]): readonly Token[] {
+  return segments.flatMap(({ descends, selectors }): Token[] => {
+    const tokens = selectors.map(({ token }) => token);
+    const token = tokens.length === 1 ? tokens : [tokens];
+    return descends ? ['..', ...token] : token;
+  });
+}
+
 /**
  * The first match in the order of the path's selectors and the document.
  *
- * @param tokens the path as jsonpath-plus takes it
  * @throws BudgetError, PathError when a script fails in a way that is not "no match".
  */
 export function search(tokens: readonly Token[], document: unknown, budget: StepBudget): Match | undefined {

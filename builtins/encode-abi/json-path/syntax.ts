@@ -1,11 +1,9 @@
-import { isByName, isScript, scriptFault } from '../filters.ts';
+import { isScript, scriptFault } from '../filters.ts';
 import { closing } from './brackets.ts';
 import { PathError } from './budget.ts';
 
-/** A selector in the words of jsonpath-plus, or several that are tried in turn. */
-export type Token = string | readonly string[];
-
-interface Selector {
+export interface Selector {
+  /** In the words of jsonpath-plus. */
   readonly token: string;
   /** Of a member, or the index of an element. */
   readonly name?: string;
@@ -24,8 +22,6 @@ const BARE_NAME = /[^[\]()'"`~^?*,;:]+/y;
 const QUOTED = /'((?:[^'\\]|\\['"\\])*)'|"((?:[^"\\]|\\['"\\])*)"/y;
 const SLICE = /(?:-?\d+)?:(?:-?\d+)?(?::(?:-?\d+)?)?/y;
 const SPACES = /[ \t\r\n]*/y;
-/** A slice of the last element alone. */
-const LAST = /^-1:(?::1?)?$/;
 const WILDCARD: Selector = { token: '*' };
 
 /** @throws PathError */
@@ -137,43 +133,4 @@ class Reader {
   error(what: string): PathError {
     return new PathError(`${what} at character ${this.at + 1}`);
   }
-}
-
-/** The selector of a segment that has but one, and looks no deeper. */
-function soleOf({ descends, selectors: [selector, ...others] }: Segment): Selector | undefined {
-  return descends || others.length > 0 ? undefined : selector;
-}
-
-/** Whether the segments can match one value at most, whatever the document. */
-export function isDefinite(segments: readonly Segment[]): boolean {
-  return segments.map(soleOf).every((sole) => sole !== undefined && isOne(sole));
-}
-
-/** Whether the segments can match one value at most, if the document lists each name once. */
-export function isOnceByName(segments: readonly Segment[]): boolean {
-  return segments.map(soleOf).every((sole) => sole !== undefined && (isOne(sole) || isByName(sole.token)));
-}
-
-function isOne({ name, token }: Selector): boolean {
-  return name !== undefined || LAST.test(token);
-}
-
-/** The names and indices of segments that are one each. */
-export function namesOf(segments: readonly Segment[]): readonly string[] | undefined {
-  const names = segments.map((segment) => soleOf(segment)?.name);
-  return names.every((name) => name !== undefined) ? names : undefined;
-}
-
-export function tokensOf(segments: readonly Segment[]): readonly Token[] {
-  return segments.flatMap(({ descends, selectors }): Token[] => {
-    const tokens = selectors.map(({ token }) => token);
-    const token = tokens.length === 1 ? tokens : [tokens];
-    return descends ? ['..', ...token] : token;
-  });
-}
-
-/** What stands bare in brackets, and looks like the index of an element, but is a name. */
-export function misreadOf(segments: readonly Segment[]): readonly string[] {
-  const bare = segments.flatMap(({ selectors }) => selectors).filter(({ isBare }) => isBare === true);
-  return bare.flatMap(({ name }) => (name !== undefined && /^(?:[-+]\d+|0\d+)$/.test(name) ? [name] : []));
 }
