@@ -5,7 +5,7 @@ import {
   ContextKey,
   type Exchange,
   isRefusal,
-  Refusal,
+  type Refusal,
 } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { refusalOf } from '../shared/payments.ts';
@@ -20,7 +20,6 @@ const HEADER = 'payment-signature';
 
 export const attempts = new Attempts({
   ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
-  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
 });
 
 /** What every request is looked at with. */
@@ -116,15 +115,4 @@ async function soldBefore(wanted: Wanted, bought: Purchases): Promise<Sold | und
   } catch (error) {
     throw refusalOf(error);
   }
-}
-
-/**
- * How a request ended whose payment was not taken; nothing for one that came without.
- * @param hasLeft whether its client is gone, and so the reason itself why the payment was not verified.
- */
-export function refusedAs(exchange: Exchange, hasLeft: boolean): string | undefined {
-  const take = attempts.drawn(exchange);
-  if (take === undefined) return undefined;
-  if (!take.allowed) return 'limited';
-  return visits.get(exchange)?.refusal?.fault && !hasLeft ? 'unavailable' : 'refused';
 }

@@ -13,7 +13,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { discoveryKey, isSold } from '../shared/discovery.ts';
 import { givenBack, PaymentKeys, Payments } from '../shared/payments.ts';
-import { attempts, authenticator, type Means, refusedAs, visits } from './authenticate.ts';
+import { attempts, authenticator, type Means, visits } from './authenticate.ts';
 import { bazaarOf } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { Facilitators, SETTLE_PART } from './facilitators.ts';
@@ -118,11 +118,12 @@ function hooksOn(means: Means, budget: number, node: string): Taps {
       await purchase.identified?.keep(answer, fingerprint, exchange);
     },
     concluded: (outcome, exchange) => {
-      const { purchase, sold } = visits.get(exchange) ?? {};
+      const { purchase, sold, refusal } = visits.get(exchange) ?? {};
       const isSigned = outcome.kind === 'signed';
       if (purchase !== undefined) return isSigned ? undefined : bought.release(purchase);
-      const ended = sold && isSigned ? 'repeated' : refusedAs(exchange, outcome.kind === 'abandoned');
-      if (ended !== undefined) bought.counted({ outcome: ended }, 1);
+      const isUntold = refusal?.fault === true && outcome.kind !== 'abandoned';
+      const ended = sold && isSigned ? 'repeated' : attempts.refusedAs(exchange, isUntold);
+      if (ended !== undefined) bought.counts.add(ended);
       return undefined;
     },
   };

@@ -3,8 +3,8 @@
  * comes to nothing. One mark for each payment says how it stands; the hold of a process that died ends with the authorisation.
  */
 import { addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
-import type { Measure } from '../../plugins-sdk/observe.ts';
 import type { DebtLine } from '../../plugins-sdk/state.ts';
+import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { type About, CLOCK_MARGIN_MS, givenBackMark, isHeld, type Mark } from '../shared/payment-mark.ts';
@@ -39,41 +39,28 @@ export interface Purchase extends Wanted {
 
 /** How a settlement ends, and what the payment is then. */
 const ENDS = { settled: 'settled', unsettled: 'not settled', unknown: 'unknown' } as const;
-type Outcome = keyof typeof ENDS;
 
 const USED = 'invalid_exact_evm_nonce_already_used';
 const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const UNKNOWN = 'it is not known whether a payment was settled';
 
 export class Purchases {
-  readonly counted: Measure<'outcome'>;
-  readonly #settlements: Measure<'api' | 'endpoint' | 'network' | 'asset' | 'outcome'>;
+  readonly counts: PaymentCounts;
   readonly #services: Services;
   readonly #payments: Payments;
 
   constructor(services: Services, payments: Payments) {
-    const { meters, endpoints } = services;
     this.#services = services;
     this.#payments = payments;
-    const outcomes = Object.keys(ENDS);
-    this.counted = meters.counter({
-      name: 'x402_exact_payments_total',
-      help: 'Standard x402 payments, by what became of them',
-      labels: ['outcome'],
-      // Alerts see the first event only beside a zero before it.
-      initial: [...outcomes, 'refused', 'unavailable', 'limited', 'released'].map((outcome) => ({ outcome })),
-    });
-    const sales = endpoints.flatMap((endpoint) =>
-      acceptsOf(endpoint).map(({ accept: { network, asset } }) => ({
-        ...{ api: endpoint.api, endpoint: endpoint.name },
-        ...{ network, asset },
-      })),
-    );
-    this.#settlements = meters.counter({
-      name: 'x402_exact_settlements_total',
-      help: 'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
-      labels: ['api', 'endpoint', 'network', 'asset', 'outcome'],
-      initial: sales.flatMap((sale) => outcomes.map((outcome) => ({ ...sale, outcome }))),
+    this.counts = paymentCounts(services, {
+      all: ['x402_exact_payments_total', 'Standard x402 payments, by what became of them'],
+      sold: [
+        'x402_exact_settlements_total',
+        'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
+      ],
+      outcomes: Object.keys(ENDS),
+      others: ['refused', 'unavailable', 'limited', 'released'],
+      tokensOf: (endpoint) => acceptsOf(endpoint).map(({ accept }) => accept),
     });
   }
 
@@ -134,7 +121,7 @@ export class Purchases {
   async release(purchase: Purchase): Promise<void> {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
-    this.counted({ outcome: 'released' }, 1);
+    this.counts.add('released');
     await purchase.identified?.drop();
     await this.#payments.release(purchase.ticket);
   }
@@ -149,7 +136,7 @@ export class Purchases {
       // It may have waited for the state: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
-      this.counted({ outcome: 'released' }, 1);
+      this.counts.add('released');
       // The request that has the payment now may have the identifier as well.
       if (isOurs) await identified?.drop();
       await this.#payments.release(ticket);
@@ -207,14 +194,11 @@ export class Purchases {
   /** Counts and marks what became of a payment. It is given back three times: each costs an upstream call. */
   async #end(
     { payment, exchange, ticket }: Purchase,
-    outcome: Outcome,
+    outcome: keyof typeof ENDS,
     life: number,
     change = (mark: Mark) => givenBackMark(mark, true, { free: ENDS[outcome], used: ENDS[outcome] }),
   ): Promise<void> {
-    const { api, name: endpoint } = exchange.endpoint;
-    const { network, asset } = payment.requirements;
-    this.counted({ outcome }, 1);
-    this.#settlements({ api, endpoint, network, asset, outcome }, 1);
+    this.counts.addSold(exchange.endpoint, payment.requirements, outcome);
     await this.#payments.end(ticket, { change, life, isCertain: true });
   }
 

@@ -35,7 +35,6 @@ const LOST = 'a payment could not be given back: its payer has paid for nothing'
 
 const attempts = new Attempts({
   ...{ path: 'rateLimit.x402', what: 'proofs', max: 30, name: 'x402-proofs' },
-  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
 });
 
 /** Milliseconds per request for this plugin. */
@@ -130,12 +129,10 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
   };
   return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
-    const take = attempts.drawn(exchange);
     // A request is counted once, however many payments its endpoint accepts.
-    if (payment === undefined && take !== undefined) {
-      // A client that leaves is the reason itself why its payment was not verified.
-      const refused = isUntold.get(exchange) && outcome.kind !== 'abandoned' ? 'unavailable' : 'refused';
-      reports.proofs({ outcome: take.allowed ? refused : 'limited' }, 1);
+    if (payment === undefined) {
+      const ended = attempts.refusedAs(exchange, isUntold.get(exchange) === true && outcome.kind !== 'abandoned');
+      if (ended !== undefined) reports.counts.add(ended);
     }
     // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
     if (payment?.fate !== 'held') return undefined;

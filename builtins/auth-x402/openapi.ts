@@ -1,5 +1,6 @@
 import { Check } from 'typebox/value';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
+import { TOO_MANY_ATTEMPTS } from '../shared/attempts.ts';
 import { INVALID_PROOF } from './challenge.ts';
 import { TermsSchema } from './terms.ts';
 
@@ -14,7 +15,7 @@ const refusals = [
   'Payment does not match',
   'Payment too old',
   'Payment verification unavailable',
-  'Too many x402 verification attempts — slow down',
+  TOO_MANY_ATTEMPTS,
 ];
 
 const schemas = {

@@ -1,7 +1,7 @@
 import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { clientKey } from '../../lib/http/client-address.ts';
 import { type ConfigKey, millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
-import { ContextKey, clientIp, type Exchange, type Refusal, type Services, Type } from '../../plugins-sdk/index.ts';
+import { ContextKey, clientIp, type Exchange, Refusal, type Services, Type } from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from './client-buckets.ts';
 
@@ -14,23 +14,22 @@ export interface AttemptsOptions {
   readonly max: number;
   /** Of its buckets. */
   readonly name: string;
-  /** What a client that has tried too often is told. */
-  refusal(): Refusal;
 }
+
+export const TOO_MANY_ATTEMPTS = 'Too many x402 verification attempts — slow down';
 
 /** Milliseconds in which a client has its attempts, where the config does not say. */
 const DEFAULT_WINDOW_MS = 60_000;
 
-/** A limit, by client address, of what costs work before it is known who asks: one draw per request, however often it is asked for. */
+/** A limit, by client address, of payments that are looked at: one draw per request, however often it is asked for. */
 export class Attempts {
   readonly keys: readonly ConfigKey[];
   readonly #limitIn: (config: Services['config']) => { readonly max: number; readonly window: number };
   readonly #name: string;
-  readonly #refusal: () => Refusal;
   readonly #kept: StateKey<ClientBuckets>;
   readonly #drawn: ContextKey<TokenTake>;
 
-  constructor({ path, what, max: most, name, refusal }: AttemptsOptions) {
+  constructor({ path, what, max: most, name }: AttemptsOptions) {
     const window = optionalKey(
       'server',
       `${path}.window`,
@@ -41,7 +40,6 @@ export class Attempts {
     this.keys = [window, max];
     this.#limitIn = (config) => ({ max: max.in(config) ?? most, window: window.in(config) ?? DEFAULT_WINDOW_MS });
     this.#name = name;
-    this.#refusal = refusal;
     this.#kept = new StateKey(`${name} buckets`);
     this.#drawn = new ContextKey(`${name} draw`);
   }
@@ -55,12 +53,18 @@ export class Attempts {
     return async (exchange) => {
       const take = this.#drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
       this.#drawn.set(exchange, take);
-      if (!take.allowed) throw this.#refusal();
+      if (!take.allowed) throw new Refusal(401, TOO_MANY_ATTEMPTS);
     };
   }
 
-  /** What was drawn for the request, if anything was. */
-  drawn(exchange: Exchange): TokenTake | undefined {
-    return this.#drawn.get(exchange);
+  /**
+   * How a request ended whose payment was not taken; nothing for one that came without.
+   * @param isUntold whether nobody could tell if it is good, for another reason than that its client has left.
+   */
+  refusedAs(exchange: Exchange, isUntold: boolean): 'limited' | 'unavailable' | 'refused' | undefined {
+    const take = this.#drawn.get(exchange);
+    if (take === undefined) return undefined;
+    if (!take.allowed) return 'limited';
+    return isUntold ? 'unavailable' : 'refused';
   }
 }
