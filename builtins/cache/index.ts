@@ -47,19 +47,39 @@ const cacheKey = optionalKey(
 
 const MODE = 'sync';
 
+type Outcome = 'hit' | 'miss' | 'shared' | 'stale';
+
 /** What the look-up came to, for the request's line in the log. */
-const lookup = new ContextKey<'hit' | 'miss' | 'shared' | 'stale'>('cache', { logged: true });
+const lookup = new ContextKey<Outcome>('cache', { logged: true });
 
 const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
-/** The signer and all of the config that an answer may depend on: answers that were cached under another are not used. */
-function versions({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>): (endpoint: Endpoint) => string {
+/** What the config says of an endpoint's answers. */
+interface Terms {
+  /** Milliseconds that they are kept. */
+  readonly maxAge: number;
+  /** Milliseconds for which they stand in after that where there is no new one. */
+  readonly staleIfError: number;
+  /** Begins their keys: the signer and all of the config that they may depend on. */
+  readonly version: string;
+}
+
+function termsIn({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>) {
   const { apis: _, ...rest } = answerConfig;
   const common = JSON.stringify([node, rest]);
-  return ({ block, apiBlock }) => {
-    const { endpoints: __, ...api } = apiBlock;
-    return hash('sha256', `${common}${JSON.stringify([block, api])}`, 'base64').slice(0, 22);
+  return (endpoint: Endpoint): Terms | undefined => {
+    const policy = policyOf(endpoint);
+    if (policy === undefined) return undefined;
+    const { endpoints: __, ...api } = endpoint.apiBlock;
+    const version = hash('sha256', `${common}${JSON.stringify([endpoint.block, api])}`, 'base64').slice(0, 22);
+    const { maxAge, staleIfError = 0 } = policy;
+    // Engines take no larger number.
+    return { maxAge: Math.min(maxAge, Number.MAX_SAFE_INTEGER), staleIfError, version };
   };
+}
+
+function policyOf(endpoint: Endpoint) {
+  return endpoint.mode === MODE ? cacheKey.of(endpoint) : undefined;
 }
 
 /** What is unwise about the cache of an endpoint. */
@@ -76,26 +96,14 @@ function check(endpoint: EndpointDraft): Finding[] {
 const LOOKUPS =
   'Look-ups of answers that may be cached: hit, miss, shared with a request under way; stale: an old one, as there was no new one';
 
-/** Counts look-ups, and says in the answer's headers what they came to. */
+/** Counts look-ups, and says in the log and in the answer's headers what they came to. */
 function lookupsIn(meters: Meters) {
   const initial = ['hit', 'miss', 'shared', 'stale'].map((outcome) => ({ outcome }));
   const lookups = meters.counter({ name: 'cache_lookups_total', help: LOOKUPS, labels: ['outcome'], initial });
-  return {
-    hit: (exchange: Exchange, ttl: number) => {
-      lookups({ outcome: 'hit' }, 1);
-      lookup.set(exchange, 'hit');
-      addAnswerHeaders(exchange, hit(ttl));
-    },
-    stale: (exchange: Exchange, ttl: number) => {
-      lookups({ outcome: 'stale' }, 1);
-      lookup.set(exchange, 'stale');
-      addAnswerHeaders(exchange, stale(Math.max(0, -ttl)));
-    },
-    miss: (exchange: Exchange, outcome: 'miss' | 'shared') => {
-      lookups({ outcome }, 1);
-      lookup.set(exchange, outcome);
-      addAnswerHeaders(exchange, outcome === 'shared' ? collapsed : missed);
-    },
+  return (exchange: Exchange, outcome: Outcome, headers: Readonly<Record<string, string>>) => {
+    lookups({ outcome });
+    lookup.set(exchange, outcome);
+    addAnswerHeaders(exchange, headers);
   };
 }
 
@@ -104,16 +112,10 @@ const BORROWED_MS = 1000;
 /** Milliseconds of the budget beyond the longest wait for other processes. */
 const MARGIN_MS = 1000;
 
-interface CacheOptions {
-  readonly replicas: ReplicaAnswers | undefined;
+interface Cache {
   readonly entries: CacheEntries<SignedResponse>;
-  readonly meters: Meters;
-  /** Milliseconds that an endpoint's answers are kept; 0 without a cache. */
-  maxAge(endpoint: Endpoint): number;
-  /** Milliseconds for which they stand in after that where there is no new one. */
-  staleIfError(endpoint: Endpoint): number;
-  /** Begins the keys of an endpoint's answers. */
-  version(endpoint: Endpoint): string;
+  readonly replicas: ReplicaAnswers | undefined;
+  readonly told: ReturnType<typeof lookupsIn>;
 }
 
 type Work = Flight<Question, SignedResponse>;
@@ -121,40 +123,35 @@ type Work = Flight<Question, SignedResponse>;
 /** A look-up that found nothing in this process. */
 interface Miss {
   readonly key: string;
+  readonly terms: Terms;
   readonly question: Question;
   readonly exchange: Exchange;
 }
 
-type Lookups = ReturnType<typeof lookupsIn>;
-
 /** Gets answers that this process lacks: from another process, or from the upstream. */
-function fetching({ entries, maxAge, staleIfError, replicas }: CacheOptions, lookups: Lookups) {
-  const keep = ({ key, exchange }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) => {
-    const staleFor = staleIfError(exchange.endpoint);
-    entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
-  };
+function fetching({ entries, replicas, told }: Cache) {
+  const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) =>
+    entries.set(key, answer, { ttl, goodFor, staleFor: terms.staleIfError, size: answer.json.length * 2 });
   /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
   const make = async (miss: Miss, flight: Work) => {
-    const { exchange } = miss;
-    lookups.miss(exchange, 'miss');
+    told(miss.exchange, 'miss', missed);
     const answer = await flight.next();
     const isWhole = !flight.exchange.abandoned;
-    if (isWhole) keep(miss, answer, maxAge(exchange.endpoint));
+    if (isWhole) keep(miss, answer, miss.terms.maxAge);
     return { answer, isWhole };
   };
   const find = async (others: ReplicaAnswers, miss: Miss, flight: Work) => {
-    const { key, exchange } = miss;
-    const ttl = maxAge(exchange.endpoint);
-    const { found, lock } = await others.search(key, ttl, miss.question, flight.exchange);
+    const { key, exchange, terms } = miss;
+    const { found, lock } = await others.search(key, terms.maxAge, miss.question, flight.exchange);
     if (found !== undefined) {
-      lookups.hit(exchange, found.ttl);
+      told(exchange, 'hit', hit(found.ttl));
       keep(miss, found.value, found.ttl, BORROWED_MS);
       return found.value;
     }
     let isStored = false;
     try {
       const { answer, isWhole } = await make(miss, flight);
-      if (isWhole) lock?.store(answer, ttl);
+      if (isWhole) lock?.store(answer, terms.maxAge);
       isStored = isWhole;
       return answer;
     } finally {
@@ -166,32 +163,31 @@ function fetching({ entries, maxAge, staleIfError, replicas }: CacheOptions, loo
     replicas === undefined ? (await make(miss, flight)).answer : find(replicas, miss, flight);
 }
 
-function answering(options: CacheOptions): NonNullable<Taps['answer']> {
-  const { entries, meters, maxAge, staleIfError, version } = options;
-  const lookups = lookupsIn(meters);
-  const fetchAnswer = fetching(options, lookups);
+function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms | undefined): NonNullable<Taps['answer']> {
+  const { entries, told } = held;
+  const fetchAnswer = fetching(held);
   return (question, exchange, { share }) => {
-    if (maxAge(exchange.endpoint) === 0) return undefined;
-    const key = version(exchange.endpoint) + question.key;
+    const terms = termsOf(exchange.endpoint);
+    if (terms === undefined) return undefined;
+    const key = terms.version + question.key;
     const found = entries.get(key);
     if (found?.isGood) {
-      lookups.hit(exchange, found.ttl);
+      told(exchange, 'hit', hit(found.ttl));
       return found.value;
     }
-    const miss = { key, question, exchange };
     let isFirst = false;
     const answer = share(key, (flight) => {
       isFirst = true;
-      return fetchAnswer(miss, flight);
+      return fetchAnswer({ key, terms, question, exchange }, flight);
     });
     // The work has begun by now, if it is this request's.
-    if (!isFirst) lookups.miss(exchange, 'shared');
-    if (staleIfError(exchange.endpoint) === 0) return answer;
+    if (!isFirst) told(exchange, 'shared', collapsed);
+    if (terms.staleIfError === 0) return answer;
     return answer.catch((error: unknown) => {
       // Another one may have been kept meanwhile.
       const old = isOutage(error) ? entries.get(key) : undefined;
       if (old === undefined) throw error;
-      lookups.stale(exchange, old.ttl);
+      told(exchange, 'stale', stale(-old.ttl));
       return old.value;
     });
   };
@@ -204,21 +200,16 @@ export const cache = definePlugin({
   budget: (_, endpoints) => Math.max(0, ...endpoints.map(longestWaitOf)) + MARGIN_MS,
   keys: [cacheKey],
   exposes: ['Cache-Status'],
-  openapi: () => describeCache((endpoint) => (endpoint.mode === MODE ? cacheKey.of(endpoint) : undefined)),
+  openapi: () => describeCache(policyOf),
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, answerConfig, states, meters, stateEngine, node, now }) {
-    // Engines take no larger number.
-    const maxAgeOf = (endpoint: Endpoint) =>
-      endpoint.mode === MODE ? Math.min(cacheKey.of(endpoint)?.maxAge ?? 0, Number.MAX_SAFE_INTEGER) : 0;
-    if (endpoints.every((endpoint) => maxAgeOf(endpoint) === 0)) return {};
+    if (endpoints.every((endpoint) => policyOf(endpoint) === undefined)) return {};
     const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>({ now }));
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
-    const maxAge = perEndpoint(endpoints, maxAgeOf);
-    const staleIfError = perEndpoint(endpoints, (endpoint) => cacheKey.of(endpoint)?.staleIfError ?? 0);
-    const version = perEndpoint(endpoints, versions({ node, answerConfig }));
     const replicas =
       stateEngine?.processes === 'many' ? new ReplicaAnswers(stateEngine.area('cache'), { node, now }) : undefined;
-    return { hooks: { answer: answering({ entries, meters, maxAge, staleIfError, version, replicas }) } };
+    const termsOf = perEndpoint(endpoints, termsIn({ node, answerConfig }));
+    return { hooks: { answer: answering({ entries, replicas, told: lookupsIn(meters) }, termsOf) } };
   },
 });

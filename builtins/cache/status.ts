@@ -30,5 +30,5 @@ export function hit(milliseconds: number): Headers {
 
 /** Made before, and given out since there is no new one. @param milliseconds that are over since it ended. */
 export function stale(milliseconds: number): Headers {
-  return statusOf(`hit; ttl=-${Math.ceil(milliseconds / 1000)}; detail=stale-if-error`);
+  return statusOf(`hit; ttl=-${Math.max(0, Math.ceil(milliseconds / 1000))}; detail=stale-if-error`);
 }
