@@ -1,18 +1,17 @@
+/** What operators can ask of standard payments, and what the chain says of those whose end is not known. */
 import { randomId } from '../../lib/eth/random-id.ts';
 import { createJsonRpc } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
-import type { HttpClient, Log } from '../../plugins-sdk/index.ts';
+import type { HttpClient, Services } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
-import { CLOCK_MARGIN_MS, isHeld, type Mark, type Payment } from '../shared/payment-mark.ts';
+import { isHeld, lifeUntil, type Mark, type Payment } from '../shared/payment-mark.ts';
 import { paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
 import { type Found, findAuthorization } from './authorizations.ts';
 import { TYPE } from './terms.ts';
 
-interface OperationsOptions {
+interface OperationsOptions extends Pick<Services, 'log' | 'now'> {
   readonly payments: Payments;
-  readonly log: Log;
-  now(): number;
 }
 
 /** What operators are told to do. */
@@ -72,7 +71,7 @@ async function conclude(
   if (isDry) return `${said}; nothing was changed`;
   const { payment: _, before: __, ...mark } = payment;
   const { requestId, endpoint, network, asset, amount, payer, nonce, validBefore } = mark;
-  const life = Math.max(Number(validBefore) * 1000 - now(), 0) + CLOCK_MARGIN_MS;
+  const life = lifeUntil(Number(validBefore) * 1000, now());
   if (!(await payments.replace(payment, { ...mark, by: randomId(), ...partOf(found) }, life)))
     return 'still unknown: a request uses it just now';
   const fields = { requestId, endpoint, network, asset, amount, payer, nonce };

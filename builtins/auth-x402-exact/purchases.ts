@@ -7,7 +7,7 @@ import type { DebtLine } from '../../plugins-sdk/state.ts';
 import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { type About, CLOCK_MARGIN_MS, givenBackMark, isHeld, type Mark } from '../shared/payment-mark.ts';
+import { type About, givenBackMark, isHeld, lifeUntil, type Mark } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Asked, type Facilitator, FacilitatorFailure } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
@@ -204,7 +204,7 @@ export class Purchases {
 
   /** For which it is remembered: until nobody can settle it any more. */
   #life({ endsAt }: Payment): number {
-    return Math.max(endsAt - this.#services.now(), 0) + CLOCK_MARGIN_MS;
+    return lifeUntil(endsAt, this.#services.now());
   }
 }
 

@@ -1,13 +1,12 @@
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
-import { type EventLog, type Mined, TRANSFER } from '../shared/chain.ts';
+import { type Mined, transferred } from '../shared/chain.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';
 
 const NATIVE = `0x${'0'.repeat(40)}`;
 const SUCCESS = '0x1';
-const WORD = 2 + 64;
 
 type Asked = Pick<Terms, 'token' | 'amount' | 'recipient' | 'expiry'>;
 
@@ -35,19 +34,6 @@ function paysNative({ transaction: { to, value } }: Mined, { recipient, amount }
 }
 
 /** One transfer that is large enough; several small ones do not add up. Whose tokens they were does not matter. */
-function paysToken({ receipt: { logs } }: Mined, terms: Asked): boolean {
-  return logs.some((log) => isTransfer(log, terms));
-}
-
-function isTransfer({ address, topics, data, removed }: EventLog, { token, recipient, amount }: Asked): boolean {
-  const [event = '', , to = ''] = topics;
-  return (
-    removed !== true &&
-    isSameHex(address, token) &&
-    topics.length === 3 &&
-    isSameHex(event, TRANSFER) &&
-    isSameHex(to, `0x${recipient.slice(2).padStart(64, '0')}`) &&
-    data.length === WORD &&
-    BigInt(data) >= BigInt(amount)
-  );
+function paysToken({ receipt: { logs } }: Mined, { token, recipient, amount }: Asked): boolean {
+  return logs.some((log) => (transferred(log, { token, to: recipient }) ?? -1n) >= BigInt(amount));
 }

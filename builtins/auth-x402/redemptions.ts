@@ -2,7 +2,7 @@ import { Refusal } from '../../plugins-sdk/index.ts';
 import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { CLOCK_MARGIN_MS, givenBackMark, type Mark } from '../shared/payment-mark.ts';
+import { givenBackMark, lifeUntil, type Mark } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
 
@@ -129,6 +129,6 @@ export class Redemptions {
 
   /** Nothing is forgotten while any endpoint could still accept it. */
   #remaining(minedAt: number, { life }: LedgerTerms): number {
-    return Math.max(minedAt - this.#options.now(), 0) + life + CLOCK_MARGIN_MS;
+    return lifeUntil(minedAt, this.#options.now()) + life;
   }
 }

@@ -5,12 +5,12 @@ import { type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../../lib/http
 import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
 
 /** keccak256("Transfer(address,address,uint256)") (ERC-20) */
-export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
 // The shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), as far as they matter here.
-const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });
+export const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });
 const Bytes = Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$' });
-const Hash = Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' });
+export const Hash = Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' });
 const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' });
 const Nullable = <S extends TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]));
 
@@ -125,7 +125,28 @@ function milliseconds(timestamp: string): number {
   return time;
 }
 
-function shaped<T>(what: string, shape: { Check(value: unknown): value is T }, value: unknown): T {
+/** @throws JsonRpcFailure where a node's answer has another shape. */
+export function shaped<T>(what: string, shape: { Check(value: unknown): value is T }, value: unknown): T {
   if (!shape.Check(value)) throw new JsonRpcFailure(`the ${what} has a wrong shape`);
   return value;
+}
+
+/**
+ * What an event transfers of a token (ERC-20), if it does so.
+ * @param from whose token it was; where none is named, that does not matter.
+ */
+export function transferred(
+  { address, topics, data, removed }: EventLog,
+  { token, from, to }: { readonly token: string; readonly from?: string; readonly to: string },
+): bigint | undefined {
+  const [event = '', payer = '', payee = ''] = topics;
+  const isTransfer = removed !== true && isSameHex(address, token) && isSameHex(event, TRANSFER);
+  if (!isTransfer || topics.length !== 3 || data.length !== 2 + 64) return undefined;
+  if (!isSameHex(payee, word(to)) || (from !== undefined && !isSameHex(payer, word(from)))) return undefined;
+  return BigInt(data);
+}
+
+/** An address as it stands in events and calls. */
+export function word(address: string): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, '0')}`;
 }

@@ -56,6 +56,11 @@ export const MOST_REFUNDS = 3;
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
 export const CLOCK_MARGIN_MS = 900_000;
 
+/** Milliseconds for which a payment is remembered that can be used until then. */
+export function lifeUntil(end: number, now: number): number {
+  return Math.max(end - now, 0) + CLOCK_MARGIN_MS;
+}
+
 const OPEN: ReadonlySet<PaymentState> = new Set(['held', 'redeemed', 'settling', 'unknown']);
 
 /** Whether no end of it is known. */
