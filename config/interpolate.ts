@@ -25,12 +25,10 @@ export interface Reference {
   readonly empty: readonly string[];
   /** Whether the text is not what the operator meant: a variable is unset or forbidden, or the syntax is wrong. */
   readonly doubtful: boolean;
-  /** The text with variables replaced; they differ in the stand-ins for variables without a value. */
-  readonly texts: readonly [string, string];
 }
 
 export interface Interpolated {
-  /** With the first of each reference's texts. */
+  /** With stand-ins for variables that are not set. */
   readonly value: unknown;
   /** By config path. */
   readonly references: ReadonlyMap<string, Reference>;
@@ -53,7 +51,7 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
 
   const replaceIn = (text: string, path: string): string => {
     const names = [...text.matchAll(TOKEN)].filter(([token]) => token !== '$${').map(([, name]) => name);
-    if (names.length === 0) return substitute(text, variables, 'unset');
+    if (names.length === 0) return substitute(text, variables);
     const mistakes = [...new Set(names)].map(problemOf).filter((problem) => problem !== undefined);
     findings.push(...mistakes.map((problem) => errorAt(path, problem)));
     const known = [...new Set(names.filter((name) => name !== undefined && !FORBIDDEN.has(name)).map(String))];
@@ -62,15 +60,13 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
       if (value !== undefined) values.add(value);
     }
     const unset = known.filter((name) => lookUp(name, variables) === undefined);
-    const texts = [substitute(text, variables, 'unset'), substitute(text, variables, 'other')] as const;
     references.set(path, {
       whole: ONLY_REFERENCES.test(text),
       unset,
       empty: known.filter((name) => lookUp(name, variables) === ''),
       doubtful: mistakes.length + unset.length > 0,
-      texts,
     });
-    return texts[0];
+    return substitute(text, variables);
   };
 
   const visit = (value: unknown, path: string): unknown => {
@@ -99,15 +95,14 @@ function lookUp(name: string, variables: Variables): string | undefined {
   return Object.hasOwn(variables, name) && !FORBIDDEN.has(name) ? variables[name] : undefined;
 }
 
-function substitute(text: string, variables: Variables, prefix: string): string {
+function substitute(text: string, variables: Variables): string {
   return text.replace(TOKEN, (token, name: string | undefined) => {
     if (token === '$${') return '${';
-    if (name === undefined) return token;
-    return lookUp(name, variables) ?? standInFor(name, prefix);
+    return name === undefined ? token : (lookUp(name, variables) ?? standInFor(name));
   });
 }
 
 /** What stands for a variable without a value. It fits into host names, so that a URL around it stays a URL. */
-export function standInFor(name: string, prefix = 'unset'): string {
-  return `${prefix}-${name.toLowerCase().replaceAll('_', '-')}`;
+export function standInFor(name: string): string {
+  return `unset-${name.toLowerCase().replaceAll('_', '-')}`;
 }

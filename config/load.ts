@@ -29,7 +29,7 @@ export interface LoadOptions {
   readonly env: Variables;
   /** In the order in which they are registered. */
   readonly builtins: readonly Definition[];
-  /** Unset variables become warnings, and samples stand in for them; endpoints whose ID depends on one are left out. */
+  /** Unset variables become warnings; endpoints whose ID depends on one are left out. */
   readonly allowUnset?: boolean;
   /** With `allowUnset`, a config path below which variables must be set all the same. */
   readonly needed?: string;
@@ -77,15 +77,15 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     patience: options.patience ?? PLUGIN_START_TIMEOUT_MS,
   });
   const { schema, findings: collisions } = compose(plugins.definitions);
-  const view = new View(source, schema, plugins.definitions, dirname(options.file));
-  const { identified, findings: identityFindings } = view.identify(allowUnset);
+  const view = new View(source, schema, dirname(options.file));
+  const identified = view.identify(plugins.definitions);
   const findings = [
     ...source.findings,
     ...unsetVariables(source, allowUnset ? options.needed : ''),
     ...plugins.findings,
     ...collisions,
     ...contentFindings(view, plugins.definitions, identified, redact),
-    ...identityFindings,
+    ...identified.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
     ...sameIds(identified),
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source.references, view.config),
@@ -137,12 +137,11 @@ function contentFindings(
   identified: readonly Identified[],
   redact: Redact,
 ): readonly Finding[] {
-  const sound = view.wrongShapes.length === 0;
   return [
     ...checkIdentityOwners(definitions),
-    ...view.wrongShapes.filter(({ path }) => !view.isDoubtful(path)),
+    ...view.wrongShapes,
     ...checkNames(view.config, view.isDoubtful),
-    ...view.certain(runChecks(definitions, view.context, { sound, redact }), identified),
+    ...view.certain(runChecks(definitions, view.context, { sound: view.isSound, redact }), identified),
   ];
 }
 

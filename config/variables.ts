@@ -2,31 +2,21 @@ import type { TSchema } from 'typebox';
 import { type ConvertLeaf, convert, fromText } from '../plugins-sdk/schema/convert.ts';
 import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import type { Interpolated, Reference } from './interpolate.ts';
-import { sample } from './schema/samples.ts';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/**
- * Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. Durations
- * become milliseconds.
- * @param choice which of two different samples stands in for an unset variable.
- */
-export function fill(source: Interpolated, schema: TSchema, choice: 0 | 1 = 0): Config {
-  const config = convert(schema, source.value, '', leafOf(source, choice));
+/** Gives the values that came from variables the types that the schema wants. Durations become milliseconds. */
+export function fill(source: Interpolated, schema: TSchema): Config {
+  const config = convert(schema, source.value, '', leafOf(source));
   return isRecord(config) ? config : {};
 }
 
 /** What becomes of one text, see {@link fill}. */
-export function leafOf(
-  { references, bareHex }: Pick<Interpolated, 'references' | 'bareHex'>,
-  choice: 0 | 1 = 0,
-): ConvertLeaf {
+export function leafOf({ references, bareHex }: Pick<Interpolated, 'references' | 'bareHex'>): ConvertLeaf {
   return (text, nodes, path) => {
     if (typeof text === 'number') return bareHex.textFor(text, nodes, path) ?? text;
     const reference = references.get(path);
-    if (reference === undefined) return text;
-    if (reference.doubtful) return sample(reference.texts, nodes, choice);
-    return reference.whole ? fromText(text, nodes) : text;
+    return reference?.whole && !reference.doubtful ? fromText(text, nodes) : text;
   };
 }
 
