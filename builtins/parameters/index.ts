@@ -3,20 +3,15 @@ import {
   declaredParameters,
   type EndpointDraft,
   keys,
-  receiptKey,
-  reservedParameters,
   strictKey,
 } from '../../plugins-sdk/config.ts';
-import { definePlugin, type Endpoint, type Json, perEndpoint } from '../../plugins-sdk/index.ts';
-import { parameterSchema } from '../shared/parameter-schema.ts';
+import { definePlugin, type Json, perEndpoint } from '../../plugins-sdk/index.ts';
 import { warnOnce } from '../shared/warn-once.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
-import { compileRequest } from './outgoing.ts';
-import { refuseNested } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
-import { type Prepared, questionFor, requestOf, valuesOf } from './question.ts';
-import { schemaInPlace } from './schema-in-place.ts';
+import { prepare } from './prepared.ts';
+import { questionFor, requestOf, valuesOf } from './question.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
@@ -31,13 +26,6 @@ function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
       ...(fixed === undefined || secret ? {} : { fixed }),
       ...(fallback === undefined || secret ? {} : { default: fallback }),
     }));
-}
-
-/** What a strict endpoint takes: what is free to give, as OpenAPI shows it. */
-function knownNames(endpoint: Endpoint): ReadonlySet<string> | undefined {
-  if (strictKey.of(endpoint) !== true) return undefined;
-  const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
-  return new Set([...free.map(({ name }) => name), ...reservedParameters(endpoint)]);
 }
 
 const NESTED =
@@ -56,32 +44,9 @@ export const parameters = definePlugin({
   openapi: () => ({ operation: describeParameters }),
   setup({ endpoints, log }) {
     const warnNested = warnOnce({ log }, NESTED);
-    const prepared = perEndpoint(endpoints, (endpoint): Prepared => {
-      const declared = (keys.parameters.of(endpoint) ?? []).map(
-        ({ in: place = 'query', required = false, ...rest }) => {
-          return { ...rest, in: place, required, secret: rest.secret ?? false };
-        },
-      );
-      const misfits = declared.map((parameter) =>
-        parameter.schema === undefined || parameter.fixed !== undefined
-          ? undefined
-          : parameterSchema({ schema: schemaInPlace(parameter.in, parameter.schema), secret: parameter.secret }, '')
-              .misfit,
-      );
-      return {
-        id: endpoint.id,
-        declared,
-        misfits,
-        known: knownNames(endpoint),
-        reserved: reservedParameters(endpoint),
-        hasReceipts: receiptKey.of(endpoint) === true,
-        request: compileRequest(
-          endpoint,
-          declared,
-          strictKey.of(endpoint) === true ? refuseNested : (parameter) => warnNested(endpoint, { parameter }),
-        ),
-      };
-    });
+    const prepared = perEndpoint(endpoints, (endpoint) =>
+      prepare(endpoint, (parameter) => warnNested(endpoint, { parameter })),
+    );
     return {
       hooks: {
         // Clients hear of these before they hear of reserved parameters.

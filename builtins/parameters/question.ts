@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { clipped } from '../../lib/text/clipped.ts';
-import type { DeclaredParameter } from '../../plugins-sdk/config.ts';
 import {
   AskedQuestion,
   type Exchange,
@@ -14,24 +13,10 @@ import {
   type Question,
   Refusal,
 } from '../../plugins-sdk/index.ts';
-import type { Misfit } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';
 import type { Values } from './placement.ts';
+import type { Prepared } from './prepared.ts';
 import { requestHashOf } from './request-hash.ts';
-
-/** What is known of an endpoint before a request comes. */
-export interface Prepared {
-  readonly id: string;
-  readonly declared: readonly Pick<DeclaredParameter, 'name' | 'in' | 'required' | 'fixed' | 'default' | 'secret'>[];
-  /** Names of the reserved parameters that it takes. */
-  readonly reserved: readonly string[];
-  readonly hasReceipts: boolean;
-  request(values: Values): OutgoingRequest;
-  /** By parameter; those without a schema take anything. */
-  readonly misfits: readonly (Misfit | undefined)[];
-  /** The names that a request may have; without it any. */
-  readonly known: ReadonlySet<string> | undefined;
-}
 
 /** `fixed`, else the client's value, else `default`. */
 function resolve({ declared }: Prepared, given: Parameters): Values {
@@ -60,15 +45,13 @@ function requireExact({ declared }: Prepared, given: Parameters, exchange: Excha
   if (wrong) throw new Refusal(400, invalidParameter(wrong.name, INEXACT));
 }
 
-function requireFit({ declared, misfits }: Prepared, values: Values): void {
-  for (const [index, misfit] of misfits.entries()) {
-    const why = values[index] === undefined ? undefined : misfit?.(values[index]);
+function requireFit({ declared }: Prepared, values: Values): void {
+  for (const [index, { name, misfit }] of declared.entries()) {
+    const value = values[index];
+    const why = value === undefined ? undefined : misfit?.(value);
     if (why === undefined) continue;
-    const name = declared[index]?.name ?? '';
     // Why it does not fit may name members that the client has made up: that is no matter of the log.
-    throw new Refusal(400, invalidParameter(name, why), {
-      reason: `parameter "${name}" does not fit its schema`,
-    });
+    throw new Refusal(400, invalidParameter(name, why), { reason: `parameter "${name}" does not fit its schema` });
   }
 }
 

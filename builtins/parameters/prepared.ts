@@ -1,0 +1,45 @@
+import { keys, type Parameter, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/config.ts';
+import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
+import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
+import { compileRequest } from './outgoing.ts';
+import { type Declared, type OnNested, refuseNested, type Values } from './placement.ts';
+import { schemaInPlace } from './schema-in-place.ts';
+
+/** A parameter as it is resolved and checked in each request. */
+export interface PreparedParameter extends Declared, Pick<Parameter, 'fixed' | 'default'> {
+  readonly required: boolean;
+  readonly secret: boolean;
+  /** Absent where the client may send anything, or nothing. */
+  readonly misfit: Misfit | undefined;
+}
+
+/** What is known of an endpoint before a request comes. */
+export interface Prepared {
+  readonly id: string;
+  readonly declared: readonly PreparedParameter[];
+  /** Names of the reserved parameters that it takes. */
+  readonly reserved: readonly string[];
+  readonly hasReceipts: boolean;
+  /** The names that a request may have; without it any. */
+  readonly known: ReadonlySet<string> | undefined;
+  request(values: Values): OutgoingRequest;
+}
+
+/** @param onNested told of a list or an object where only text travels; a strict endpoint refuses it. */
+export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
+  const isStrict = strictKey.of(endpoint) === true;
+  const declared = (keys.parameters.of(endpoint) ?? []).map(prepareOne);
+  const free = declared.filter(({ fixed }) => fixed === undefined).map(({ name }) => name);
+  const reserved = reservedParameters(endpoint);
+  return {
+    ...{ id: endpoint.id, declared, reserved, hasReceipts: receiptKey.of(endpoint) === true },
+    known: isStrict ? new Set([...free, ...reserved]) : undefined,
+    request: compileRequest(endpoint, declared, isStrict ? refuseNested : onNested),
+  };
+}
+
+function prepareOne({ in: place = 'query', required = false, secret = false, schema, ...rest }: Parameter) {
+  const isChecked = schema !== undefined && rest.fixed === undefined;
+  const misfit = isChecked ? parameterSchema({ schema: schemaInPlace(place, schema), secret }, '').misfit : undefined;
+  return { ...rest, in: place, required, secret, misfit };
+}
