@@ -113,7 +113,7 @@ export class Connections {
     }
     connection.underWay.add(response);
     connection.latest = response;
-    response.once('close', () => connection.underWay.delete(response));
+    response.on('close', () => connection.underWay.delete(response));
     // Node drops what came behind a wish for another protocol with it.
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
     if (isAmbiguous(request)) refuse(response);

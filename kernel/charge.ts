@@ -16,7 +16,14 @@ export class ClientSignal implements AbortSource {
   static {
     abort = (signal) => {
       signal.#aborted = true;
-      for (const listener of signal.#listeners) notify(listener);
+      for (const listener of signal.#listeners) {
+        try {
+          if (typeof listener === 'function') listener(new Event('abort'));
+          else listener.handleEvent(new Event('abort'));
+        } catch {
+          // One that fails keeps none of the others from hearing of it.
+        }
+      }
       signal.#listeners.clear();
     };
   }
@@ -36,16 +43,6 @@ export class ClientSignal implements AbortSource {
 
   removeEventListener(_: string, listener: Listener): void {
     this.#listeners.delete(listener);
-  }
-}
-
-/** A listener that fails keeps none of the others from hearing of it. */
-function notify(listener: Listener): void {
-  try {
-    if (typeof listener === 'function') listener(new Event('abort'));
-    else listener.handleEvent(new Event('abort'));
-  } catch {
-    // It was told; what it makes of that is its own business.
   }
 }
 

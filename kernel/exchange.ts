@@ -174,13 +174,11 @@ export class WaitGroup {
   };
 
   /** Counts work while it is under way. */
-  async track<T>(work: () => T | Promise<T>): Promise<T> {
+  track<T>(work: () => Promise<T>): Promise<T> {
     this.add();
-    try {
-      return await work();
-    } finally {
-      this.done();
-    }
+    const working = work();
+    working.then(this.done, this.done);
+    return working;
   }
 
   /** Resolves when nothing is under way. */
@@ -208,7 +206,7 @@ export class Flights {
     const forget = () => this.#flights.get(key) === flight && this.#flights.delete(key);
     if (!this.#flights.has(key)) {
       this.#flights.set(key, flight);
-      flight.result = this.#running.track(() => work(flight.fork)).finally(forget);
+      flight.result = this.#running.track(async () => work(flight.fork)).finally(forget);
     }
     const { fork, result } = flight;
     if (result === undefined || fork === exchange) throw new Error('shared work waits for itself');

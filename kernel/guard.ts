@@ -63,7 +63,9 @@ export function guarded(tap: Tap): Tapped | Wrapping {
   const { length } = own.takes;
   const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.isPublic;
   return (first, second, exchange, done) => {
-    const args = length === 0 ? [exchange] : length === 1 ? [first, exchange] : [first, second, exchange];
+    // The last place is the context's.
+    const args: unknown[] =
+      length === 0 ? [exchange, 0] : length === 1 ? [first, exchange, 0] : [first, second, exchange, 0];
     let result: unknown;
     try {
       result = isPlain ? plainly(own, args, exchange) : new Call(own, args).run();
@@ -82,11 +84,12 @@ function chargeOf({ plugin, budget, kind }: Guarded, exchange: Exchange): Charge
 }
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. @throws Refusal */
-function plainly(tap: Guarded, args: Args, exchange: Exchange): unknown {
+function plainly(tap: Guarded, args: unknown[], exchange: Exchange): unknown {
   const charge = tap.budget === 'none' ? undefined : control.charge(exchange, tap.plugin, tap.budget);
   if (charge?.hasTime() === false) return new Call(tap, args).failed(undefined, undefined);
   try {
-    const result = tap.fn(...args, charge ?? exchange);
+    args[args.length - 1] = charge ?? exchange;
+    const result = tap.fn(...args);
     if (result instanceof Promise) return new Call(tap, args).late(result);
     const accepted = result === undefined ? undefined : tap.contract.accept?.(result, args, tap.plugin);
     if (charge === undefined || charge.hasTime(true)) return accepted;
@@ -120,7 +123,7 @@ class Call {
     this.#tap = tap;
     this.#args = args;
     this.#inner = inner;
-    this.#exchange = args[args.length - 1] as Exchange;
+    this.#exchange = args[tap.takes.length] as Exchange;
     this.#charge = chargeOf(tap, this.#exchange);
   }
 
@@ -189,8 +192,9 @@ class Call {
     if (this.#inner !== undefined) return fn(...args, this);
     // A function among the arguments runs the rest of the pipeline.
     const rest = (arg: unknown) =>
-      typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(async () => arg(...given)) : arg;
-    return fn(...(this.#charge ? args.map(rest) : args), this.#given);
+      typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
+    const own = args.slice(0, takes.length + 1);
+    return fn(...(this.#charge ? own.map(rest) : own), this.#given);
   }
 
   /** Whatever the function does after its budget ended lands nowhere. @throws Refusal */

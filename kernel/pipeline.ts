@@ -109,7 +109,7 @@ class RequestLifecycle {
       const response = await this.#respond();
       // A mode may go on to answer while its body streams: it ends when nobody waits for more.
       if (isStream(response.body))
-        onAbort(this.#exchange.client, () => void this.#hooks.running.track(() => this.#ended()));
+        onAbort(this.#exchange.client, () => void this.#hooks.running.track(async () => this.#ended()));
       else await this.#ended();
       return response;
     } catch (error) {
@@ -133,8 +133,7 @@ class RequestLifecycle {
     if (rejection instanceof Promise) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
-    const authenticated = this.#authenticate(exchange.endpoint.auth);
-    if (authenticated instanceof Promise) await authenticated;
+    await this.#authenticate(exchange.endpoint.auth);
     // What is asked? From here on, this one value says it.
     let parameters = hooks.ask('validate', [exchange.parameters, exchange]) ?? exchange.parameters;
     if (parameters instanceof Promise) parameters = (await parameters) ?? exchange.parameters;
@@ -149,19 +148,17 @@ class RequestLifecycle {
     return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
   }
 
-  /** Any one method is enough; when all fail, the last one's refusal is the answer. @param last that of the method before. */
-  #authenticate(methods: readonly AuthMethod[], last?: unknown): Awaitable<void> {
-    const [method, ...others] = methods;
-    if (method === undefined) refuse('authenticate', last === undefined ? refusals.unauthenticated() : asRefusal(last));
-    const goOn = (error: unknown = last) => this.#authenticate(others, error);
-    try {
-      const isAllowed = this.#hooks.ask('authenticate', [method, this.#exchange], method.type);
-      if (isAllowed instanceof Promise) return isAllowed.then((late) => (late ? undefined : goOn()), goOn);
-      if (isAllowed) return undefined;
-    } catch (error) {
-      return goOn(error);
+  /** Any one method is enough; when all fail, the last one's refusal is the answer. @throws Refusal */
+  async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
+    let last: unknown;
+    for (const method of methods) {
+      try {
+        if (await this.#hooks.ask('authenticate', [method, this.#exchange], method.type)) return;
+      } catch (error) {
+        last = error;
+      }
     }
-    return goOn();
+    refuse('authenticate', last === undefined ? refusals.unauthenticated() : asRefusal(last));
   }
 
   #runOf(question: Question): Run {
@@ -246,9 +243,10 @@ class RequestLifecycle {
     const signRequest = statements.length > 0 ? Object.freeze({ ...request, statements }) : request;
     let signed = hooks.ask('sign', [signRequest, exchange]);
     if (signed instanceof Promise) signed = await signed;
-    const { node, signature, ...rest } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
+    const { node, signature, digest, ...rest } =
+      signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     const beside = statements.length > 0 ? { ...rest.beside, ...membersOf(statements, rest.statements) } : rest.beside;
-    return { node, signature, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
+    return { node, signature, digest, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
   }
 
   /** A mode that ends without a run is concluded as refused. */
@@ -290,7 +288,7 @@ class RequestLifecycle {
   #later(task: () => Awaitable<unknown>): void {
     const { running } = this.#hooks;
     if (this.#exchange.detached) void running.track(() => immediate().then(task));
-    else this.#request.later(() => void running.track(task));
+    else this.#request.later(() => void running.track(async () => task()));
   }
 }
 

@@ -102,13 +102,14 @@ class Signatures {
   of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
     const { endpoint } = exchange;
     const beside = request.statements?.map(({ typed }) => typed as Statement) ?? [];
-    const all = [answerStatement(request, this.#idOf(endpoint)), ...beside];
+    const answer = answerStatement(request, this.#idOf(endpoint));
+    const all = [answer, ...beside];
     const current = this.#current.sign(all, exchange);
     const next = this.#wantsAll(endpoint) ? (this.#next?.sign(all, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
       const [signature = '0x', ...statements] = own;
       const { address: node } = this.#current;
-      const signed = { node, signature, ...(statements.length > 0 && { statements }) };
+      const signed = { node, signature, digest: answer.digest, ...(statements.length > 0 && { statements }) };
       if (others === undefined) return checked(signed);
       const more = this.#next ? [entryOf(this.#next, request, others)] : [];
       return checked({ ...signed, beside: { signatures: [entryOf(this.#current, request, own), ...more] } });

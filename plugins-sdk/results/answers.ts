@@ -29,7 +29,7 @@ export interface Vouchers {
 }
 
 /** What was signed, and the answer's other signatures beside it. */
-interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'beside'> {
+interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'digest' | 'beside'> {
   readonly requestHash: Hex | undefined;
   readonly isMadeHere: boolean;
   /** Made when they are first asked for. */
@@ -41,10 +41,10 @@ const known = new WeakMap<SignedResponse, Known>();
 
 /** For the kernel alone: an answer that was checked when it was signed. */
 export function madeHere(parts: SignedParts, question: Question): SignedResponse {
-  const { endpointId, node, timestamp, data, beside } = parts;
+  const { endpointId, node, timestamp, data, digest, beside } = parts;
   const requestHash = requestHashOf(question);
   const answer = SignedResponse.of(parts);
-  known.set(answer, { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true });
+  known.set(answer, { endpointId, requestHash, node, timestamp, data, digest, beside, isMadeHere: true });
   return answer;
 }
 
@@ -70,7 +70,7 @@ export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
 
 function factsOf(known: Known): SignedFacts {
   const { endpointId, requestHash, node, timestamp, data, beside, isMadeHere } = known;
-  const digest = toHex(dataDigest(endpointId, timestamp, toBytes(data)));
+  const digest = toHex(known.digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
   const entries = Array.isArray(beside?.signatures) ? beside.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
   return { endpointId, requestHash, digest, timestamp, signers: [node, ...others], isMadeHere };
