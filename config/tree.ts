@@ -1,4 +1,4 @@
-import { isAlias, isMap, isNode, isScalar, isSeq, type Node, type Scalar, type YAMLMap } from 'yaml';
+import { isAlias, isCollection, isMap, isNode, isScalar, isSeq, type Node, type Scalar, type YAMLMap } from 'yaml';
 import { keepsDigits } from '../lib/json/numbers.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
@@ -56,6 +56,7 @@ export class TreeBuilder {
   readonly #anchors = new Map<string, Anchored>();
   readonly #limits: TreeLimits;
   #values = 0;
+  #depth = 0;
 
   constructor(at: (offset: number, message: string) => Finding, limits: TreeLimits) {
     this.#at = at;
@@ -68,7 +69,13 @@ export class TreeBuilder {
       this.#report(node, `more than ${this.#limits.values} values, aliases counted each time`);
       return null;
     }
+    if (isCollection(node) && this.#depth === this.#limits.depth) {
+      this.#report(node, `nested more than ${this.#limits.depth} levels deep`);
+      return null;
+    }
+    this.#depth++;
     const value = this.#value(node, path);
+    this.#depth--;
     if (isNode(node) && !isAlias(node) && node.anchor !== undefined)
       this.#anchors.set(node.anchor, { node, value, size: this.#values - before });
     return value;

@@ -59,6 +59,8 @@ function tabBefore(text: string, offset: number): number | undefined {
 }
 
 const CURES: readonly (readonly [RegExp, string | ((said: string) => string)])[] = [
+  [/^Source contains multiple documents/, 'expected one YAML document'],
+  [/^Maximum call stack/, 'is nested too deeply'],
   [/^Alias cannot/, (said) => `${said}: write * in quotes, '*'`],
   [/^Plain value cannot start/, (said) => `${said}: write the value in quotes`],
   [/^Unresolved tag/, (said) => `${said}: a text that begins with ! needs quotes`],

@@ -1,4 +1,4 @@
-import { Composer, type CST, type Document, isMap, Lexer, LineCounter, type ParsedNode, Parser } from 'yaml';
+import { isMap, LineCounter, parseDocument } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import { decode, readBounded } from './files.ts';
@@ -7,8 +7,6 @@ import { TreeBuilder, type TreeLimits } from './tree.ts';
 import { syntaxErrors } from './yaml-faults.ts';
 
 const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
-/** The document and a scalar are on the parser's stack, too. */
-const BESIDE = 2;
 
 /** What a configuration file says, before interpolation. */
 export type Tree = Readonly<Record<string, unknown>>;
@@ -30,7 +28,7 @@ export function parseConfig(text: string, file: string, limits: TreeLimits = LIM
     const { line, col } = lines.linePos(offset);
     return errorAt(`${file}:${line}:${col}`, message);
   };
-  const { contents, errors, warnings } = parse(text, lines, at, limits);
+  const { contents, errors, warnings } = parseDocument(text, { ...options, lineCounter: lines });
   refuse(syntaxErrors([...errors, ...warnings], text, at));
   if (contents === null) throw new ConfigErrors([errorAt(file, 'is empty')]);
   const builder = new TreeBuilder(at, limits);
@@ -56,8 +54,6 @@ export function lineIn(tree: Tree, path: string): number | undefined {
   return undefined;
 }
 
-type At = (offset: number, message: string) => Finding;
-
 function refuse(findings: readonly Finding[]): void {
   if (findings.length > 0) throw new ConfigErrors(findings);
 }
@@ -72,27 +68,3 @@ const options = {
   uniqueKeys: false,
   prettyErrors: false,
 } as const;
-
-/** @throws ConfigErrors when there is more than one document, or one that is nested too deeply. */
-function parse(text: string, lines: LineCounter, at: At, { depth }: TreeLimits): Document.Parsed<ParsedNode> {
-  const tokens = boundedTokens(text, lines, at, depth);
-  const documents = new Composer<ParsedNode>(options).compose(tokens, true, text.length);
-  const [document, surplus] = [...documents];
-  if (surplus !== undefined) throw new ConfigErrors([at(surplus.range[0], 'expected one YAML document')]);
-  // Composing with `forceDoc` gives a document always.
-  if (document === undefined) throw new ConfigErrors([at(0, 'is empty')]);
-  return document;
-}
-
-/** Tokens of the syntax tree. The parser needs no call stack, what comes after it does: depth is bounded here. */
-function* boundedTokens(text: string, lines: LineCounter, at: At, depth: number): Generator<CST.Token, void> {
-  lines.addNewLine(0);
-  const parser = new Parser(lines.addNewLine);
-  for (const lexeme of new Lexer().lex(text)) {
-    yield* parser.next(lexeme);
-    if (parser.stack.length > depth + BESIDE) {
-      throw new ConfigErrors([at(parser.offset, `nested more than ${depth} levels deep`)]);
-    }
-  }
-  yield* parser.end();
-}
