@@ -56,7 +56,7 @@ const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
 /** What the config says of an endpoint's answers. */
 interface Terms {
-  /** Milliseconds that they are kept. */
+  /** Milliseconds that they are kept; 0 without a cache. */
   readonly maxAge: number;
   /** Milliseconds for which they stand in after that where there is no new one. */
   readonly staleIfError: number;
@@ -67,12 +67,10 @@ interface Terms {
 function termsIn({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>) {
   const { apis: _, ...rest } = answerConfig;
   const common = JSON.stringify([node, rest]);
-  return (endpoint: Endpoint): Terms | undefined => {
-    const policy = policyOf(endpoint);
-    if (policy === undefined) return undefined;
+  return (endpoint: Endpoint): Terms => {
     const { endpoints: __, ...api } = endpoint.apiBlock;
     const version = hash('sha256', `${common}${JSON.stringify([endpoint.block, api])}`, 'base64').slice(0, 22);
-    const { maxAge, staleIfError = 0 } = policy;
+    const { maxAge = 0, staleIfError = 0 } = policyOf(endpoint) ?? {};
     // Engines take no larger number.
     return { maxAge: Math.min(maxAge, Number.MAX_SAFE_INTEGER), staleIfError, version };
   };
@@ -163,12 +161,12 @@ function fetching({ entries, replicas, told }: Cache) {
     replicas === undefined ? (await make(miss, flight)).answer : find(replicas, miss, flight);
 }
 
-function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms | undefined): NonNullable<Taps['answer']> {
+function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms): NonNullable<Taps['answer']> {
   const { entries, told } = held;
   const fetchAnswer = fetching(held);
   return (question, exchange, { share }) => {
     const terms = termsOf(exchange.endpoint);
-    if (terms === undefined) return undefined;
+    if (terms.maxAge === 0) return undefined;
     const key = terms.version + question.key;
     const found = entries.get(key);
     if (found?.isGood) {

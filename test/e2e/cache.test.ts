@@ -71,6 +71,16 @@ describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisi
     assert.equal(upstream.requests.length, 1);
   });
 
+  it('leaves alone the endpoints of a service that have none beside one that has', async (t) => {
+    const mixed = oneApi(upstream.url, { kept: { cache: { maxAge: 600_000 } }, fresh: {} });
+    const other = await serviceFor(t, mixed);
+    for (const endpoint of ['kept', 'kept', 'fresh', 'fresh']) {
+      const { status, headers } = await other.post(`api/${endpoint}`);
+      assert.deepEqual([status, headers.has('cache-status')], [200, endpoint === 'kept']);
+    }
+    assert.equal(upstream.requests.length, 3);
+  });
+
   it('says in `Cache-Status` what came from it, and for how many seconds more (RFC 9211)', async () => {
     const status = async (endpoint: string, q: string) =>
       (await service.post(`api/${endpoint}`, { q })).headers.get('cache-status');
