@@ -1,6 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
-import type { Job } from './job.ts';
-import type { Order, Report } from './protocol.ts';
+import type { Ciphertext, Report, Task } from './protocol.ts';
 import { tell } from './spawn.ts';
 
 export interface PoolWorkerOptions {
@@ -8,143 +8,98 @@ export interface PoolWorkerOptions {
   readonly spawn: () => OwnedProcess;
   /** Milliseconds after which a process is replaced, so that it picks up rotated keys. */
   readonly lifetime: number;
+  /** Milliseconds for an encryption, the wait for a worker included. */
+  readonly timeout: number;
 }
+
+/** Why there is no ciphertext; for the log only. */
+export class EncryptionFailure extends Error {
+  override readonly name = 'EncryptionFailure';
+}
+
+export const late = (timeout: number) => `not encrypted within ${timeout} ms`;
 
 /** Milliseconds until the first replacement after a failure; the time doubles with each further failure in a row. */
 const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 30_000;
 
-/** Milliseconds after a job's deadline until its process counts as stuck. */
-const OVERTIME_MS = 100;
-
-let lastId = 0;
-
 /**
- * Runs one job at a time in a process, which it starts when there is a job and replaces after any failure. It may be stuck,
- * or its keys may be old.
+ * Has one value at a time encrypted in a process. It starts one when there is a value, and replaces it after any failure: it may
+ * be stuck, or its keys may be old.
  */
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
-  readonly #onFree: () => void;
-  readonly #endings = new Set<Promise<unknown>>();
+  readonly #stopping: AbortSignal;
   #process: OwnedProcess | undefined;
   #bornAt = 0;
-  #current: { readonly id: number; readonly job: Job; readonly startedAt: number; guard: NodeJS.Timeout } | undefined;
   #failures = 0;
-  #backoff: NodeJS.Timeout | undefined;
-  #stopped = false;
-  /** Milliseconds that the last successful job took. */
-  lastDuration = 0;
+  #take: (report: Report) => void = () => undefined;
 
-  /** @param onFree called whenever it could take a job again. */
-  constructor(options: PoolWorkerOptions, onFree: () => void) {
+  constructor(options: PoolWorkerOptions, stopping: AbortSignal) {
     this.#options = options;
-    this.#onFree = onFree;
-  }
-
-  get isBusy(): boolean {
-    return this.#current !== undefined;
-  }
-
-  get isFree(): boolean {
-    return this.#current === undefined && this.#backoff === undefined && !this.#stopped;
-  }
-
-  /** To be called only while it is free. */
-  run(job: Job): void {
-    lastId += 1;
-    // An abandoned job no longer ends at its deadline, but its process must; for other jobs the deadline comes first.
-    const guard = setTimeout(() => this.#fail('the worker did not end in time'), job.remaining + OVERTIME_MS);
-    this.#current = { id: lastId, job, startedAt: performance.now(), guard };
-    try {
-      if (performance.now() - this.#bornAt > this.#options.lifetime) this.#discard();
-      this.#process ??= this.#start();
-      this.#tell({ kind: 'encrypt', id: lastId, task: job.task, timeout: Math.max(Math.ceil(job.remaining), 1) });
-    } catch (error) {
-      this.#fail(`no worker could be started: ${error instanceof Error ? error.message : String(error)}`);
-    }
+    this.#stopping = stopping;
   }
 
   /**
-   * Nobody waits for the job any more. After its deadline the process may be stuck, and is replaced. After a client's
-   * disconnect it stays, because clients that come and go must not make it fetch the keys again and again. It only skips the
-   * relayer.
+   * To be called again only once it has resolved, or was followed by {@link recover}.
+   *
+   * @param deadline time on the process's clock at which it counts as stuck.
+   * @param signal has the process leave out the relayer. It stays, since clients that come and go must not make it fetch the
+   * keys again and again.
+   * @returns undefined where the signal or a stop came first.
+   * @throws EncryptionFailure
    */
-  abandon(job: Job): void {
-    if (this.#current?.job !== job) return;
-    if (job.isLate) this.#fail('the worker did not end in time');
-    else this.#tell({ kind: 'cancel', id: this.#current.id });
+  async encrypt(task: Task, deadline: number, signal: AbortSignal): Promise<Ciphertext | undefined> {
+    const { lifetime, timeout } = this.#options;
+    if (performance.now() - this.#bornAt > lifetime) await this.end();
+    if (signal.aborted || this.#stopping.aborted) return undefined;
+    const started = this.#process ?? this.#start();
+    const cancel = () => tell(started, { kind: 'cancel' });
+    signal.addEventListener('abort', cancel);
+    let timer: NodeJS.Timeout | undefined;
+    const report = await new Promise<Report>((resolve) => {
+      this.#take = resolve;
+      const left = Math.max(Math.ceil(deadline - performance.now()), 1);
+      timer = setTimeout(resolve, left, { kind: 'failed', reason: late(timeout) });
+      tell(started, { kind: 'encrypt', task, timeout: left });
+    });
+    clearTimeout(timer);
+    signal.removeEventListener('abort', cancel);
+    if (report.kind === 'failed') throw new EncryptionFailure(report.reason);
+    if (report.kind === 'cancelled') return undefined;
+    this.#failures = 0;
+    return report.ciphertext;
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#backoff);
-    this.#finish()?.fail('the service stops');
-    this.#discard();
-    await Promise.all(this.#endings);
+  /** Resolves once it may encrypt again after a failure. */
+  async recover(): Promise<void> {
+    const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** this.#failures, LONGEST_BACKOFF_MS);
+    this.#failures += 1;
+    await this.end();
+    await sleep(backoff, undefined, { signal: this.#stopping }).catch(() => undefined);
   }
 
-  #tell(order: Order): void {
-    if (this.#process) tell(this.#process, order);
+  /** Ends the process, whatever it is doing. */
+  async end(): Promise<void> {
+    this.#process?.kill();
+    await this.#process?.ended;
   }
 
   #start(): OwnedProcess {
-    const started = this.#options.spawn();
-    const { child, ended } = started;
-    const isMine = () => started === this.#process;
-    child.on('message', (report: Report) => {
-      if (isMine()) this.#take(report);
-    });
-    this.#endings.add(ended);
-    ended.then((how) => {
-      this.#endings.delete(ended);
-      if (isMine()) this.#fail(`the worker ${how}`);
-    });
-    this.#bornAt = performance.now();
-    return started;
-  }
-
-  #take(report: Report): void {
-    if (report.kind === 'crashed') {
-      this.#fail(`the worker crashed: ${report.reason}`);
-      return;
+    try {
+      const started = this.#options.spawn();
+      started.child.on('message', (report: Report) => this.#take(report));
+      started.ended.then((how) => {
+        this.#process = undefined;
+        this.#take({ kind: 'failed', reason: `the worker ${how}` });
+      });
+      this.#process = started;
+      this.#bornAt = performance.now();
+      return started;
+    } catch (error) {
+      throw new EncryptionFailure(
+        `no worker could be started: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
-    if (report.id !== this.#current?.id) return;
-    if (report.kind === 'failed') {
-      this.#fail(report.reason);
-      return;
-    }
-    const { startedAt } = this.#current;
-    const job = this.#finish();
-    if (report.kind === 'done') {
-      this.#failures = 0;
-      this.lastDuration = performance.now() - startedAt;
-      job?.succeed(report.ciphertext);
-    }
-    this.#onFree();
-  }
-
-  #fail(reason: string): void {
-    this.#discard();
-    this.#failures += 1;
-    const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (this.#failures - 1), LONGEST_BACKOFF_MS);
-    clearTimeout(this.#backoff);
-    this.#backoff = setTimeout(() => {
-      this.#backoff = undefined;
-      this.#onFree();
-    }, backoff);
-    this.#finish()?.fail(reason);
-  }
-
-  #finish(): Job | undefined {
-    const job = this.#current?.job;
-    clearTimeout(this.#current?.guard);
-    this.#current = undefined;
-    return job;
-  }
-
-  #discard(): void {
-    this.#process?.kill();
-    this.#process = undefined;
   }
 }

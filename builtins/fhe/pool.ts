@@ -1,5 +1,6 @@
-import { EncryptionFailure, Job } from './job.ts';
-import { PoolWorker, type PoolWorkerOptions } from './pool-worker.ts';
+import { once } from 'node:events';
+import { type Release, Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
+import { EncryptionFailure, late, PoolWorker, type PoolWorkerOptions } from './pool-worker.ts';
 import type { Ciphertext, Task } from './protocol.ts';
 
 export interface PoolOptions extends PoolWorkerOptions {
@@ -7,82 +8,93 @@ export interface PoolOptions extends PoolWorkerOptions {
   readonly workers: number;
   /** Most that wait for a worker; further ones are refused at once. */
   readonly queue: number;
-  /** Milliseconds for an encryption, the wait for a worker included. */
-  readonly timeout: number;
 }
 
-/** A few workers with a short queue in front of them. No process is started before the first job. */
+/** A few workers with a short queue in front of them. No process is started before the first value. */
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #workers: readonly PoolWorker[];
-  readonly #waiting = new Set<Job>();
-  #stopped = false;
+  /** One for each worker, which is held also while that recovers from a failure. */
+  readonly #slots: Semaphore;
+  readonly #workers = new Set<PoolWorker>();
+  readonly #idle: PoolWorker[] = [];
+  readonly #stopping = new AbortController();
+  /** Milliseconds that the last successful encryption took. */
+  #lastDuration = 0;
+  /** How many workers have a value to encrypt. */
+  busy = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#workers = Array.from({ length: options.workers }, () => new PoolWorker(options, () => this.#dispatch()));
+    this.#slots = new Semaphore(options.workers);
   }
 
   /** How many values wait for a worker. */
   get waiting(): number {
-    return this.#waiting.size;
-  }
-
-  /** How many workers have a value to encrypt. */
-  get busy(): number {
-    return this.#workers.filter(({ isBusy }) => isBusy).length;
+    return this.#slots.waiting;
   }
 
   /**
    * @param signal takes the task out of the queue when it aborts; one that runs already is abandoned.
    * @throws EncryptionFailure
    */
-  encrypt(task: Task, signal: AbortSignal): Promise<Ciphertext> {
-    return new Promise((resolve, reject) => {
-      if (this.#stopped) throw new EncryptionFailure('the service stops');
-      if (signal.aborted) throw new EncryptionFailure('the client left');
-      const isFull = this.#waiting.size >= this.#options.queue;
-      if (isFull && !this.#workers.some(({ isFree }) => isFree)) {
-        throw new EncryptionFailure(`the queue is full (${this.#waiting.size} waiting)`);
-      }
-      const job = new Job(task, this.#options.timeout, signal, (outcome) => {
-        this.#waiting.delete(job);
-        for (const worker of this.#workers) worker.abandon(job);
-        if (outcome instanceof EncryptionFailure) reject(outcome);
-        else resolve(outcome);
-      });
-      this.#waiting.add(job);
-      this.#dispatch();
+  async encrypt(task: Task, signal: AbortSignal): Promise<Ciphertext> {
+    const left = once(signal, 'abort').then(() => undefined);
+    const stopping = this.#stopping.signal;
+    const ciphertext = await Promise.race([this.#attempt(task, signal), left]).catch((error: unknown) => {
+      if (!signal.aborted && !stopping.aborted) throw error;
+      return undefined;
     });
+    if (ciphertext !== undefined) return ciphertext;
+    throw new EncryptionFailure(stopping.aborted ? 'the service stops' : 'the client left');
   }
 
   /** Fails what waits and what runs, and ends the workers. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    for (const job of this.#waiting) job.fail('the service stops');
-    await Promise.all(this.#workers.map((worker) => worker.stop()));
+    this.#stopping.abort();
+    await Promise.all([...this.#workers].map((worker) => worker.end()));
   }
 
-  #dispatch(): void {
-    for (const worker of this.#workers) {
-      if (!worker.isFree) continue;
-      const job = this.#next(worker.lastDuration);
-      if (job === undefined) return;
-      worker.run(job);
+  /** @returns undefined where nobody waits for a ciphertext any more. */
+  async #attempt(task: Task, signal: AbortSignal): Promise<Ciphertext | undefined> {
+    const { timeout } = this.#options;
+    const deadline = performance.now() + timeout;
+    const release = this.#slots.tryAcquire() ?? (await this.#wait(signal));
+    const started = performance.now();
+    // One that cannot be done in time would cost the next one its worker.
+    if (deadline - started < Math.min(this.#lastDuration, timeout / 2)) {
+      release();
+      throw new EncryptionFailure('it waited too long for a worker to be done in time');
+    }
+    const worker = this.#idle.pop() ?? this.#hire();
+    const free = () => {
+      this.#idle.push(worker);
+      release();
+    };
+    this.busy += 1;
+    try {
+      const ciphertext = await worker.encrypt(task, deadline, signal);
+      if (ciphertext !== undefined) this.#lastDuration = performance.now() - started;
+      free();
+      return ciphertext;
+    } catch (error) {
+      worker.recover().then(free);
+      throw error;
+    } finally {
+      this.busy -= 1;
     }
   }
 
-  /**
-   * The longest waiting job that can still be done in time. A job that cannot would have its worker replaced at its deadline,
-   * and the next job would pay for that.
-   */
-  #next(duration: number): Job | undefined {
-    const needed = Math.min(duration, this.#options.timeout / 2);
-    for (const job of this.#waiting) {
-      this.#waiting.delete(job);
-      if (job.remaining >= needed) return job;
-      job.fail('it waited too long for a worker to be done in time');
-    }
-    return undefined;
+  async #wait(signal: AbortSignal): Promise<Release> {
+    const { queue, timeout } = this.#options;
+    if (this.waiting >= queue) throw new EncryptionFailure(`the queue is full (${this.waiting} waiting)`);
+    return this.#slots.acquire(timeout, signal).catch((error: unknown) => {
+      throw error instanceof SlotTimeout ? new EncryptionFailure(late(timeout)) : error;
+    });
+  }
+
+  #hire(): PoolWorker {
+    const worker = new PoolWorker(this.#options, this.#stopping.signal);
+    this.#workers.add(worker);
+    return worker;
   }
 }

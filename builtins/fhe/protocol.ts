@@ -31,20 +31,13 @@ export interface Ciphertext {
   readonly inputProof: Hex;
 }
 
-/** What a worker is told. */
+/** What a worker is told; `timeout` are the milliseconds that are left. To cancel means the last order to encrypt. */
 export type Order =
-  | {
-      readonly kind: 'encrypt';
-      readonly id: number;
-      readonly task: Task;
-      /** Milliseconds that are left. */
-      readonly timeout: number;
-    }
-  | { readonly kind: 'cancel'; readonly id: number };
+  | { readonly kind: 'encrypt'; readonly task: Task; readonly timeout: number }
+  | { readonly kind: 'cancel' };
 
-/** How an order to encrypt ended, exactly one for each; or that the worker ends. */
+/** How an order to encrypt ended, one for each; a worker that crashes says so by a failure, whatever it is doing. */
 export type Report =
-  | { readonly kind: 'crashed'; readonly reason: string }
-  | { readonly kind: 'done'; readonly id: number; readonly ciphertext: Ciphertext }
-  | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
-  | { readonly kind: 'cancelled'; readonly id: number };
+  | { readonly kind: 'done'; readonly ciphertext: Ciphertext }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'cancelled' };

@@ -6,7 +6,7 @@ import { reasonOf } from './reason.ts';
 import { openSession, type Session } from './session.ts';
 
 let session: Session | undefined;
-let current: { readonly id: number; readonly controller: AbortController } | undefined;
+let controller = new AbortController();
 
 /** Lowers its priority, so that requests go first on busy cores. Only proofs wait: what the session fetches has deadlines. */
 function stepBack(): void {
@@ -19,23 +19,21 @@ function stepBack(): void {
 
 type Encrypt = Extract<Order, { kind: 'encrypt' }>;
 
-async function obey(connection: Connection, { id, task, timeout }: Encrypt): Promise<Report> {
-  const controller = new AbortController();
-  current = { id, controller };
+async function obey(connection: Connection, { task, timeout }: Encrypt): Promise<Report> {
+  controller = new AbortController();
+  const { signal } = controller;
   let step = 'connecting to the relayer';
   try {
     session ??= await openSession(connection);
     stepBack();
     // A client that has left meanwhile needs no proof.
-    if (controller.signal.aborted) return { kind: 'cancelled', id };
+    if (signal.aborted) return { kind: 'cancelled' };
     step = 'encrypting';
-    const ciphertext = await session.encrypt(task, timeout, controller.signal);
-    return { kind: 'done', id, ciphertext };
+    const ciphertext = await session.encrypt(task, timeout, signal);
+    return { kind: 'done', ciphertext };
   } catch (error) {
-    if (controller.signal.aborted) return { kind: 'cancelled', id };
-    return { kind: 'failed', id, reason: `${step}: ${reasonOf(error)}` };
-  } finally {
-    current = undefined;
+    if (signal.aborted) return { kind: 'cancelled' };
+    return { kind: 'failed', reason: `${step}: ${reasonOf(error)}` };
   }
 }
 
@@ -44,6 +42,6 @@ const report = (what: Report) => process.send?.(what);
 process.once('message', (connection: Connection) => {
   process.on('message', async (order: Order) => {
     if (order.kind === 'encrypt') report(await obey(connection, order));
-    else if (current?.id === order.id) current.controller.abort();
+    else controller.abort();
   });
 });

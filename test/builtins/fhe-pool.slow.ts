@@ -1,11 +1,15 @@
 /** Workers that encrypt are bounded in number and time, and are replaced when they fail. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, it, type TestContext } from 'node:test';
+import { existsSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it, type TestContext } from 'node:test';
 import { Pool, type PoolOptions } from '../../builtins/fhe/pool.ts';
 import type { Ciphertext, Connection, Task } from '../../builtins/fhe/protocol.ts';
 import { spawnWorker } from '../../builtins/fhe/spawn.ts';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
+import { eventually } from '../support/http.ts';
 
 const connection: Connection = {
   network: 'sepolia',
@@ -15,8 +19,8 @@ const connection: Connection = {
 
 /** A real process in place of the one with the SDK; what it does with an order is its script. */
 const prelude = `
-  const done = ({ id, task }) =>
-    process.send({ kind: 'done', id, ciphertext: { handle: '0x' + task.value.toString(16), inputProof: '0x' } });
+  const done = ({ task }) =>
+    process.send({ kind: 'done', ciphertext: { handle: '0x' + task.value.toString(16), inputProof: '0x' } });
   const on = (encrypt, cancel = () => {}) => process.once('message', () =>
     process.on('message', (order) => (order.kind === 'encrypt' ? encrypt(order) : cancel(order))));
 `;
@@ -26,16 +30,21 @@ const DILIGENT = 'on((order) => setTimeout(done, Number(order.task.value), order
 const CRASHING = 'on(() => process.exit(3));';
 const THROWING = "on(() => { throw new Error('out of order'); });";
 const GREEDY = 'on(() => { const map = new Map(); for (let i = 0; ; i++) map.set(i, i); });';
-const FAILING = "on(({ id }) => process.send({ kind: 'failed', id, reason: 'no luck' }));";
+const FAILING = "on(() => process.send({ kind: 'failed', reason: 'no luck' }));";
 const STUCK = 'on(() => { for (;;); });';
-/** In a call that takes half an hour and hears nothing; it says so before, in a report of no job. */
+/** In a call that takes half an hour and hears nothing; before it there is a file that says so. */
+const MARK = join(tmpdir(), `sdp-stuck-${process.pid}`);
 const STUCK_NATIVELY = `
-  on(() => process.send({ id: 0 }, () => require('crypto').pbkdf2Sync('', '', 2 ** 31 - 1, 64, 'sha512')));
+  on(() => {
+    require('fs').writeFileSync(${JSON.stringify(MARK)}, '');
+    require('crypto').pbkdf2Sync('', '', 2 ** 31 - 1, 64, 'sha512');
+  });
 `;
+after(() => rmSync(MARK, { force: true }));
 const OBEDIENT = `
   let current;
   on((order) => { if (order.task.value === 0n) current = order; else done(order); },
-     ({ id }) => { if (current?.id === id) process.send({ kind: 'cancelled', id }); });
+     () => { if (current) process.send({ kind: 'cancelled' }); });
 `;
 
 interface TestPool {
@@ -210,9 +219,10 @@ describe('values that wait for a worker', () => {
   });
 
   it('fail when the service stops, and so does what runs; the processes are gone then', async (t) => {
+    rmSync(MARK, { force: true });
     const { pool, workers, encrypt } = start(t, [STUCK_NATIVELY]);
     const failures = [encrypt(1), encrypt(1)].map((value) => assert.rejects(value, failure('the service stops')));
-    await once(workers[0]?.child ?? assert.fail(), 'message');
+    await eventually(() => existsSync(MARK) || undefined, 'the worker to be stuck');
     await pool.stop();
     await Promise.all(failures);
     assert.equal(workers[0]?.child.signalCode, 'SIGKILL');
