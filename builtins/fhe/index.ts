@@ -1,4 +1,3 @@
-import { Parse } from 'typebox/value';
 import { checksumAddress } from '../../lib/eth/hex.ts';
 import { ethers } from '../../lib/process/lazy.ts';
 import {
@@ -21,17 +20,17 @@ import {
   type Exchange,
   type Hex,
   isHex,
-  perEndpoint,
   Refusal,
+  type Services,
   type Static,
+  type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
-import type { Meters } from '../../plugins-sdk/observe.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { encrypted } from './openapi.ts';
 import { Pool } from './pool.ts';
-import type { Bits, Connection } from './protocol.ts';
+import type { Bits } from './protocol.ts';
 import { reasonOf } from './reason.ts';
 import { spawnWorker } from './spawn.ts';
 
@@ -77,6 +76,7 @@ const relayerKey = optionalKey(
 );
 
 const DEFAULT_TIMEOUT_MS = 60_000;
+
 function relayerIn(config: CheckContext['config']): Relayer | undefined {
   const relayer = relayerKey.in(config);
   return relayer === 'none' ? undefined : relayer;
@@ -108,6 +108,8 @@ function checkEndpoint(endpoint: EndpointDraft, configured: boolean): Finding[] 
   ];
 }
 
+const NO_KEY = 'is empty or holds a character that no header can carry';
+
 function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer): Finding[] {
   const at = 'settings.fhe';
   return [
@@ -115,9 +117,7 @@ function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer
     ...(URL.canParse(rpcUrl) ? [] : [error(`${at}.rpcUrl`, 'is no valid URL')]),
     ...checkPlainHttp(`${at}.rpcUrl`, rpcUrl, 'name the contracts and signers that are trusted'),
     ...(relayerUrl === undefined ? [] : checkRelayerUrl(`${at}.relayerUrl`, relayerUrl)),
-    ...(apiKey.trim() !== '' && isHeaderValue(apiKey)
-      ? []
-      : [error(`${at}.apiKey`, 'is empty or holds a character that no header can carry')]),
+    ...(apiKey.trim() !== '' && isHeaderValue(apiKey) ? [] : [error(`${at}.apiKey`, NO_KEY)]),
   ];
 }
 
@@ -145,39 +145,42 @@ function encryptionOf(endpoint: Endpoint) {
 }
 type Encryption = NonNullable<ReturnType<typeof encryptionOf>>;
 
-function connectionOf({ verifier, network, rpcUrl, relayerUrl, apiKey }: Relayer): Connection {
-  return { network, rpcUrl, relayerUrl, apiKey, verifier: checksumAddress(verifier) };
-}
-
-async function encrypt(pool: Pool | undefined, wanted: Encryption, data: Hex, signal: AbortSignal): Promise<Hex> {
-  const { bits, signed, contract } = wanted;
-  const value = integerOf(data, signed, bits);
-  if (pool === undefined) throw new Error('settings.fhe is not configured');
-  const { handle, inputProof } = await pool.encrypt({ value, bits, contract }, signal);
-  const encoded = ethers().AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
-  if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
-  return encoded;
-}
-
-function instruments(meters: Meters, pool: () => Pool | undefined) {
-  meters.gauge({ name: 'fhe_queue', help: 'Values that wait for an FHE worker' }, () => pool()?.waiting ?? 0);
-  meters.gauge({ name: 'fhe_workers_busy', help: 'FHE workers that encrypt a value' }, () => pool()?.busy ?? 0);
+function encrypting({ endpoints, meters }: Services, relayer: Relayer, pool: Pool): NonNullable<Taps['encrypt']> {
+  meters.gauge({ name: 'fhe_queue', help: 'Values that wait for an FHE worker' }, () => pool.waiting);
+  meters.gauge({ name: 'fhe_workers_busy', help: 'FHE workers that encrypt a value' }, () => pool.busy);
   const seconds = meters.histogram({
     name: 'fhe_encryption_seconds',
     help: 'Duration of FHE encryptions, with the wait for a worker: ok, failed, or abandoned by the client',
     labels: ['outcome'],
   });
-  return async <T>(exchange: Exchange, work: Promise<T>): Promise<T> => {
+  const encrypt = async (
+    { bits, signed, contract }: Encryption,
+    data: Hex,
+    exchange: Exchange,
+    signal: AbortSignal,
+  ) => {
     const started = performance.now();
-    const measure = (outcome: string) => seconds({ outcome }, (performance.now() - started) / 1000);
+    let outcome = 'ok';
     try {
-      const result = await work;
-      measure('ok');
-      return result;
+      const { handle, inputProof } = await pool.encrypt(
+        { value: integerOf(data, signed, bits), bits, contract },
+        signal,
+      );
+      const encoded = ethers().AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
+      if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
+      return encoded;
     } catch (error) {
-      measure(exchange.abandoned ? 'abandoned' : 'failed');
-      throw error;
+      outcome = exchange.abandoned ? 'abandoned' : 'failed';
+      const reason = reasonOf(error, [relayer.apiKey ?? '', relayer.rpcUrl]);
+      throw new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
+    } finally {
+      seconds({ outcome }, (performance.now() - started) / 1000);
     }
+  };
+  const encryptions = new Map(endpoints.map((endpoint) => [endpoint, encryptionOf(endpoint)]));
+  return (data, exchange, { signal }) => {
+    const wanted = encryptions.get(exchange.endpoint);
+    return wanted && encrypt(wanted, data, exchange, signal);
   };
 }
 
@@ -199,32 +202,13 @@ export const fhe = definePlugin({
   },
   check,
   openapi: () => ({ operation: (endpoint) => (encryptKey.of(endpoint) === undefined ? {} : encrypted) }),
-  setup({ endpoints, config, meters }, own) {
-    const relayer = relayerIn(config);
-    if (relayer === undefined && endpoints.every((endpoint) => encryptKey.of(endpoint) === undefined)) return {};
-    const targetOf = perEndpoint(endpoints, encryptionOf);
-    const secrets = [relayer?.apiKey ?? '', relayer?.rpcUrl ?? ''];
-    let pool: Pool | undefined;
-    const measured = instruments(meters, () => pool);
-    return {
-      start() {
-        if (relayer === undefined) return;
-        requireSdk();
-        const connection = connectionOf(relayer);
-        const { timeout = DEFAULT_TIMEOUT_MS } = relayer;
-        pool = new Pool({ ...Parse(OwnSchema, own), timeout, spawn: () => spawnWorker(connection) });
-      },
-      stop: () => pool?.stop(),
-      hooks: {
-        encrypt: (data, exchange, call) => {
-          const target = targetOf(exchange.endpoint);
-          if (target === undefined) return undefined;
-          return measured(exchange, encrypt(pool, target, data, call.signal)).catch((error: unknown) => {
-            const reason = reasonOf(error, secrets);
-            throw new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
-          });
-        },
-      },
-    };
+  setup(services, own) {
+    const relayer = relayerIn(services.config);
+    // Then no endpoint has anything encrypted: the check refuses that.
+    if (relayer === undefined) return {};
+    const { timeout = DEFAULT_TIMEOUT_MS } = relayer;
+    const connection = { ...relayer, verifier: checksumAddress(relayer.verifier) };
+    const pool = new Pool({ ...own, timeout, spawn: () => spawnWorker(connection) });
+    return { start: requireSdk, stop: () => pool.stop(), hooks: { encrypt: encrypting(services, relayer, pool) } };
   },
 });

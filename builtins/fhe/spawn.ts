@@ -13,21 +13,16 @@ process.on('uncaughtException', (error) =>
   process.send({ kind: 'failed', reason: 'the worker crashed: ' + (error?.message ?? error) }, () => process.exit(1)));
 `;
 
-/** Whom the service trusts by its start, its worker trusts too. */
-const trustFlags = () =>
-  [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].filter((flag) => /^--use-\w+-ca$/.test(flag));
-const trustVariables = () => {
-  const { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR } = process.env;
-  return { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR };
-};
-
 /**
  * Starts the process in which the SDK is loaded. It gets no other variable (the environment may hold secrets of other
  * plugins), and has nowhere to write to. The SDK and its libraries write what they see fit, URLs included.
  */
 export function spawnWorker(connection: Connection, program = loadWorker()): OwnedProcess {
-  const worker = new OwnedProcess([...trustFlags(), `--max-old-space-size=${HEAP}`, '-e', PROLOGUE + program], {
-    env: trustVariables(),
+  // Whom the service trusts by its start, its worker trusts too.
+  const { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR, NODE_OPTIONS = '' } = process.env;
+  const trust = [...process.execArgv, ...NODE_OPTIONS.split(' ')].filter((flag) => /^--use-\w+-ca$/.test(flag));
+  const worker = new OwnedProcess([...trust, `--max-old-space-size=${HEAP}`, '-e', PROLOGUE + program], {
+    env: { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
   });

@@ -3,9 +3,9 @@ import { constants, setPriority } from 'node:os';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Connection, Order, Report } from './protocol.ts';
 import { reasonOf } from './reason.ts';
-import { openSession, type Session } from './session.ts';
+import { openSession } from './session.ts';
 
-let session: Session | undefined;
+let session: Awaited<ReturnType<typeof openSession>> | undefined;
 let controller = new AbortController();
 
 /** Lowers its priority, so that requests go first on busy cores. Only proofs wait: what the session fetches has deadlines. */

@@ -39,6 +39,13 @@ describe('an encrypted answer, with the real SDK on a lattice that is too small 
     assert.equal(inputProof, `0x0103${hex(handle)}${signatures.map(hex).join('')}00`);
   });
 
+  it('leaves answers of other endpoints as they are', async () => {
+    upstream.json('/plain', { v: 5 });
+    const { data } = await verifyEncoded(await service.post('api/plain'), TEST_ADDRESS);
+    assert.equal(BigInt(data), 5n);
+    assert.equal(relayer.submissions.length, 1);
+  });
+
   it('has a receipt of what was encrypted and signed, where receipts are made', async () => {
     upstream.json('/receipted', { v: 7 });
     await verifyReceipt(await service.post('api/receipted', { q: 'x' }), { q: 'x' }, TEST_ADDRESS);
