@@ -2,8 +2,7 @@ import { resolve } from 'node:path';
 import type { TSchema } from 'typebox';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { explain, explainAll } from '../plugins-sdk/schema/explain.ts';
-import { isRecord } from '../plugins-sdk/schema/path.ts';
+import { explain } from '../plugins-sdk/schema/explain.ts';
 import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
@@ -30,7 +29,7 @@ export class View {
   constructor(source: Interpolated, schema: TSchema, folder: string) {
     this.config = deepFreeze(fill(source, schema));
     this.#references = source.references;
-    const wrong = (hasManyEndpoints(this.config) ? explainAll : explain)(schema, this.config, '');
+    const wrong = explain(schema, this.config, '');
     const shapes = [...wrong, ...source.bareHex.findings(wrong)];
     this.isSound = shapes.length === 0;
     this.wrongShapes = shapes.filter(({ path }) => !this.isDoubtful(path));
@@ -86,14 +85,6 @@ function identityOf(definitions: readonly Definition[], draft: EndpointDraft, co
   } catch (error) {
     return { error };
   }
-}
-
-/** Endpoints from which on a config is checked faster by code, which takes some 40 ms to compile. */
-const MANY_ENDPOINTS = 300;
-
-function hasManyEndpoints({ apis }: Readonly<Record<string, unknown>>): boolean {
-  const lists = Array.isArray(apis) ? apis.map((api) => (isRecord(api) ? api.endpoints : undefined)) : [];
-  return lists.filter(Array.isArray).flat().length >= MANY_ENDPOINTS;
 }
 
 function unidentified(path: string, names: readonly string[]): Finding {

@@ -3,7 +3,6 @@ import { Check, Errors } from 'typebox/value';
 import { missingScheme } from '../../lib/http/target.ts';
 import { hint, nearest } from '../../lib/text/suggest.ts';
 import type { Finding } from '../define.ts';
-import { compileSchema } from './compile.ts';
 import { isDuration } from './duration.ts';
 import { errorAt } from './finding.ts';
 import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
@@ -17,11 +16,6 @@ import { childPath, isRecord } from './path.ts';
  */
 export function explain(schema: TSchema, value: unknown, path: string): Finding[] {
   return reasonsFor(schema, value, path).map((reason) => errorAt(reason.path, reason.text));
-}
-
-/** {@link explain} for a large config: once compiled, the schema tells in no time that there is nothing to explain. */
-export function explainAll(schema: TSchema, value: unknown): Finding[] {
-  return compileSchema(schema)?.Check(value) === true ? [] : explain(schema, value, '');
 }
 
 /** One thing that is wrong with a value. */

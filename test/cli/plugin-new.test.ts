@@ -5,16 +5,13 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 // Each template is a plugin with a test of its own, which is what this runs.
 import '../../cli/plugin/template/auth/my-plugin.test.ts';
-import '../../cli/plugin/template/cache/my-plugin.test.ts';
 import '../../cli/plugin/template/encoder/my-plugin.test.ts';
 import '../../cli/plugin/template/hooks/my-plugin.test.ts';
-import '../../cli/plugin/template/mode/my-plugin.test.ts';
 import '../../cli/plugin/template/route/my-plugin.test.ts';
-import '../../cli/plugin/template/upstream/my-plugin.test.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 import { configText } from './service-config.ts';
 
-const KINDS = 'auth, cache, encoder, hooks, mode, route, upstream';
+const KINDS = 'auth, encoder, hooks, route';
 
 const REGISTER = join(PACKAGE_ROOT, 'cli/plugin/register.mjs');
 
