@@ -2,7 +2,7 @@ import { definePlugin, type Route } from '../../plugins-sdk/index.ts';
 import { openApiPart } from './openapi.ts';
 import { registryEntry } from './registry.ts';
 import { openMcp } from './serve.ts';
-import { checkMcp, mcpKey, pathOf, settingsIn } from './settings.ts';
+import { checkMcp, mcpKey, settingsIn } from './settings.ts';
 
 /** Bytes of a body, as of a request to an endpoint. */
 const BODY_LIMIT = 65_536;
@@ -19,7 +19,7 @@ export const mcp = definePlugin({
   setup(services) {
     const settings = settingsIn(services.config);
     if (settings === undefined) return {};
-    const path = pathOf(settings);
+    const { path } = settings;
     let answer: Awaited<ReturnType<typeof openMcp>> | undefined;
     const messages: Route = {
       ...{ method: 'POST', path, admit: 'asked', maxBody: BODY_LIMIT },
@@ -28,12 +28,9 @@ export const mcp = definePlugin({
         return answer(request, exchange);
       },
     };
-    const entry = registryEntry(services);
-    const body = JSON.stringify(entry);
-    const registry: Route = {
-      ...{ method: 'GET', path: `${path}/server.json`, admit: true },
-      handle: () => ({ status: 200, body }),
-    };
+    const entry = registryEntry(services, settings);
+    const response = { status: 200, body: JSON.stringify(entry) };
+    const registry: Route = { method: 'GET', path: `${path}/server.json`, admit: true, handle: () => response };
     return {
       start: async () => {
         answer = await openMcp(services, settings);

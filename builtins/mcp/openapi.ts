@@ -1,10 +1,10 @@
 import type { DescribedRoute, DescribedService, OpenApiPart } from '../../plugins-sdk/openapi.ts';
 import { refusals } from './refusals.ts';
-import { pathOf, serversIn, settingsIn } from './settings.ts';
+import { type McpSettings, serversIn, settingsIn } from './settings.ts';
 
 const message = { type: 'object', description: 'A message of JSON-RPC 2.0' };
 
-const route = (path: string): DescribedRoute => ({
+const route = ({ path }: McpSettings): DescribedRoute => ({
   method: 'POST',
   path,
   admit: true,
@@ -24,7 +24,7 @@ const route = (path: string): DescribedRoute => ({
   },
 });
 
-const registryRoute = (path: string): DescribedRoute => ({
+const registryRoute = ({ path }: McpSettings): DescribedRoute => ({
   method: 'GET',
   path: `${path}/server.json`,
   admit: true,
@@ -39,6 +39,6 @@ const registryRoute = (path: string): DescribedRoute => ({
 export function openApiPart({ config }: DescribedService): OpenApiPart {
   const settings = settingsIn(config);
   if (settings === undefined) return {};
-  const path = pathOf(settings);
-  return { routes: [route(path), ...(serversIn(config).length > 0 ? [registryRoute(path)] : [])] };
+  const routes = serversIn(config).length > 0 ? [route, registryRoute] : [route];
+  return { routes: routes.map((described) => described(settings)) };
 }

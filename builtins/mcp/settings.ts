@@ -37,7 +37,9 @@ const Settings = closedObject({
     ),
   ),
 });
-export type McpSettings = Static<typeof Settings>;
+export interface McpSettings extends Static<typeof Settings> {
+  readonly path: string;
+}
 
 export const mcpKey = optionalKey(
   'settings',
@@ -52,11 +54,7 @@ type Config = Readonly<Record<string, unknown>>;
 /** The settings, where the built-in is on. */
 export function settingsIn(config: Config): McpSettings | undefined {
   const chosen = mcpKey.in(config) ?? false;
-  return chosen === true ? {} : chosen || undefined;
-}
-
-export function pathOf({ path = '/mcp' }: McpSettings): string {
-  return path;
+  return chosen === false ? undefined : { path: '/mcp', ...(chosen !== true && chosen) };
 }
 
 /** The URLs at which the service says that clients reach it. */

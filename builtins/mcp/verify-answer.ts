@@ -6,7 +6,6 @@ import { VERIFY_TOOL } from './settings.ts';
 /** An answer of the service has two while its operator moves to another key. Each costs a recovery. */
 const MOST_SIGNATURES = 4;
 const TOO_MANY = `signatures must have at most ${MOST_SIGNATURES} entries`;
-const INVALID = { valid: false, signer: null };
 const NO_ADDRESS = 'signer must be an address, with the right checksum if it has any';
 
 const text = (description: string) => ({ type: 'string', description });
@@ -40,18 +39,17 @@ export const verifyTool: Tool = {
 
 /** @param own the signer where none is named. */
 export function verifyAnswer(own: string, { answer, signer = own }: Readonly<Record<string, unknown>>): CallToolResult {
-  const signatures: unknown = Object(answer).signatures;
-  if (Array.isArray(signatures) && signatures.length > MOST_SIGNATURES)
-    return resultOf({ ...INVALID, reason: TOO_MANY });
-  const verified = verifyResponse(answer, { node: String(signer) }, recoverNatively);
-  const verdict = verified.ok
-    ? { valid: true, signer: verified.signer }
-    : { ...INVALID, reason: verified.reason === 'options' ? NO_ADDRESS : verified.message };
-  return resultOf(verdict);
+  const verdict = verdictOn(answer, String(signer));
+  return { content: [{ type: 'text', text: JSON.stringify(verdict) }], structuredContent: verdict };
 }
 
-function resultOf(verdict: Readonly<Record<string, unknown>>): CallToolResult {
-  return { content: [{ type: 'text', text: JSON.stringify(verdict) }], structuredContent: { ...verdict } };
+function verdictOn(answer: unknown, node: string) {
+  const invalid = (reason: string) => ({ valid: false, signer: null, reason });
+  const signatures: unknown = Object(answer).signatures;
+  if (Array.isArray(signatures) && signatures.length > MOST_SIGNATURES) return invalid(TOO_MANY);
+  const verified = verifyResponse(answer, { node }, recoverNatively);
+  if (verified.ok) return { valid: true, signer: verified.signer };
+  return invalid(verified.reason === 'options' ? NO_ADDRESS : verified.message);
 }
 
 /** Many times as fast as the arithmetic that clients have: agents may send as many answers as they like. */
