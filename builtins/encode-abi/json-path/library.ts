@@ -77,13 +77,17 @@ class BoundedLibrary extends JSONPathClass {
 
   override _trace(...step: Trace): ReturnType<JSONPathClass['_trace']> {
     this.#spend(TRACE_STEPS);
-    const [[selector, ...rest], value, path, ...around] = step;
-    if (Array.isArray(selector)) return selector.flatMap((one) => this._trace([one, ...rest], value, path, ...around));
+    const [[selector], value, path, parent, parentName] = step;
+    if (Array.isArray(selector)) return selector.flatMap((one) => this.#traceAs(one, step));
     if (typeof selector !== 'string' || !selector.startsWith('(')) return super._trace(...step);
     // What a script makes of the document is a name, and no selector.
-    const name = this._eval(selector, value, path.at(-1) ?? '$', path.slice(0, -1), around[0], around[1]);
+    const name = this._eval(selector, value, path.at(-1) ?? '$', path.slice(0, -1), parent, parentName);
     const isName = typeof name === 'string' || typeof name === 'number';
-    return isName ? this._trace([quotedName(String(name)), ...rest], value, path, ...around) : [];
+    return isName ? this.#traceAs(quotedName(String(name)), step) : [];
+  }
+
+  #traceAs(selector: string, [[, ...rest], ...around]: Trace): ReturnType<JSONPathClass['_trace']> {
+    return this._trace([selector, ...rest], ...around);
   }
 
   override _walk(value: unknown, visit: (name: string | number) => void): void {
