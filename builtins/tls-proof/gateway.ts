@@ -25,31 +25,17 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * @returns the JSON that it answered, unchecked.
  * @throws NoProof
  */
-export async function askGateway(gateway: Gateway, request: GatewayRequest, signal: AbortSignal): Promise<unknown> {
-  const { status, body } = await post(gateway, request, signal);
+export async function askGateway(
+  { client, ...target }: Gateway,
+  request: GatewayRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json', 'user-agent': 'signed-data-proxy' };
+  const sent = { method: 'POST', headers, body: JSON.stringify(request), maxBytes: ANSWER_LIMIT, signal };
+  const { status, body } = await client.request({ ...target, ...sent }).catch((error: unknown) => {
+    throw error instanceof RequestFailure ? new NoProof(`${error.kind}: ${error.message}`) : error;
+  });
   if (status < 200 || status > 299) throw new NoProof(`gateway status ${status}`);
-  return parse(body);
-}
-
-async function post({ client, url, timeout }: Gateway, request: GatewayRequest, signal: AbortSignal) {
-  const { method, headers, body, responseMatches } = request;
-  try {
-    return await client.request({
-      method: 'POST',
-      url,
-      headers: { 'content-type': 'application/json', accept: 'application/json', 'user-agent': 'signed-data-proxy' },
-      body: JSON.stringify({ url: request.url, method, headers, body, responseMatches }),
-      timeout,
-      maxBytes: ANSWER_LIMIT,
-      signal,
-    });
-  } catch (error) {
-    if (error instanceof RequestFailure) throw new NoProof(`${error.kind}: ${error.message}`);
-    throw error;
-  }
-}
-
-function parse(body: Buffer): unknown {
   try {
     if (!isDeeperThan(body, MAX_JSON_DEPTH)) return JSON.parse(utf8.decode(body));
   } catch {

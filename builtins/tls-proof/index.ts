@@ -17,12 +17,12 @@ import {
   createHttpClient,
   definePlugin,
   type Endpoint,
-  type Exchange,
-  type OutgoingRequest,
+  type Services,
+  type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { checkProof, NoProof, type ReclaimProof, type ResponseMatch } from './claim.ts';
-import { askGateway, type Gateway } from './gateway.ts';
+import { type ClaimedRequest, checkProof, NoProof, type ResponseMatch } from './claim.ts';
+import { askGateway, type Gateway, type GatewayRequest } from './gateway.ts';
 import { openApiPart } from './openapi.ts';
 
 const matchesKey = optionalKey(
@@ -54,6 +54,11 @@ const proofKey = optionalKey(
     { description: 'TLS proofs of upstream answers; default none' },
   ),
 );
+
+function proofIn(config: CheckContext['config']) {
+  const proof = proofKey.in(config);
+  return proof === 'none' ? undefined : proof;
+}
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Milliseconds of the budget beyond those of the call. */
@@ -100,13 +105,13 @@ function checkGateway(text: string): Finding[] {
 }
 
 function check(context: CheckContext): Finding[] {
-  const proof = proofKey.in(context.config) ?? 'none';
-  const attestors = proof === 'none' ? [] : (proof.attestors ?? []);
+  const proof = proofIn(context.config);
+  const { attestors = [] } = proof ?? {};
   return [
-    ...(proof === 'none' ? [] : checkGateway(proof.gatewayUrl)),
-    ...(proof === 'none' || proof.attestors !== undefined ? [] : [warning('settings.proof', NO_ATTESTORS)]),
+    ...(proof === undefined ? [] : checkGateway(proof.gatewayUrl)),
+    ...(proof === undefined || proof.attestors ? [] : [warning('settings.proof', NO_ATTESTORS)]),
     ...attestors.flatMap((address, i) => checkAddress(`settings.proof.attestors[${i}]`, address)),
-    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context, proof !== 'none')),
+    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context, proof !== undefined)),
   ];
 }
 
@@ -125,28 +130,45 @@ function patternsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, reado
  * Attestors see a `*` in place of each byte that the gateway hides from them. They take `{{name}}` for a run of those, in
  * the path also when it is percent-encoded. A claim about a request that holds either may be about another request.
  */
-function isAmbiguous(url: string, body: string): boolean {
+function isAmbiguous({ url, body }: ClaimedRequest): boolean {
   return /\*|(\{|%7b){2}/i.test(url) || /\*|\{\{/.test(body);
 }
 
-type Prove = (
-  request: OutgoingRequest,
-  matches: readonly ResponseMatch[],
-  signal: AbortSignal,
-) => Promise<ReclaimProof>;
-
-function prover(gateway: Gateway, attestors: ReadonlySet<string> | undefined, now: () => number): Prove {
-  return async ({ url, method, headers, body = '' }, responseMatches, signal) => {
-    // As the HTTP client wrote it into the request line.
-    const request = { url: new URL(url).href, method, body, responseMatches };
-    if (isAmbiguous(request.url, body)) throw new NoProof('the request holds * or {{, which no claim can vouch for');
-    const answer = await askGateway(gateway, { ...request, headers }, signal);
-    return checkProof(answer, { request, attestors, now: now() });
+function proving(services: Services, gateway: Gateway, trusted?: readonly string[]): NonNullable<Taps['attest']> {
+  const { endpoints, log, now, meters } = services;
+  const attestors = trusted && new Set(trusted.map((address) => address.toLowerCase()));
+  const patterns = patternsOf(endpoints);
+  const counted = meters.counter({
+    name: 'tls_proofs_total',
+    help: 'TLS proofs that were asked for: attached, failed, or abandoned by the client',
+    labels: ['outcome'],
+    initial: ['attached', 'failed', 'abandoned'].map((outcome) => ({ outcome })),
+  });
+  const prove = async (asked: GatewayRequest, signal: AbortSignal) => {
+    const { headers: _, ...request } = asked;
+    if (isAmbiguous(request)) throw new NoProof('the request holds * or {{, which no claim can vouch for');
+    const answer = await askGateway(gateway, asked, signal);
+    const proof = checkProof(answer, { request, attestors, now: now() });
+    counted({ outcome: 'attached' }, 1);
+    return proof;
   };
-}
-
-function timeoutIn(proof: 'none' | { readonly timeout?: number } | undefined): number {
-  return (typeof proof === 'object' ? proof.timeout : undefined) ?? DEFAULT_TIMEOUT_MS;
+  return ({ url, method, headers, body = '' }, exchange, { signal }) => {
+    const { endpoint, requestId } = exchange;
+    const responseMatches = patterns.get(endpoint);
+    if (responseMatches === undefined) return undefined;
+    // As the HTTP client wrote it into the request line.
+    const asked = { url: new URL(url).href, method, headers, body, responseMatches };
+    return prove(asked, signal).catch((failure: unknown) => {
+      const { abandoned } = exchange;
+      counted({ outcome: abandoned ? 'abandoned' : 'failed' }, 1);
+      if (!(failure instanceof NoProof)) throw failure;
+      const fields = { requestId, endpointId: endpoint.id, detail: failure.message };
+      // The client has left: nobody gets the answer, and so nobody needs the proof.
+      if (abandoned) log.debug('no TLS proof', fields);
+      else log.warn('no TLS proof', fields);
+      return undefined;
+    });
+  };
 }
 
 /**
@@ -156,54 +178,18 @@ function timeoutIn(proof: 'none' | { readonly timeout?: number } | undefined): n
 export const tlsProof = definePlugin({
   name: 'tls-proof',
   // Its one call has the timeout of the config, and ends before the budget does.
-  budget: (config) => timeoutIn(proofKey.in(config)) + MARGIN_MS,
+  budget: (config) => (proofIn(config)?.timeout ?? DEFAULT_TIMEOUT_MS) + MARGIN_MS,
   keys: [matchesKey, proofKey],
   check,
   openapi: () => openApiPart,
-  setup({ endpoints, config, log, now, meters }) {
-    const proof = proofKey.in(config) ?? 'none';
-    if (proof === 'none') return {};
-    const { gatewayUrl, attestors } = proof;
-    const timeout = timeoutIn(proof);
+  setup(services) {
+    const proof = proofIn(services.config);
+    if (proof === undefined) return {};
+    const { gatewayUrl: url, timeout = DEFAULT_TIMEOUT_MS, attestors } = proof;
     const client = createHttpClient();
-    const known = attestors && new Set(attestors.map((address) => address.toLowerCase()));
-    const prove = prover({ client, url: gatewayUrl, timeout }, known, now);
-    const patterns = patternsOf(endpoints);
-    const counted = meters.counter({
-      name: 'tls_proofs_total',
-      help: 'TLS proofs that were asked for: attached, failed, or abandoned by the client',
-      labels: ['outcome'],
-      initial: ['attached', 'failed', 'abandoned'].map((outcome) => ({ outcome })),
-    });
-    const attempt = async (
-      request: OutgoingRequest,
-      exchange: Exchange,
-      matches: readonly ResponseMatch[],
-      signal: AbortSignal,
-    ) => {
-      try {
-        const attached = await prove(request, matches, signal);
-        counted({ outcome: 'attached' }, 1);
-        return attached;
-      } catch (failure) {
-        const { requestId, endpoint, abandoned } = exchange;
-        counted({ outcome: abandoned ? 'abandoned' : 'failed' }, 1);
-        if (!(failure instanceof NoProof)) throw failure;
-        const fields = { requestId, endpointId: endpoint.id, detail: failure.message };
-        // The client has left: nobody gets the answer, and so nobody needs the proof.
-        if (abandoned) log.debug('no TLS proof', fields);
-        else log.warn('no TLS proof', fields);
-        return undefined;
-      }
-    };
     return {
       stop: () => client.close(),
-      hooks: {
-        attest: (request, exchange, call) => {
-          const matches = patterns.get(exchange.endpoint);
-          return matches && attempt(request, exchange, matches, call.signal);
-        },
-      },
+      hooks: { attest: proving(services, { client, url, timeout }, attestors) },
     };
   },
 });
