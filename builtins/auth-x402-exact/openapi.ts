@@ -1,5 +1,5 @@
 import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
-import { TOO_MANY_ATTEMPTS } from '../shared/attempts.ts';
+import { tooManyAttempts } from '../shared/attempts.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
 import { noPrice } from './price.ts';
@@ -91,7 +91,7 @@ export const openApiPart: OpenApiPart = {
         },
         401: {
           description: 'Whether the payment is good could not be found out',
-          errors: ['Payment verification unavailable', TOO_MANY_ATTEMPTS],
+          errors: ['Payment verification unavailable', tooManyAttempts().message],
         },
         402: {
           description:

@@ -1,6 +1,6 @@
 import { Check } from 'typebox/value';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
-import { TOO_MANY_ATTEMPTS } from '../shared/attempts.ts';
+import { tooManyAttempts } from '../shared/attempts.ts';
 import { INVALID_PROOF } from './challenge.ts';
 import { TermsSchema } from './terms.ts';
 
@@ -15,7 +15,7 @@ const refusals = [
   'Payment does not match',
   'Payment too old',
   'Payment verification unavailable',
-  TOO_MANY_ATTEMPTS,
+  tooManyAttempts().message,
 ];
 
 const schemas = {

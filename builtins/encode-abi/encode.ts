@@ -41,7 +41,7 @@ function find({ plan, delegated }: Encoding, data: Json): readonly Match[] {
     const isClients = delegated.includes('path');
     // What a client has sent stays out of the log.
     const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
-    throw failed(`No value found at path: ${path.text}`, reason, isClients);
+    throw new Refusal(502, `No value found at path: ${path.text}`, blame(reason, isClients));
   });
 }
 
@@ -50,13 +50,13 @@ function refusalOf(cause: unknown, { delegated }: Encoding): unknown {
   if (cause instanceof BudgetError && isPathChosen) {
     return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
   }
-  if (cause instanceof PathError) return failed('API call failed', cause.message, isPathChosen);
+  if (cause instanceof PathError) return new Refusal(502, 'API call failed', blame(cause.message, isPathChosen));
   if (!(cause instanceof ValueError)) return cause;
   const isClients = isPathChosen || delegated.includes('type') || (delegated.includes('times') && cause.isOfFactor);
-  return failed('API call failed', cause.message, isClients);
+  return new Refusal(502, 'API call failed', blame(cause.message, isClients));
 }
 
 /** Operators have nothing to mend where a client has chosen what is wrong. */
-function failed(message: string, reason: string | undefined, isClients: boolean): Refusal {
-  return new Refusal(502, message, { reason, failureClass: isClients ? 'requester' : 'encode', fault: !isClients });
+function blame(reason: string | undefined, isClients: boolean) {
+  return { reason, failureClass: isClients ? 'requester' : 'encode', fault: !isClients };
 }

@@ -16,7 +16,7 @@ export interface AttemptsOptions {
   readonly name: string;
 }
 
-export const TOO_MANY_ATTEMPTS = 'Too many x402 verification attempts — slow down';
+export const tooManyAttempts = () => new Refusal(401, 'Too many x402 verification attempts — slow down');
 
 /** Milliseconds in which a client has its attempts, where the config does not say. */
 const DEFAULT_WINDOW_MS = 60_000;
@@ -53,7 +53,7 @@ export class Attempts {
     return async (exchange) => {
       const take = this.#drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
       this.#drawn.set(exchange, take);
-      if (!take.allowed) throw new Refusal(401, TOO_MANY_ATTEMPTS);
+      if (!take.allowed) throw tooManyAttempts();
     };
   }
 
