@@ -149,7 +149,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   config: { lines: 3015 },
   service: { lines: 3517 },
   builtins: { lines: 14186 },
-  cli: { lines: 3217 },
+  cli: { lines: 3295 },
   verify: { lines: 1400 },
   tools: { lines: 1525 },
 };

@@ -31,8 +31,15 @@ describe('what is wrong on the command line is one line on stderr and exit code 
       'unknown command "config validat"; did you mean "config validate"?',
     ],
     ['half a command of another', ['plugin'], 'missing command after "plugin": one of plugin new'],
-    ['a second word alone', ['validate', '-c', 'x'], 'unknown command "validate"'],
-    ['a second word behind another first one', ['config', 'new'], 'unknown command "config new"'],
+    ['a second word alone', ['validate', '-c', 'x'], 'unknown command "validate"; did you mean "config validate"?'],
+    ['words turned round', ['validate', 'config'], 'unknown command "validate"; did you mean "config validate"?'],
+    ['a second word alone, nearly known', ['scema'], 'unknown command "scema"; did you mean "config schema"?'],
+    ['a second word of another', ['new', 'x'], 'unknown command "new"; did you mean "plugin new"?'],
+    [
+      'a second word behind another first one',
+      ['config', 'new'],
+      'unknown command "config new"; did you mean "plugin new"?',
+    ],
     ['a command that is gone', ['ask', '--k', '2'], 'unknown command "ask"'],
     [
       'a payment that is not one',
@@ -84,7 +91,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     ['an unknown option', ['start', '-c', 'a', '--verbose'], 'unknown option "--verbose"'],
     ['an unknown short option', ['start', '-x', '-c', 'a'], 'unknown option "-x"'],
     ['an option nearly known', ['start', '--cnofig', 'a'], 'unknown option "--cnofig"; did you mean "--config"?'],
-    ['a negated option', ['start', '--no-config'], 'unknown option "--no-config"; did you mean "--config"?'],
+    ['a negated option', ['start', '--no-config'], 'unknown option "--no-config"'],
     ['an option of another command', ['start', '-c', 'a', '--explain'], 'unknown option "--explain"'],
     ['an option of a command without any', ['generate-mnemonic', '-c', 'a'], 'unknown option "-c"'],
     ['an option named like a prototype', ['start', '--__proto__', 'a'], 'unknown option "--__proto__"'],
@@ -96,8 +103,23 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     ['an argument too many for two words', ['config', 'schema', 'x'], 'unexpected argument "x"'],
     ['a missing argument', ['verify', '--max-age', '5'], 'missing argument <file|->'],
     ['a missing argument of two words', ['plugin', 'new', '--dir', 'x'], 'missing argument <name>'],
-    ['a config without its option', ['start', 'my.yaml'], missingConfig],
+    ['a config without its option', ['start', 'my.yaml'], `${missingConfig}: write start -c my.yaml`],
+    ['another one', ['config', 'validate', 'a b'], `${missingConfig}: write config validate -c 'a b'`],
+    ['one before an argument', ['try', 'c.yaml', 'a/e'], `${missingConfig}: write try a/e -c c.yaml`],
+    ['one behind an argument', ['try', 'a/e', 'c.yml'], `${missingConfig}: write try a/e -c c.yml`],
+    ['one in place of an argument', ['try', 'c.yaml'], `${missingConfig}: write try -c c.yaml`],
+    ['a config where none is required', ['address', 'c.yaml'], 'unexpected argument "c.yaml": write address -c c.yaml'],
+    [
+      'a variables file without its option',
+      ['start', '-c', 'c.yaml', 'prod.env'],
+      'unexpected argument "prod.env": write start --env prod.env',
+    ],
     ['a second config', ['start', '-c', 'c.yaml', 'd.yaml'], 'unexpected argument "d.yaml"'],
+    [
+      'a domain without its option',
+      ['identity', 'example.com'],
+      'missing required option -d, --domain <domain>: write identity -d example.com',
+    ],
     ['a missing domain', ['identity'], 'missing required option -d, --domain <domain>'],
     ['a switch with a value', ['start', '-c', 'a', '--watch=yes'], 'option --watch takes no value'],
     ['an argument too many behind an argument', ['verify', 'a', 'b'], 'unexpected argument "b"'],
@@ -117,6 +139,7 @@ it('behind npm, which keeps options for itself, the line says how to write them'
   };
   const missing = 'error: missing required option -c, --config <file>';
   const kept = 'npm keeps options that stand before --, write';
+  assert.equal(await typed('start', 'start', 'c.yaml'), `${missing}: write npm start -- -c c.yaml\n`);
   assert.equal(await typed('start', 'start'), `${missing}: ${kept} npm start -- -c <file>\n`);
   assert.equal(await typed('cli', 'try'), `${missing}: ${kept} npm run -s cli -- try -c <file>\n`);
 });
@@ -161,20 +184,20 @@ Usage:
   $ signed-data-proxy <command> [options]
 
 Service:
-  start     Start the service; SIGHUP reloads the config
-  status    Print what a running service is and does, by the port of its metrics
-  payments  Print open payments, or one; free one, or ask the chain about all
+  start              Start the service; SIGHUP reloads the config
+  status             Print what a running service is and does, by the port of its metrics
+  payments           Print open payments, or one; free one, or ask the chain about all
 
 Config:
-  config validate  Check a config file and print the ID of every endpoint
-  config schema    Print the JSON Schema of the config file
-  import           Make a config of an OpenAPI document
-  try              Ask an upstream once, and print what could be signed of its answer
-  openapi          Print the OpenAPI document of the endpoints
+  config validate    Check a config file and print the ID of every endpoint
+  config schema      Print the JSON Schema of the config file
+  import             Make a config of an OpenAPI document
+  try                Ask an upstream once, and print what could be signed of its answer
+  openapi            Print the OpenAPI document of the endpoints
 
 Plugins:
-  plugins     Print every stage with its failure policy and its plugins in order
-  plugin new  Write a new plugin and its test
+  plugins            Print every stage with its failure policy and its plugins in order
+  plugin new         Write a new plugin and its test
 
 Signer:
   generate-mnemonic  Print a new mnemonic, its private key and its address
@@ -182,10 +205,10 @@ Signer:
   identity           Print the DNS record that names the signer, or look it up
 
 Answers:
-  verify  Check the signature of a saved answer, or of one on stdin
+  verify             Check the signature of a saved answer, or of one on stdin
 
 Options:
-  -v, --version  Display the version
+  -v, --version  Display version number
   -h, --help     Display this message
 
 Environment:
@@ -207,14 +230,14 @@ Environment:
       `${title}
 
 Usage:
-  $ signed-data-proxy <command> [options]
+  $ signed-data-proxy config <command> [options]
 
-Config:
-  config validate  Check a config file and print the ID of every endpoint
-  config schema    Print the JSON Schema of the config file
+Commands:
+  validate  Check a config file and print the ID of every endpoint
+  schema    Print the JSON Schema of the config file
 
 Options:
-  -v, --version  Display the version
+  -v, --version  Display version number
   -h, --help     Display this message
 `,
     );

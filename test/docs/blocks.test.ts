@@ -98,7 +98,7 @@ function checkNpm(words: readonly string[]): void {
 }
 
 function checkCommand(typed: readonly string[]): void {
-  const { words: positionals, options } = readWords(
+  const { positionals, options } = readWords(
     typed,
     commands.flatMap((command) => command.options),
   );
