@@ -144,7 +144,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1347, files: 9 },
   http: { lines: 534, files: 7 },
-  lib: { lines: 2338 },
+  lib: { lines: 2249 },
   'plugins-sdk': { lines: 3638 },
   config: { lines: 3015 },
   service: { lines: 3517 },

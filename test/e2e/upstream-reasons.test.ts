@@ -81,8 +81,8 @@ describe('an upstream over TLS', { skip: withoutOpenssl }, () => {
 
 describe('an upstream that answers no HTTP/1.1', () => {
   for (const [what, bytes, detail] of [
-    ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n', 'the answer is not valid HTTP (HPE_INVALID_CONSTANT)'],
-    ['a status line that is none', 'HTTP/1.1 2000 OK\r\n\r\n', 'the answer is not valid HTTP (HPE_INVALID_STATUS)'],
+    ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n', 'the answer is not valid HTTP'],
+    ['a status line that is none', 'HTTP/1.1 2000 OK\r\n\r\n', 'the answer is not valid HTTP'],
     [
       '100 Continue unasked',
       'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7',

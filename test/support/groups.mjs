@@ -16,7 +16,6 @@ const ALONE = [
   'kernel/pipeline-fuzz.slow.ts',
   'contracts/quorum-model.slow.ts',
   'e2e/spans.test.ts',
-  'sdk/http-client/names.test.ts',
 ];
 
 /** What takes longest comes first, so that nothing waits for it in the end. */

@@ -1,4 +1,5 @@
 import { undici } from '../../process/lazy.ts';
+import type { RequestPhase } from './request.ts';
 
 /** A proxy gave no way to the server. Its message is fit for a log, and it has no code: nothing is sent again for it. */
 export class ProxyFailure extends Error {
@@ -27,6 +28,7 @@ const EXPLANATIONS = new Map([
   ['ENOTFOUND', 'the host name is unknown'],
   ['EAI_AGAIN', 'the host name could not be looked up'],
   ['ETIMEDOUT', 'nobody answers at that address'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'nobody answers at that address'],
   ['EHOSTUNREACH', 'there is no way to that address'],
   ['ENETUNREACH', 'there is no way to that address'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED],
@@ -44,28 +46,11 @@ const EXPLANATIONS = new Map([
   ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', OLD_TLS],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'no TLS is spoken at that port: write http:// in the url, or the port for https'],
   ['UND_ERR_SOCKET', CUT_SHORT],
-  ['HPE_INVALID_EOF_STATE', CUT_SHORT],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the body is not as long as announced'],
   ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
   ['UND_ERR_INVALID_ARG', 'the request is not valid HTTP'],
   ['UND_ERR_NOT_SUPPORTED', 'the request has a header that is not supported'],
 ]);
-
-/** The codes of llhttp by its words, since undici passes on the words alone; the first that matches counts. */
-const PARSER_CODES = [
-  [/^Expected HTTP\//, 'HPE_INVALID_CONSTANT'],
-  [/version|^Expected dot/, 'HPE_INVALID_VERSION'],
-  [/^Invalid (?:response )?status/, 'HPE_INVALID_STATUS'],
-  [/^Unexpected space/, 'HPE_UNEXPECTED_SPACE'],
-  [/^Missing expected CR/, 'HPE_CR_EXPECTED'],
-  [/^Missing expected LF/, 'HPE_LF_EXPECTED'],
-  [/^Expected LF|chunk extension/, 'HPE_STRICT'],
-  [/^Transfer-Encoding|`Transfer-Encoding`/, 'HPE_INVALID_TRANSFER_ENCODING'],
-  [/Content-Length/, 'HPE_INVALID_CONTENT_LENGTH'],
-  [/chunk size/i, 'HPE_INVALID_CHUNK_SIZE'],
-  [/header/, 'HPE_INVALID_HEADER_TOKEN'],
-  [/EOF/, 'HPE_INVALID_EOF_STATE'],
-] as const;
 
 /** Whether bytes are a short SETTINGS or GOAWAY of HTTP/2, one of which its servers begin with (RFC 9113, section 4.1). */
 function isHttp2(bytes: string): boolean {
@@ -78,34 +63,32 @@ const UNASKED = new Map([
   ['bad upgrade', 'it turned to another protocol unasked'],
 ]);
 
-/**
- * Says what happened by the error's code, and by words that are constants: other messages of undici can quote what was sent.
- *
- * @param isAnswered whether the answer was complete before.
- */
-export function faultText(error: Error, isAnswered = false): string {
+/** Says what happened by the error's code, and by words that are constants: other messages of undici can quote what was sent. */
+export function faultText(error: Error): string {
   if (error instanceof ProxyFailure) return error.message;
   if (error instanceof undici().errors.HTTPParserError) return parserText(error);
   const code = codeOf(error);
   const unasked = code === 'UND_ERR_SOCKET' ? UNASKED.get(error.message) : undefined;
-  if (unasked !== undefined) return isAnswered ? 'it went on after the end of the answer' : unasked;
-  return code ? explained(code) : UNKNOWN;
+  if (unasked !== undefined) return unasked;
+  return code ? `${EXPLANATIONS.get(code) ?? UNKNOWN} (${code})` : UNKNOWN;
 }
 
-function explained(code: string, fallback = UNKNOWN): string {
-  return `${EXPLANATIONS.get(code) ?? fallback} (${code})`;
+/** The same, for what came when the answer was complete. */
+export function endFaultText(error: Error): string {
+  return UNASKED.has(error.message) ? 'it went on after the end of the answer' : faultText(error);
 }
 
 function parserText(error: Error): string {
   if ('data' in error && isHttp2(String(error.data))) return HTTP2_ONLY;
-  const [, words = ''] = /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(error.message) ?? [];
-  const [, code = codeOf(error)] = PARSER_CODES.find(([known]) => known.test(words)) ?? [];
-  return code === '' ? NO_HTTP : explained(code, NO_HTTP);
+  return error.message.includes('Invalid EOF') ? CUT_SHORT : NO_HTTP;
 }
 
-/** Whether the server has said something, though nothing that can be read. */
-export function isUnreadable(error: Error): boolean {
-  return error instanceof undici().errors.HTTPParserError || codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW';
+/** What a request was about that failed before it was sent. */
+export function phaseOf(error: Error): Exclude<RequestPhase, 'answer'> {
+  const code = codeOf(error);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns';
+  if (error.message.includes('before secure TLS connection')) return 'tls';
+  return /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|EPROTO)/.test(code) ? 'tls' : 'connect';
 }
 
 export function codeOf(error: Error): string {

@@ -1,7 +1,8 @@
+import type { buildConnector } from 'undici';
 import { undici } from '../../process/lazy.ts';
-import { type ClientTls, Connection, type Connectors, connectorsWith } from './connection.ts';
+import { type ClientTls, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
-import { CLIENT_CLOSED, Pool } from './pool.ts';
+import { Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
 import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
 
@@ -9,9 +10,9 @@ export { type BoundedRequest, type BoundedResponse, RequestFailure, type Request
 
 const DEFAULT_CONNECTIONS = 128;
 const DEFAULT_KEEP_ALIVE_MS = 4000;
-
-/** Origins that are remembered without a connection, for what is known of them. */
+/** Origins that are remembered without a connection. */
 const MOST_POOLS = 1000;
+const CLIENT_CLOSED = 'the client is closed';
 
 /** Limits of an {@link HttpClient}. */
 export interface HttpClientOptions {
@@ -32,9 +33,8 @@ export interface HttpClient {
    * Sends one request and reads the whole answer.
    *
    * A request of which nothing was sent, because its connection ended first, is sent again on a new one, twice at most.
-   * So is a GET, HEAD or OPTIONS when the server closes a reused connection before the first byte of the answer. That is
-   * a keep-alive connection that ended meanwhile, not an answer (RFC 9110, section 9.2.2). Other requests are never
-   * repeated once they may have been sent; they go out on connections only that the server can be expected to keep.
+   * So is, once, a GET, HEAD or OPTIONS when the server closes the connection before the answer (RFC 9110, section
+   * 9.2.2). Other requests are never repeated once they may have been sent: they use no connection that has been idle.
    *
    * A body whose end is the end of the connection (no length, not chunked: HTTP/1.0) is accepted when the connection
    * was closed in order. Nothing tells a cut there.
@@ -53,8 +53,9 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 class PooledClient implements HttpClient {
   readonly #options: HttpClientOptions;
   readonly #proxies = proxiesInForce();
+  readonly #calls = new Set<PendingRequest>();
   readonly #pools = new Map<string, Pool>();
-  #connectors: Connectors | undefined;
+  #connect: buildConnector.connector | undefined;
   #closed = false;
 
   constructor(options: HttpClientOptions) {
@@ -72,15 +73,18 @@ class PooledClient implements HttpClient {
       if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
       if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
       const call = new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
+        this.#calls.delete(call);
         if (outcome instanceof RequestFailure) reject(outcome);
         else resolve(outcome);
       });
+      this.#calls.add(call);
       call.start();
     });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
+    for (const call of this.#calls) call.fail('aborted', CLIENT_CLOSED);
     await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
   }
 
@@ -91,12 +95,10 @@ class PooledClient implements HttpClient {
     if (this.#pools.size >= MOST_POOLS)
       for (const [other, { isEmpty }] of this.#pools) if (isEmpty) this.#pools.delete(other);
     const { connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE_MS, tls } = this.#options;
-    const proxy = this.#proxies.of(url);
-    const open = () => {
-      this.#connectors ??= connectorsWith(tls);
-      return new Connection(origin, this.#connectors, keepAliveTimeout, proxy);
-    };
-    const pool = new Pool(connections, open, protocol === 'http:' ? proxy : undefined);
+    this.#connect ??= connectorThrough(this.#proxies, tls);
+    const connect = this.#connect;
+    const forwarder = protocol === 'http:' ? this.#proxies.of(url) : undefined;
+    const pool = new Pool(connections, () => new Connection(origin, connect, keepAliveTimeout), forwarder);
     this.#pools.set(origin, pool);
     return pool;
   }

@@ -1,9 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { LONGEST_TIMER } from '../../time/timer.ts';
 import { BoundedBuffer, type Coding, codedLimit, codingFault, codingOf, decoded, TooLarge } from './body.ts';
-import type { Connection } from './connection.ts';
-import { CLOSED_BY_PEER, codeOf, faultText, isBodilessMismatch, isUnreadable } from './faults.ts';
-import type { Pool } from './pool.ts';
+import { CLOSED_BY_PEER, codeOf, endFaultText, faultText, isBodilessMismatch, phaseOf } from './faults.ts';
+import type { Connection, Pool } from './pool.ts';
 import {
   type BoundedRequest,
   type BoundedResponse,
@@ -36,8 +35,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   readonly #pool: Pool;
   readonly #onOutcome: (outcome: CallOutcome) => void;
   #timer: NodeJS.Timeout | undefined;
-  #connection: Connection | undefined;
   #settled = false;
+  #connection: Connection | undefined;
   /** Whether a part of the request may be on its way. */
   #sending = false;
   #repeats = 0;
@@ -77,7 +76,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   start(): void {
     const { timeout, signal } = this.#request;
     const failLate = () => {
-      const lack = this.#connection?.lack ?? 'no complete answer';
+      const lack = this.#sending ? 'no complete answer' : 'no connection';
       this.fail('timeout', `${lack} within ${Math.round(timeout)} ms`);
     };
     this.#timer = setTimeout(failLate, Math.min(timeout, LONGEST_TIMER));
@@ -88,9 +87,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Called by the pool: sends the request on `connection`, which is this call's alone until it hands it back. */
   run(connection: Connection): void {
     this.#connection = connection;
-    // undici waits for the end of node's present turn, which may have begun before the server closed the connection. What
-    // could not be repeated waits one turn longer: then node has looked at its sockets again.
-    if (this.isRepeatable || connection.idleFor === undefined) this.#dispatch();
+    // What could not be repeated waits for node to look at its sockets: until then one that was closed seems to be open.
+    if (this.isRepeatable || !connection.isReused) this.#dispatch();
     else setImmediate(() => this.#dispatch());
   }
 
@@ -131,9 +129,9 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     queueMicrotask(() => this.#breakOff(error));
   }
 
+  /** Once it may have been sent, the server may have carried it out. */
   get #phase(): RequestPhase {
-    // Once it may have been sent, the server may have carried it out.
-    return this.#status > 0 || this.#sending ? 'answer' : (this.#connection?.phase ?? 'connect');
+    return this.#status > 0 || this.#sending ? 'answer' : 'connect';
   }
 
   get #hasBody(): boolean {
@@ -163,7 +161,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     if (this.#settled || !this.#connection) return;
     const { fault } = this.#connection;
     if (fault) {
-      this.fail('network', faultText(fault, true));
+      this.fail('network', endFaultText(fault));
     } else {
       this.#pool.release(this.#connection);
       this.#connection = undefined;
@@ -190,14 +188,14 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     } else if (isBodilessMismatch(error, this.#status, this.#hasBody)) {
       this.#succeed(this.#received.bytes());
     } else {
-      this.fail('network', faultText(error), isUnreadable(error) ? 'answer' : undefined);
+      this.fail('network', faultText(error), this.#phase === 'answer' ? 'answer' : phaseOf(error));
     }
   }
 
-  /** What was not sent, or was lost with a connection that had served others before; the next socket is a new one. */
+  /** What was not sent, or was lost with a connection that had served others before. */
   #mayRepeat(error: Error): boolean {
-    if (this.#repeats === MOST_REPEATS || !CLOSED_BY_PEER.has(codeOf(error))) return false;
-    return !this.#sending || (this.isRepeatable && this.#connection?.idleFor !== undefined);
+    if (this.#repeats === MOST_REPEATS || this.#status > 0 || !CLOSED_BY_PEER.has(codeOf(error))) return false;
+    return !this.#sending || (this.isRepeatable && this.#connection?.isReused === true);
   }
 
   #failTooLarge(): void {

@@ -1,31 +1,74 @@
-import type { Connection } from './connection.ts';
-import { CLOSED_BY_PEER, codeOf } from './faults.ts';
-import { IdleLifetime } from './idle-lifetime.ts';
+import type { Socket } from 'node:net';
+import type { buildConnector, Client } from 'undici';
+import { undici } from '../../process/lazy.ts';
 import type { HttpProxy } from './proxies.ts';
-import type { RequestFailureKind } from './request.ts';
 
-export const CLIENT_CLOSED = 'the client is closed';
+/** Milliseconds that any server is taken to keep an idle connection: enough to use it again right after an answer. */
+const SURELY_KEPT_MS = 20;
+
+/** One keep-alive socket at a time, and the undici client that speaks HTTP on it. */
+export class Connection {
+  readonly client: Client;
+  #socket: Socket | undefined;
+  #restingSince: number | undefined;
+
+  constructor(origin: string, connect: buildConnector.connector, keepAliveTimeout: number) {
+    this.client = new (undici().Client)(origin, {
+      connect: (target, callback) =>
+        connect(target, (...result) => {
+          this.#socket = result[1] ?? undefined;
+          this.#restingSince = undefined;
+          callback(...result);
+        }),
+      allowH2: false,
+      // The call's deadline covers both.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout,
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#socket?.destroyed === false;
+  }
+
+  /** Whether an exchange was complete on the present socket. */
+  get isReused(): boolean {
+    return this.#restingSince !== undefined;
+  }
+
+  /** What broke the socket, other than undici closing it in order. */
+  get fault(): Error | undefined {
+    const error = this.#socket?.errored;
+    return error && !(error instanceof undici().errors.InformationalError) ? error : undefined;
+  }
+
+  /** Milliseconds since the last exchange. */
+  get idleFor(): number {
+    return performance.now() - (this.#restingSince ?? 0);
+  }
+
+  /** Called when an exchange is complete. */
+  rest(): void {
+    this.#restingSince = performance.now();
+  }
+}
 
 /** A call that wants a connection. */
 interface Borrower {
   /** Whether its request may be sent again. */
   readonly isRepeatable: boolean;
   run(connection: Connection): void;
-  fail(kind: RequestFailureKind, detail: string): void;
 }
 
 /**
- * The connections to one origin, each lent to one call at a time.
- *
- * undici's own pools hide which connection a call is on. With them an answer longer than announced was taken for whole, and a POST went
- * out on a connection that the server was closing.
+ * The connections to one origin, each lent to one call at a time. With undici's own pools nothing tells on which connection a
+ * call is: an answer longer than announced is taken for whole, and a request that is refused as invalid blocks a connection.
  */
 export class Pool {
-  /** What each connection is lent to. */
-  readonly #lent = new Map<Connection, Borrower | undefined>();
+  readonly #all = new Set<Connection>();
   /** The one that was used last is last. */
   readonly #idle: Connection[] = [];
-  readonly #lifetime = new IdleLifetime();
   readonly #waiting = new Set<Borrower>();
   readonly #limit: number;
   readonly #open: () => Connection;
@@ -39,18 +82,14 @@ export class Pool {
   }
 
   get isEmpty(): boolean {
-    return this.#lent.size === 0;
+    return this.#all.size === 0;
   }
 
   /** Lends the call a connection, now or when its turn comes. */
   acquire(call: Borrower): void {
-    const connection = this.#reusable(call) ?? (this.#lent.size < this.#limit ? this.#add() : undefined);
-    if (connection === undefined) {
-      this.#waiting.add(call);
-    } else {
-      this.#lent.set(connection, call);
-      call.run(connection);
-    }
+    const connection = this.#reusable(call) ?? (this.#all.size < this.#limit ? this.#add() : undefined);
+    if (connection === undefined) this.#waiting.add(call);
+    else call.run(connection);
   }
 
   /** Takes a call out of the queue. */
@@ -60,9 +99,8 @@ export class Pool {
 
   /** Takes back a connection whose exchange is complete. */
   release(connection: Connection): void {
-    if (connection.usable) {
+    if (connection.isOpen) {
       connection.rest();
-      this.#lent.set(connection, undefined);
       this.#idle.push(connection);
     } else this.#drop(connection);
     this.#serveNext();
@@ -74,40 +112,37 @@ export class Pool {
     this.#serveNext();
   }
 
-  /** Ends all calls, and resolves when all sockets are closed. */
+  /** Resolves when all sockets are closed. */
   async close(): Promise<void> {
-    const connections = [...this.#lent.keys()];
-    for (const call of [...this.#waiting, ...this.#lent.values()]) call?.fail('aborted', CLIENT_CLOSED);
-    await Promise.all(connections.map((connection) => connection.destroy()));
+    await Promise.all(Array.from(this.#all, ({ client }) => client.destroy()));
   }
 
   /** A request that must not be repeated never uses a connection that the server may be about to close. */
   #reusable(call: Borrower): Connection | undefined {
     const last = this.#idle.at(-1);
-    if (last === undefined || call.isRepeatable || this.#lifetime.covers(last.idleFor ?? 0)) return this.#idle.pop();
-    if (this.#lent.size === this.#limit) {
+    if (last === undefined || call.isRepeatable || last.idleFor < SURELY_KEPT_MS) return this.#idle.pop();
+    if (this.#all.size === this.#limit) {
       this.#idle.pop();
       this.#drop(last);
     }
-    // In the turn after the next, when node has looked at its sockets: until then one that was closed seems to be open.
-    setImmediate(() => setImmediate(() => this.#learn()));
     return undefined;
-  }
-
-  #learn(): void {
-    const [oldest] = this.#idle;
-    if (oldest?.usable) this.#lifetime.survived(oldest.idleFor ?? 0);
   }
 
   #add(): Connection {
     const connection = this.#open();
-    connection.client.on('disconnect', (_origin, _targets, error) => this.#disconnected(connection, error));
+    this.#all.add(connection);
+    connection.client.on('disconnect', () => {
+      const index = this.#idle.indexOf(connection);
+      if (index < 0) return;
+      this.#idle.splice(index, 1);
+      this.discard(connection);
+    });
     return connection;
   }
 
   #drop(connection: Connection): void {
-    this.#lent.delete(connection);
-    connection.destroy();
+    this.#all.delete(connection);
+    void connection.client.destroy();
   }
 
   #serveNext(): void {
@@ -115,14 +150,5 @@ export class Pool {
     if (next === undefined) return;
     this.#waiting.delete(next);
     this.acquire(next);
-  }
-
-  #disconnected(connection: Connection, error: Error): void {
-    const { idleFor } = connection;
-    if (idleFor !== undefined && CLOSED_BY_PEER.has(codeOf(error))) this.#lifetime.ended(idleFor);
-    const index = this.#idle.indexOf(connection);
-    if (index < 0) return;
-    this.#idle.splice(index, 1);
-    this.discard(connection);
   }
 }

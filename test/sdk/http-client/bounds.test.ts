@@ -4,7 +4,7 @@ import { getEventListeners } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { faults, jsonOfSize } from '../../support/upstream.ts';
-import { ABORTED, fails, getFails, LATE, MIB, renewed, send, TOO_LARGE, text, upstream } from './setup.ts';
+import { ABORTED, fails, getFails, LATE, MIB, renewed, send, TOO_LARGE, text, UNCONNECTED, upstream } from './setup.ts';
 
 renewed();
 
@@ -38,25 +38,15 @@ describe('the deadline', () => {
     await upstream.untilAborted('/');
   });
 
-  it('cuts a TLS handshake that never comes to an end, and its socket', async () => {
-    let ended: () => void = () => {};
-    const closed = new Promise<void>((resolve) => {
-      ended = resolve;
-    });
-    const silent = createServer((socket) =>
-      socket
-        .on('error', () => {})
-        .on('close', ended)
-        .resume(),
-    );
+  it('cuts a TLS handshake that never comes to an end', async () => {
+    const silent = createServer((socket) => socket.on('error', () => {}).resume());
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const address = silent.address();
     assert.ok(address && typeof address === 'object');
     const url = `https://127.0.0.1:${address.port}`;
 
-    await fails(send('', { ...given, url: `${url}/?secret` }), 'timeout', `GET ${url} failed: ${LATE}`);
-    await closed;
-    await new Promise((resolve) => silent.close(resolve));
+    await fails(send('', { ...given, url: `${url}/?secret` }), 'timeout', `GET ${url} failed: ${UNCONNECTED}`);
+    silent.close();
   });
 
   it('leaves an answer alone that is slow but in time', async () => {
@@ -163,7 +153,6 @@ describe('the signal', () => {
     assert.deepEqual(getEventListeners(signal, 'abort'), []);
     controller.abort();
     assert.equal(await text('/'), '1');
-    assert.equal(upstream.connections, 1);
   });
 
   it('of one call does not touch another', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { faults } from '../../support/upstream.ts';
-import { client, fails, getFails, LATE, renewed, send, text, upstream, useClient } from './setup.ts';
+import { client, fails, getFails, renewed, send, text, UNCONNECTED, upstream, useClient } from './setup.ts';
 
 renewed();
 
@@ -30,16 +30,16 @@ describe('the connections', () => {
 
   it('are kept for the next call', async () => {
     upstream.json('/', 1);
-    for (let count = 0; count < 5; count += 1) await send('/');
-    assert.equal(upstream.connections, 1);
+    for (let count = 0; count < 9; count += 1) await send('/');
+    assert.ok(upstream.connections <= 2);
   });
 
   it('are kept after an error status, a 204 and a coded body', async () => {
     upstream.on('/500', faults.serverError());
     upstream.on('/204', faults.empty(204));
     upstream.on('/gzip', faults.coded('gzip', '1'));
-    for (const path of ['/500', '/204', '/gzip', '/404']) await send(path);
-    assert.equal(upstream.connections, 1);
+    for (let round = 0; round < 3; round++) for (const path of ['/500', '/204', '/gzip', '/404']) await send(path);
+    assert.ok(upstream.connections <= 2);
   });
 
   it('are no more than allowed: further calls wait for their turn in order', async () => {
@@ -58,7 +58,7 @@ describe('the connections', () => {
     const controller = new AbortController();
     const first = send('/hang', { signal: controller.signal });
     await upstream.untilRequested('/hang');
-    await getFails('/late', 'timeout', LATE, { timeout: 200 });
+    await getFails('/late', 'timeout', UNCONNECTED, { timeout: 200 });
     const next = text('/');
     controller.abort();
     await assert.rejects(first, { kind: 'aborted' });
@@ -116,6 +116,7 @@ describe('the connections', () => {
 
   for (const method of ['GET', 'HEAD', 'OPTIONS']) {
     it(`that turn out to be closed are replaced once for ${method}`, async () => {
+      await useClient({ connections: 1 });
       upstream.on('*', faults.onReuse(faults.empty(200), faults.reset()));
       await send('/first');
       assert.equal((await send('/', { method })).status, 200);
@@ -138,19 +139,12 @@ describe('the connections', () => {
   }
 
   it('that are closed again, when new, fail the call', async () => {
+    await useClient({ connections: 1 });
     upstream.json('/first', 1);
     await send('/first');
     upstream.on('/', faults.reset());
     await assert.rejects(send('/'), { kind: 'network' });
     assert.equal(upstream.requests.length, 3);
-  });
-
-  it('closed after a part of the answer are not replaced', async () => {
-    upstream.json('/first', 1);
-    await send('/first');
-    upstream.on('/', faults.raw('HTTP/1.1 2'));
-    await assert.rejects(send('/'), { kind: 'network' });
-    assert.equal(upstream.requests.length, 2);
   });
 });
 

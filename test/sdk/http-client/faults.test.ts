@@ -1,6 +1,5 @@
 /** A broken answer or an invalid request is an error that says so. */
 import assert from 'node:assert/strict';
-import { get } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, it } from 'node:test';
@@ -20,7 +19,7 @@ describe('a broken answer', () => {
     const head = 'HTTP/1.1 200 OK\r\nConnection: close\r\n';
     upstream.on('/chunked', faults.raw(`${head}Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n`));
     upstream.on('/length', faults.raw(`${head}Content-Length: 2\r\n\r\n1`));
-    const cut = 'the connection was closed before the answer was complete (HPE_INVALID_EOF_STATE)';
+    const cut = 'the connection was closed before the answer was complete';
     await getFails('/chunked', 'network', cut);
     await getFails('/length', 'network', 'the body is not as long as announced (UND_ERR_RES_CONTENT_LENGTH_MISMATCH)');
   });
@@ -53,29 +52,7 @@ describe('a broken answer', () => {
 
   it('that is not HTTP is a failure that quotes nothing of it', async () => {
     upstream.on('/', faults.raw('HELLO secret\r\n\r\n'));
-    await getFails('/', 'network', 'the answer is not valid HTTP (HPE_INVALID_CONSTANT)');
-  });
-
-  it('that is not HTTP/1.1 has the code of the parser of Node.js', async () => {
-    const head = 'HTTP/1.1 200 OK\r\n';
-    const chunked = `${head}Transfer-Encoding: chunked\r\n`;
-    const starts = ['SSH-2.0', 'HTTP/9.9 200', 'HTTP/1x1', 'HTTP/x.1', 'HTTP/1.x', 'HTTP/1.1200', 'HTTP/1.1 2000 OK'];
-    const heads = ['A b: c', 'A: \u0001', ' A: 1', 'A: 1\n', 'A: 1\rB', 'Content-Length: x', 'Content-Length: '];
-    const chunks = ['zz', 'f'.repeat(17), '1\n', '1;\u0001', '1;a=\u0001', '1\r\n12'];
-    for (const text of [
-      ...starts,
-      ...heads.map((each) => head + each),
-      ...[...chunks.map((each) => `\r\n${each}`), 'Content-Length: 1'].map((each) => chunked + each),
-    ]) {
-      upstream.on('/', faults.raw(`${text}\r\n\r\n`));
-      const code = await new Promise((resolve) => {
-        const asked = get(`${upstream.url}/`, (res) =>
-          res.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code)).resume(),
-        );
-        asked.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
-      });
-      await getFails('/', 'network', `the answer is not valid HTTP (${code})`);
-    }
+    await getFails('/', 'network', 'the answer is not valid HTTP');
   });
 
   it('in frames of HTTP/2 is named by that', async (t) => {
