@@ -15,7 +15,7 @@ export interface Identified {
   readonly text: string | undefined;
 }
 
-/** The config with its variables replaced, and with stand-ins for those that are unset. */
+/** The config with its variables replaced, and with samples for those that are unset. */
 export class View {
   readonly config: Readonly<Record<string, unknown>>;
   /** Findings of the schema, but for those about stand-ins. */
@@ -23,6 +23,8 @@ export class View {
   /** Whether everything has the shape that checks of plugins may rely on. */
   readonly isSound: boolean;
   readonly context: CheckContext;
+  /** The same with the names of unset variables in place of samples: what shows one depends on it. */
+  readonly #named: CheckContext;
   readonly #references: Interpolated['references'];
 
   /** @param folder that of the config file. */
@@ -33,10 +35,14 @@ export class View {
     const shapes = [...wrong, ...source.bareHex.findings(wrong)];
     this.isSound = shapes.length === 0;
     this.wrongShapes = shapes.filter(({ path }) => !this.isDoubtful(path));
-    this.context = checkContext(this.config, draftEndpoints(this.config, this.wrongShapes), {
-      interpolated: (path) => source.references.has(path),
-      path: (relative) => resolve(folder, relative),
-    });
+    const contextOf = (config: View['config']) =>
+      checkContext(config, draftEndpoints(config, this.wrongShapes), {
+        interpolated: (path) => source.references.has(path),
+        path: (relative) => resolve(folder, relative),
+      });
+    this.context = contextOf(this.config);
+    const isCertain = [...source.references.values()].every(({ doubtful }) => !doubtful);
+    this.#named = isCertain ? this.context : contextOf(deepFreeze(fill(source, schema, (text) => text)));
   }
 
   /** Whether the text at a path is not what the operator meant. */
@@ -51,8 +57,8 @@ export class View {
 
   /** Identifies the endpoints; says why where that is impossible, or depends on variables. */
   identify(definitions: readonly Definition[]): readonly (Identified & { readonly finding?: Finding })[] {
-    return this.context.endpoints.map((draft) => {
-      const { text, error } = identityOf(definitions, draft, this.context);
+    return this.context.endpoints.map((draft, index) => {
+      const { text, error } = identityOf(definitions, this.#named.endpoints[index] ?? draft, this.#named);
       if (text !== undefined && this.#shownIn(text).length === 0) return { draft, text };
       const api = draft.path.slice(0, draft.path.indexOf('.'));
       const doubts = this.#doubtsIn([draft.path, api]);

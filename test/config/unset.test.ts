@@ -28,6 +28,8 @@ test('the IDs of endpoints that need no variable are those with the variables', 
     full.explained.map(({ text }) => text),
   );
   assert.equal(loaded.endpoints[0]?.id, full.endpoints[0]?.id);
+  // Plugins get nothing of a wrong type.
+  assert.deepEqual(loaded.config.server, { port: 1, rateLimit: { trust: true } });
   assert.deepEqual(warningsOf(loaded), [
     'server.port: the variable PORT is not set',
     'server.rateLimit.trust: the variable TRUST is not set',
