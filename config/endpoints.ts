@@ -1,4 +1,4 @@
-import type { CheckContext, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import type { AuthMethod } from '../plugins-sdk/kernel.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { errorAt } from './findings.ts';
@@ -99,13 +99,4 @@ function checkLabel(api: Named, endpoint: Named, labels: Map<string, string>): F
   labels.set(label, api.block.name);
   if (other === undefined || other === api.block.name) return [];
   return [errorAt(`${endpoint.path}.name`, `another endpoint is called "${label}" in the log, too`)];
-}
-
-/** The context in which plugins check the config. */
-export function checkContext(
-  config: Block,
-  endpoints: readonly EndpointDraft[],
-  more: Pick<CheckContext, 'interpolated' | 'path'>,
-): CheckContext {
-  return Object.freeze({ config, endpoints: Object.freeze(endpoints), ...more });
 }

@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
-import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
+import { draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
@@ -35,10 +35,12 @@ export class View {
     const shapes = [...wrong, ...source.bareHex.findings(wrong)];
     this.isSound = shapes.length === 0;
     this.wrongShapes = shapes.filter(({ path }) => !this.isDoubtful(path));
-    const contextOf = (config: View['config']) =>
-      checkContext(config, draftEndpoints(config, this.wrongShapes), {
-        interpolated: (path) => source.references.has(path),
-        path: (relative) => resolve(folder, relative),
+    const contextOf = (config: View['config']): CheckContext =>
+      Object.freeze({
+        config,
+        endpoints: Object.freeze(draftEndpoints(config, this.wrongShapes)),
+        interpolated: (path: string) => source.references.has(path),
+        path: (relative: string) => resolve(folder, relative),
       });
     this.context = contextOf(this.config);
     const isCertain = [...source.references.values()].every(({ doubtful }) => !doubtful);

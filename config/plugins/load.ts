@@ -19,10 +19,9 @@ import {
 } from './check-definition.ts';
 import type { LoadedPlugins, PluginChoice, PluginDraft, PluginRequest } from './choice.ts';
 import { hooksWithKeys, keyValuesOf } from './endpoint-keys.ts';
-import { callFactory, type Factory, isFactory } from './factory.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
-import type { PluginModule } from './module-exports.ts';
+import { isFactory, type PluginModule } from './module-exports.ts';
 import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
 import { isPackage, moduleUrl } from './source.ts';
 
@@ -169,13 +168,12 @@ class Loading {
       const own = await this.#ownConfig(plugin.configSchema, entry.config, at);
       return own && { definition: plugin, config: own.value };
     }
-    const factory = isFactory(plugin) ? plugin : undefined;
-    const simple = factory === undefined ? simplePlugin(plugin, 'the default export') : undefined;
+    const simple = isFactory(plugin) ? undefined : simplePlugin(plugin, 'the default export');
     const keys = simpleKeys(exported);
     this.#definitions.push({ name: simple?.name ?? entry.source, keys, setup: () => ({}) });
-    const own = await this.#ownConfig(configSchema, entry.config, at, undefined, factory !== undefined);
+    const own = await this.#ownConfig(configSchema, entry.config, at, undefined, simple === undefined);
     if (own === undefined) return undefined;
-    const made = simple ?? (await this.#call(factory, own.value, at));
+    const made = isFactory(plugin) ? await this.#call(plugin, own.value, at) : simple;
     if (made === undefined) return undefined;
     this.#warn(made, path);
     const { name, hooks, credentials = [] } = made;
@@ -185,14 +183,13 @@ class Loading {
   }
 
   /** Nothing when it would have to be called with stand-ins. */
-  async #call(factory: Factory | undefined, config: unknown, path: string): Promise<SimplePlugin | undefined> {
+  async #call(factory: (config: unknown) => unknown, config: unknown, path: string): Promise<SimplePlugin | undefined> {
     const { patience, references } = this.#request;
-    if (factory === undefined) return undefined;
     if (hasDoubt(references, path)) {
       this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
       return undefined;
     }
-    const made = await withTimeout(patience, callFactory(factory, config), notReadyAfter(patience));
+    const made = await withTimeout(patience, Promise.resolve(factory(config)), notReadyAfter(patience));
     if (isDefinition(made)) throw new PluginProblem(FULL_FACTORY);
     return simplePlugin(made, 'what its factory returns');
   }

@@ -1,4 +1,6 @@
 import { isRecord } from '../../lib/json/value.ts';
+import { PluginProblem } from './plugin-problem.ts';
+
 /** What a plugin's module exports. */
 export interface PluginModule {
   readonly plugin: unknown;
@@ -16,7 +18,10 @@ export function exportsOf(namespace: unknown): PluginModule {
   return { plugin: inner.default, configSchema: inner.configSchema, keys: inner.keys };
 }
 
-/** Whether it has to be called with `new`. */
-export function isClass(value: unknown): boolean {
-  return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
+/** Whether it makes a plugin out of its config. @throws PluginProblem for a class */
+export function isFactory(value: unknown): value is (config: unknown) => unknown {
+  if (typeof value !== 'function') return false;
+  if (/^class\b/.test(Function.prototype.toString.call(value)))
+    throw new PluginProblem('the default export is a class: export {name, hooks}, or a function that returns them');
+  return true;
 }

@@ -29,7 +29,7 @@ test('the IDs of endpoints that need no variable are those with the variables', 
   );
   assert.equal(loaded.endpoints[0]?.id, full.endpoints[0]?.id);
   // Plugins get nothing of a wrong type.
-  assert.deepEqual(loaded.config.server, { port: 1, rateLimit: { trust: true } });
+  assert.deepEqual(loaded.config.server, { port: 1, rateLimit: { trust: 1 } });
   assert.deepEqual(warningsOf(loaded), [
     'server.port: the variable PORT is not set',
     'server.rateLimit.trust: the variable TRUST is not set',

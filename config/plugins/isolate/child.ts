@@ -1,8 +1,7 @@
 import { Socket } from 'node:net';
 import { clipped } from '../../../lib/text/clipped.ts';
 import { isDefinition, simplePlugin } from '../check-definition.ts';
-import { isFactory } from '../factory.ts';
-import { exportsOf, NO_DEFAULT, type PluginModule } from '../module-exports.ts';
+import { exportsOf, isFactory, NO_DEFAULT, type PluginModule } from '../module-exports.ts';
 import { PluginProblem } from '../plugin-problem.ts';
 import { Call, type Called, contextOf, done, meantOf, report } from './child-call.ts';
 import { lock } from './lock.ts';
