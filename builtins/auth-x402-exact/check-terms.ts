@@ -1,3 +1,4 @@
+/** What the schema of the terms cannot say. */
 import {
   authPath,
   type CheckContext,
@@ -46,17 +47,12 @@ function checkUrl(path: string, text: string, place: string): Finding[] {
 }
 
 function checkFacilitators(at: string, terms: Terms): Finding[] {
-  const { facilitator, headers } = terms;
-  const isOne = typeof facilitator === 'string';
-  const misplaced = 'is for a facilitator that is a URL alone: put it beside the url of the one that gets it';
-  return [
-    ...(headers === undefined || isOne ? [] : [error(`${at}.headers`, misplaced)]),
-    ...facilitatorsOf(terms).flatMap((one, index) => {
-      const given = Array.isArray(facilitator) ? facilitator[index] : facilitator;
-      const place = Array.isArray(facilitator) ? `${at}.facilitator[${index}]` : `${at}.facilitator`;
-      return checkFacilitator(one, typeof given === 'string' ? place : `${place}.url`, isOne ? at : place);
-    }),
-  ];
+  const { facilitator } = terms;
+  return facilitatorsOf(terms).flatMap((one, index) => {
+    const place = Array.isArray(facilitator) ? `${at}[${index}]` : at;
+    const isUrl = [facilitator].flat()[index] === one.url;
+    return checkFacilitator(one, isUrl ? place : `${place}.url`, place);
+  });
 }
 
 /** @param at of its URL. @param beside of its headers and its `auth`. */
@@ -135,7 +131,7 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   if (methods.length === 0) return [];
   const seen = new Set<string>();
   const findings = methods.flatMap(({ terms, at }) => [
-    ...checkFacilitators(at, terms),
+    ...checkFacilitators(`${at}.facilitator`, terms),
     ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl, 'paths are appended to it')),
     ...(terms.price === undefined ? [] : checkPrice(at, terms)),
     ...terms.accepts.flatMap((accept, i) => {

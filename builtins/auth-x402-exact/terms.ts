@@ -1,105 +1,89 @@
+/** The config of standard payments: what to pay, and who verifies and settles it. */
 import { Check } from 'typebox/value';
 import { addressSchema, closedObject } from '../../plugins-sdk/config.ts';
 import { type AuthMethod, type Endpoint, type Static, Type } from '../../plugins-sdk/index.ts';
 
-const some = (description: string) => Type.String({ pattern: '^[1-9][0-9]{0,77}$', description });
+export const TYPE = 'x402-exact';
+
+const matching = (pattern: string, description: string) => Type.String({ pattern, description });
+const some = (description: string) => Type.String({ minLength: 1, description });
+const whole = (description: string) => matching('^[1-9][0-9]{0,77}$', `A whole number in quotes${description}`);
 
 const PluginPriceSchema = closedObject(
   {
-    by: Type.String({ minLength: 1, description: 'Name of a price that a plugin has at the stage `price`' }),
-    max: some('A whole number in quotes: above it the price is a fault of the plugin'),
+    by: some('Name of a price that a plugin has at the stage `price`'),
+    max: whole(': above it the price is a fault of the plugin'),
   },
   'By a plugin',
 );
 
 const AcceptSchema = closedObject({
-  network: Type.String({
-    pattern: '^eip155:[1-9][0-9]{0,14}$',
-    description: 'Chain as CAIP-2 names it, such as eip155:8453',
-  }),
+  network: matching('^eip155:[1-9][0-9]{0,14}$', 'Chain as CAIP-2 names it, such as eip155:8453'),
   asset: addressSchema('address of an ERC-20 token with EIP-3009, 0x and 40 hex digits'),
-  amount: Type.Union(
-    [some('A whole number in quotes, of the smallest unit of the token: 10000 is 0.01 USDC'), PluginPriceSchema],
-    { description: 'Price in the smallest unit of the token: an integer, or {by, max} by a plugin' },
-  ),
+  amount: Type.Union([whole(', of the smallest unit of the token: 10000 is 0.01 USDC'), PluginPriceSchema], {
+    description: 'Price in the smallest unit of the token: an integer, or {by, max} by a plugin',
+  }),
   payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
   extra: closedObject(
-    {
-      name: Type.String({ minLength: 1, description: 'Name of the EIP-712 domain of the token' }),
-      version: Type.String({ minLength: 1, description: 'Version of that domain' }),
-    },
+    { name: some('Name of the EIP-712 domain of the token'), version: some('Version of that domain') },
     'What wallets must know of the token to sign',
   ),
   maxTimeoutSeconds: Type.Optional(
     Type.Integer({
-      minimum: 10,
-      maximum: 86_400,
+      ...{ minimum: 10, maximum: 86_400 },
       description: 'Seconds for which wallets make an authorisation valid; default 300',
     }),
   ),
 });
 export type Accept = Static<typeof AcceptSchema>;
 
-/** Between which a price is, in the smallest unit of the token. */
-export function boundsOf(amount: Accept['amount']): { readonly min: string; readonly max: string } {
-  return typeof amount === 'string' ? { min: amount, max: amount } : { min: '0', max: amount.max };
-}
-
-const UrlSchema = Type.String({ pattern: '^https?://', description: 'URL of the facilitator' });
-const HeadersSchema = Type.Record(Type.String(), Type.String(), {
-  description: 'Sent on every request to the facilitator',
-});
+const UrlSchema = matching('^https?://', 'URL of the facilitator');
 const CdpSchema = closedObject(
   {
     type: Type.Literal('cdp'),
-    keyId: Type.String({ minLength: 1, description: 'Id of an API key of the Coinbase Developer Platform' }),
-    keySecret: Type.String({ minLength: 1, description: 'Its secret; keep it in a variable' }),
+    keyId: some('Id of an API key of the Coinbase Developer Platform'),
+    keySecret: some('Its secret; keep it in a variable'),
   },
   'Signs a token for each request',
 );
 const FacilitatorSchema = closedObject({
   url: UrlSchema,
-  headers: Type.Optional(HeadersSchema),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'Sent on every request to the facilitator' }),
+  ),
   auth: Type.Optional(CdpSchema),
 });
 export type FacilitatorTerms = Static<typeof FacilitatorSchema>;
 
-/** One `auth` object of type `x402-exact`: what to pay, and who verifies and settles it. */
+/** One `auth` object of this type. */
 export const TermsSchema = closedObject({
   facilitator: Type.Union(
     [
-      UrlSchema,
-      FacilitatorSchema,
+      ...[UrlSchema, FacilitatorSchema],
       Type.Array(Type.Union([UrlSchema, FacilitatorSchema]), { minItems: 1, maxItems: 5 }),
     ],
     {
       description: 'Who verifies and settles: a URL, {url, headers, auth}, or a list of these, the preferred one first',
     },
   ),
-  headers: Type.Optional(HeadersSchema),
   publicUrl: Type.Optional(
-    Type.String({
-      pattern: '^https?://',
-      description:
-        'URL under which clients reach the service, told to wallets; default the first of settings.openapi.servers, else they are told the path only',
-    }),
+    matching(
+      '^https?://',
+      'URL under which clients reach the service, told to wallets; default the first of settings.openapi.servers, else they are told the path only',
+    ),
   ),
   price: Type.Optional(
-    Type.String({
-      pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,18})? USD$',
-      description:
-        'What clients are told that it costs, such as 0.01 USD; tokens that are known to be dollars need none',
-    }),
+    matching(
+      '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,18})? USD$',
+      'What clients are told that it costs, such as 0.01 USD; tokens that are known to be dollars need none',
+    ),
   ),
   accepts: Type.Array(AcceptSchema, {
-    minItems: 1,
-    maxItems: 20,
+    ...{ minItems: 1, maxItems: 20 },
     description: 'What may be paid; a client chooses one',
   }),
 });
 export type Terms = Static<typeof TermsSchema>;
-
-export const TYPE = 'x402-exact';
 
 /** The terms of a method of a checked config; nothing of another type. */
 export function termsIn({ type, ...terms }: AuthMethod): Terms | undefined {
@@ -111,13 +95,17 @@ export function acceptsOf({ auth }: Pick<Endpoint, 'auth'>) {
   return auth.flatMap((method) => (termsIn(method)?.accepts ?? []).map((accept) => ({ method, accept })));
 }
 
+/** Between which a price is, in the smallest unit of the token. */
+export function boundsOf(amount: Accept['amount']): { readonly min: string; readonly max: string } {
+  return typeof amount === 'string' ? { min: amount, max: amount } : { min: '0', max: amount.max };
+}
+
 /** Seconds for which wallets make an authorisation valid. */
 export function secondsOf({ maxTimeoutSeconds = 300 }: Accept): number {
   return maxTimeoutSeconds;
 }
 
 /** Who may be asked, the preferred one first. */
-export function facilitatorsOf({ facilitator, headers }: Terms): FacilitatorTerms[] {
-  if (typeof facilitator === 'string') return [{ url: facilitator, ...(headers && { headers }) }];
+export function facilitatorsOf({ facilitator }: Terms): FacilitatorTerms[] {
   return [facilitator].flat().map((one) => (typeof one === 'string' ? { url: one } : one));
 }

@@ -17,6 +17,7 @@ const accept = {
   extra: { name: 'USD Coin', version: '2' },
 };
 const terms = { type: 'x402-exact', facilitator: 'https://facilitator.example.com', accepts: [accept] };
+const withHeaders = (headers: object) => ({ url: terms.facilitator, headers });
 const config = (auth: unknown, more: object = {}) => ({
   apis: [{ name: 'a', url: 'https://api.example.com', auth, endpoints: [{ name: 'e', path: '/' }], ...more }],
 });
@@ -26,7 +27,8 @@ const AT = 'apis[0].auth';
 
 describe('x402-exact in the config', () => {
   it('is sound as the documentation has it', async () => {
-    const whole = { ...terms, headers: { Authorization: 'Bearer x' }, publicUrl: 'https://a.example/api' };
+    const facilitator = withHeaders({ Authorization: 'Bearer x' });
+    const whole = { ...terms, facilitator, publicUrl: 'https://a.example/api' };
     assert.deepEqual(await errorsOf(config(whole)), []);
     assert.deepEqual(await warningsOf(config(whole)), []);
     assert.deepEqual(await warningsOf(config([{ type: 'apiKey', keys: ['0123456789abcdef'] }, terms])), []);
@@ -47,7 +49,7 @@ describe('x402-exact in the config', () => {
 
   it('signing in instead of paying is no key', async () => {
     assert.deepEqual(await errorsOf(config({ ...terms, signIn: true })), [
-      `${AT}.signIn: unknown key, known keys: facilitator, headers, publicUrl, price, accepts, type`,
+      `${AT}.signIn: unknown key, known keys: facilitator, publicUrl, price, accepts, type`,
     ]);
   });
 
@@ -108,10 +110,14 @@ describe('x402-exact in the config', () => {
       config({ ...terms, facilitator: 'https://x.example?key=1' }),
       /facilitator: must have no query and no fragment: paths are appended to it$/,
     ],
-    ['a header', config({ ...terms, headers: { 'a b': 'x' } }), /headers\.a b: is no valid header name$/],
+    [
+      'a header',
+      config({ ...terms, facilitator: withHeaders({ 'a b': 'x' }) }),
+      /headers\.a b: is no valid header name$/,
+    ],
     [
       'its value',
-      config({ ...terms, headers: { a: 'x\ny' } }),
+      config({ ...terms, facilitator: withHeaders({ a: 'x\ny' }) }),
       /headers\.a: holds a character that no header can carry$/,
     ],
   ];

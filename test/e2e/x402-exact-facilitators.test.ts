@@ -224,9 +224,6 @@ describe('x402-exact: facilitators', async () => {
     assert.deepEqual(await of({ facilitator: [url, { url: `${url}?a` }] }), [
       'apis[0].auth.facilitator[1].url: must have no query and no fragment: paths are appended to it',
     ]);
-    assert.deepEqual(await of({ facilitator: [url], headers: { A: 'b' } }), [
-      'apis[0].auth.headers: is for a facilitator that is a URL alone: put it beside the url of the one that gets it',
-    ]);
     const [[keySecret] = ['']] = Object.values(cdpKeys());
     const twice = { url, auth: { ...cdp, keySecret }, headers: { Authorization: 'x' } };
     assert.deepEqual(await of({ facilitator: [twice] }), [

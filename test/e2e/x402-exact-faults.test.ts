@@ -23,7 +23,8 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
   const alice = await shop.market.wallet(1_000_000n);
   const settings = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: BUDGET }] };
   const endpoints = { sync: {}, cached: { cache: { maxAge: 600_000 } }, held: { path: '/held' } };
-  const auth = { ...shop.auth, headers: { 'X-Facilitator-Key': 'geheim' } };
+  const facilitator = { url: shop.auth.facilitator, headers: { 'X-Facilitator-Key': 'geheim' } };
+  const auth = { ...shop.auth, facilitator };
   const service = await serviceFor(suite, shop.config(endpoints, {}, { auth }));
   /** One with less patience. */
   const hasty = await serviceFor(suite, shop.config(endpoints, { settings }, { auth }));
