@@ -1,3 +1,7 @@
+/**
+ * The extension `bazaar` of x402, with which facilitators list what is sold: what the public library's
+ * `declareDiscoveryExtension` makes, with the method. That library would bring viem, ajv and more for this one object.
+ */
 import { isRecord } from '../../lib/json/value.ts';
 import { compileSchema } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
@@ -11,41 +15,28 @@ interface Discovered {
   readonly example?: unknown;
 }
 
-/**
- * The extension `bazaar` of x402, with which facilitators list what is sold: what the public library's
- * `declareDiscoveryExtension` makes, with the method. That library would bring viem, ajv and more for this one object.
- */
+const text = { type: 'string' };
+
 function bazaarExtension({ inputSchema, input, example }: Discovered) {
   const isShown = example !== undefined;
-  const answer = {
-    type: 'object',
-    properties: { type: { type: 'string' }, example: { type: 'object' } },
-    required: ['type'],
+  const asked = {
+    type: { ...text, const: 'http' },
+    method: { ...text, enum: ['POST'] },
+    bodyType: { ...text, enum: ['json', 'form-data', 'text'] },
+    body: inputSchema,
   };
+  const answered = { type: 'object', properties: { type: text, example: { type: 'object' } }, required: ['type'] };
+  const properties = {
+    input: { type: 'object', properties: asked, required: Object.keys(asked), additionalProperties: false },
+    ...(isShown && { output: answered }),
+  };
+  const $schema = 'https://json-schema.org/draft/2020-12/schema';
   return {
     info: {
       input: { type: 'http', bodyType: 'json', body: input, method: 'POST' },
       ...(isShown && { output: { type: 'json', example } }),
     },
-    schema: {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      type: 'object',
-      properties: {
-        input: {
-          type: 'object',
-          properties: {
-            type: { type: 'string', const: 'http' },
-            method: { type: 'string', enum: ['POST'] },
-            bodyType: { type: 'string', enum: ['json', 'form-data', 'text'] },
-            body: inputSchema,
-          },
-          required: ['type', 'method', 'bodyType', 'body'],
-          additionalProperties: false,
-        },
-        ...(isShown && { output: answer }),
-      },
-      required: ['input'],
-    },
+    schema: { $schema, type: 'object', properties, required: ['input'] },
   };
 }
 
@@ -78,27 +69,19 @@ function askedOf(schema: unknown, document: OpenApiObject): Discovered {
 /** A value of the kind that a schema describes; it may not fit. */
 function sampleOf(schema: unknown, document: OpenApiObject): unknown {
   if (!isRecord(schema)) return {};
-  const { $ref, type, minimum = 0, pattern } = schema;
+  const { $ref, type, minimum = 0, pattern, examples, anyOf, oneOf } = schema;
   if (typeof $ref === 'string') return sampleOf(memberAt(document, ...$ref.split('/').slice(1)), document);
-  const [given] = ['default', 'const'].filter((name) => name in schema);
-  if (given !== undefined) return schema[given];
-  for (const list of [schema.examples, schema.enum]) if (Array.isArray(list) && list.length > 0) return list[0];
-  const choices = schema.anyOf ?? schema.oneOf;
+  const [given] = [schema.default, schema.const, firstOf(examples), firstOf(schema.enum)].filter(isGiven);
+  if (given !== undefined) return given;
+  const choices = anyOf ?? oneOf;
   if (Array.isArray(choices)) return sampleOf(choices[0], document);
-  switch (Array.isArray(type) ? type[0] : type) {
-    case 'string':
-      return sampleText(pattern);
-    case 'integer':
-    case 'number':
-      return minimum;
-    case 'boolean':
-      return true;
-    case 'array':
-      return [];
-    default:
-      return sampleObject(schema, document);
-  }
+  const samples = { string: sampleText(pattern), integer: minimum, number: minimum, boolean: true, array: [] };
+  const kind = Array.isArray(type) ? type[0] : type;
+  return memberAt(samples, String(kind)) ?? sampleObject(schema, document);
 }
+
+const isGiven = (value: unknown) => value !== undefined;
+const firstOf = (list: unknown): unknown => (Array.isArray(list) ? list[0] : undefined);
 
 function sampleText(pattern: unknown): string {
   const [, digits] = /^\^0x.*\{(\d{1,4})\}/.exec(String(pattern)) ?? [];

@@ -1,3 +1,4 @@
+/** The tokens that the Coinbase Developer Platform wants with each request to its facilitator. */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { pemText } from '../../lib/text/pem.ts';
 import type { FacilitatorTerms } from './terms.ts';

@@ -1,3 +1,4 @@
+/** What payments are worth in dollars, which catalogues are told, and which tokens are known to be worth one. */
 import { type Accept, boundsOf, type Terms } from './terms.ts';
 
 /**
@@ -70,20 +71,16 @@ function plain(decimal: string): string {
 
 /** `x-payment-info` of an operation, as crawlers of paid APIs read it; the 402 says the rest. */
 export function paymentInfo(all: readonly Terms[]) {
-  const offers = all.flatMap((terms) => terms.accepts.map((accept) => ({ ...accept, terms })));
-  const dollars = offers.flatMap(({ terms, ...accept }) => {
-    const { min, max } = boundsOf(accept.amount);
-    return [min, max].map((amount) => dollarsOf({ ...accept, amount }) ?? statedDollars(terms));
-  });
-  const known = [...new Set(dollars.flatMap((price) => price ?? []))].sort((a, b) => Number(a) - Number(b));
-  const [min] = known;
-  const max = known.at(-1);
-  // Where one of them is unknown, nobody can tell what it costs at most.
-  const isKnown = !dollars.includes(undefined);
-  const price =
-    isKnown && min === max
-      ? { mode: 'fixed', currency: 'USD', amount: min }
-      : { mode: 'dynamic', ...(isKnown && { currency: 'USD', min, max }) };
-  const [first] = offers;
+  const dollars = all.flatMap((terms) =>
+    terms.accepts.flatMap(({ amount, ...token }) =>
+      Object.values(boundsOf(amount)).map((bound) => dollarsOf({ ...token, amount: bound }) ?? statedDollars(terms)),
+    ),
+  );
+  // One that is unknown is sorted last: nobody can tell then what it costs at most.
+  const [min, ...more] = dollars.sort((a, b) => Number(a) - Number(b));
+  const max = more.at(-1);
+  const range = max === undefined ? { mode: 'dynamic' } : { mode: 'dynamic', currency: 'USD', min, max };
+  const price = min !== undefined && min === max ? { mode: 'fixed', currency: 'USD', amount: min } : range;
+  const [first] = all.flatMap(({ accepts }) => accepts);
   return { price, network: first?.network, asset: first?.asset, protocols: [{ x402: {} }] };
 }

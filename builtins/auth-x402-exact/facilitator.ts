@@ -20,10 +20,7 @@ export class FacilitatorFailure extends Error {
 }
 
 /** Milliseconds that a question may take, everything included. */
-export interface Timeouts {
-  readonly verify: number;
-  readonly settle: number;
-}
+type Timeouts = Readonly<Record<'verify' | 'settle', number>>;
 
 /** A payment as a facilitator is asked about it. */
 export interface Asked {
@@ -41,20 +38,14 @@ const CODE = /^\w{1,100}$/;
 const NOT_ABOUT_PAYMENT: ReadonlySet<number> = new Set([401, 403, 404, 408, 429]);
 
 const maybe = Type.Optional(Type.Union([Type.String(), Type.Null()]));
+const paid = { payer: maybe, transaction: maybe, network: maybe, amount: maybe };
 const kind = Type.Object({ x402Version: Type.Number(), scheme: Type.String(), network: Type.String() });
 const shapes = {
   verify: Compile(Type.Object({ isValid: Type.Boolean(), invalidReason: maybe, payer: maybe })),
-  settle: Compile(
-    Type.Object({
-      ...{ success: Type.Boolean(), errorReason: maybe, payer: maybe },
-      ...{ transaction: maybe, network: maybe, amount: maybe },
-    }),
-  ),
+  settle: Compile(Type.Object({ success: Type.Boolean(), errorReason: maybe, ...paid })),
   supported: Compile(Type.Object({ kinds: Type.Array(kind) })),
 };
-interface Shape<T> {
-  Check(value: unknown): value is T;
-}
+type Shape<T> = { Check(value: unknown): value is T };
 
 export class Facilitator {
   /** Of its URL. */

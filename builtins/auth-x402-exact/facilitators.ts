@@ -33,10 +33,7 @@ export class Facilitators {
 
   /** @returns why the payment is not valid, or nothing. @throws FacilitatorFailure of the last one, where none has a verdict. */
   async verify(asked: Asked): Promise<Said<string | undefined>> {
-    return await this.#first(
-      (one) => one.verify(asked),
-      () => true,
-    );
+    return await this.#first((one) => one.verify(asked));
   }
 
   /**
@@ -45,12 +42,8 @@ export class Facilitators {
    * @throws FacilitatorFailure where it is not known whether the payment was settled.
    */
   async settle(verifier: Facilitator, mayGoOn: () => boolean, asked: Asked) {
-    const { said } = await this.#first(
-      (one) => one.settle(asked),
-      ({ isUnsent }) => isUnsent && mayGoOn(),
-      verifier,
-    );
-    return said;
+    const mayAskNext = ({ isUnsent }: FacilitatorFailure) => isUnsent && mayGoOn();
+    return (await this.#first((one) => one.settle(asked), mayAskNext, verifier)).said;
   }
 
   /** Tells operators of those that do not do what they count on. They may be away: that is no reason not to start. */
@@ -74,7 +67,7 @@ export class Facilitators {
 
   async #first<T>(
     ask: (facilitator: Facilitator) => Promise<T>,
-    mayAskNext: (failure: FacilitatorFailure) => boolean,
+    mayAskNext: (failure: FacilitatorFailure) => boolean = () => true,
     preferred?: Facilitator,
   ): Promise<Said<T>> {
     const isAvoided = (one: Facilitator) => performance.now() - (this.#failedAt.get(one) ?? -AVOIDED_MS) < AVOIDED_MS;

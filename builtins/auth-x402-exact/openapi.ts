@@ -1,3 +1,4 @@
+/** What the OpenAPI document says of standard payments. */
 import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { tooManyAttempts } from '../shared/attempts.ts';
 import { paymentInfo } from './dollars.ts';
@@ -5,57 +6,46 @@ import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.
 import { noPrice } from './price.ts';
 import { acceptsOf, boundsOf, termsIn } from './terms.ts';
 
-const schema = (name: string) => refTo('schemas', name);
-const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
-const amount = textSchema('^[1-9][0-9]*$', 'In the smallest unit of the token');
+const text = { type: 'string' };
+const told = (description: string) => ({ ...text, description });
+const resource = {
+  url: told('May be a path only'),
+  ...{ description: text, mimeType: text, serviceName: text },
+  tags: { type: 'array', items: text },
+};
+const accepts = { type: 'array', minItems: 1, items: refTo('schemas', 'ExactPaymentRequirements') };
+const address = refTo('schemas', 'Address');
 
 const schemas = {
   ExactPaymentRequired: objectSchema(
     'What to pay, and why: `PaymentRequired` of x402, version 2',
     {
       x402Version: { const: 2 },
-      error: { type: 'string', description: 'Why this is no answer, in words or as a code of the protocol' },
+      error: told('Why this is no answer, in words or as a code of the protocol'),
       reason: { const: 'payment_in_progress', description: 'Another request has this payment: send it again' },
-      resource: objectSchema(
-        'What is paid for',
-        {
-          url: { type: 'string', description: 'May be a path only' },
-          description: { type: 'string' },
-          mimeType: { type: 'string' },
-          serviceName: { type: 'string' },
-          tags: { type: 'array', items: { type: 'string' } },
-        },
-        ['serviceName', 'tags'],
-      ),
+      resource: objectSchema('What is paid for', resource, ['serviceName', 'tags']),
       extensions: {
-        type: 'object',
+        ...{ type: 'object', additionalProperties: true },
         description: 'What else is offered, by the name of the extension',
-        additionalProperties: true,
       },
-      accepts: {
-        type: 'array',
-        minItems: 1,
-        description: 'Any one of them is enough',
-        items: schema('ExactPaymentRequirements'),
-      },
+      accepts: { ...accepts, description: 'Any one of them is enough' },
     },
     ['reason', 'extensions'],
   ),
   ExactPaymentRequirements: objectSchema('One way to pay', {
     scheme: { const: 'exact' },
-    network,
-    asset: { ...schema('Address'), description: 'ERC-20 token with EIP-3009' },
-    amount,
-    payTo: schema('Address'),
+    network: textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it'),
+    asset: { ...address, description: 'ERC-20 token with EIP-3009' },
+    amount: textSchema('^[1-9][0-9]*$', 'In the smallest unit of the token'),
+    payTo: address,
     maxTimeoutSeconds: { type: 'integer', minimum: 1, description: 'For which to make the authorisation valid' },
-    extra: objectSchema('The EIP-712 domain of the token', { name: { type: 'string' }, version: { type: 'string' } }),
+    extra: objectSchema('The EIP-712 domain of the token', { name: text, version: text }),
   }),
 };
 
 const headers = {
   PaymentRequired: {
-    description: 'The body as base64 (`PaymentRequired` of x402, version 2)',
-    required: true,
+    ...{ description: 'The body as base64 (`PaymentRequired` of x402, version 2)', required: true },
     schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
   },
   PaymentInProgress: {
@@ -72,7 +62,6 @@ const scheme = {
     'x402, version 2, scheme `exact` on EVM: base64 of a `PaymentPayload` that authorises one of the transfers that a 402 offers. It is verified first, and settled only once there is a signed answer, which carries PAYMENT-RESPONSE',
 };
 
-/** What clients should know of a payment. */
 export const openApiPart: OpenApiPart = {
   schemas,
   headers,
@@ -96,7 +85,7 @@ export const openApiPart: OpenApiPart = {
         402: {
           description:
             'Pay by PAYMENT-SIGNATURE, or pay otherwise: nothing was taken. After a settlement that failed, PAYMENT-RESPONSE says how',
-          schema: schema('ExactPaymentRequired'),
+          schema: refTo('schemas', 'ExactPaymentRequired'),
           headers: {
             ...noStore,
             'PAYMENT-REQUIRED': refTo('headers', 'PaymentRequired'),
