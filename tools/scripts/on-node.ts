@@ -8,7 +8,7 @@ import { root, run } from './package/run.ts';
 
 /**
  * Runs tests on other versions of Node.js, each side by side. These are the files that are named, or with `--all` those of `npm test`.
- * Without either they are the tests below, which depend on what is Node's own.
+ * Without either they are the tests below, which depend on what is Node's own; with `--slow` those that take long as well.
  *
  *     npm run test:nodes
  *     npm run test:nodes -- 22 --all
@@ -24,14 +24,14 @@ const SELECTION: Readonly<Record<string, string>> = {
 };
 /** They change what node has, and run by themselves. */
 const APART = 'child-process ecdsa http-client/answers http-client/faults http-client/names';
-/** What takes long runs on the newest alone. */
+/** What takes long runs with `--slow`, on the newest alone. */
 const SLOW = ['test/cli/workers.slow.ts', 'test/e2e/isolate.slow.ts'];
 
 /** The selection, in one process as far as it can be: to load the service takes longer than most tests. */
 function selected(major: Major): string[] {
   const filesOf = (folder: string, names: string) => names.split(' ').map((name) => `test/${folder}/${name}.test.ts`);
   const files = Object.entries(SELECTION).flatMap(([folder, names]) => filesOf(folder, names));
-  const all = JSON.stringify([...files, ...(major === 24 ? SLOW : [])]);
+  const all = JSON.stringify([...files, ...(major === 24 && words.includes('--slow') ? SLOW : [])]);
   const group = join(root, '.cache/nodes', `${major}.mjs`);
   writeFileSync(group, `import { together } from '../../test/support/together.mjs';\nawait together(${all});\n`);
   return [group, ...filesOf('sdk', APART)];
