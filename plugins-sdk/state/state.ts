@@ -42,19 +42,19 @@ function isClosable(value: unknown): value is Closable {
 
 /** The state of one set of plugins, which may take over that of the set before. */
 export class StateStore implements States {
-  #before: StateStore | undefined;
+  #inherited: ReadonlyMap<StateKey<unknown>, Kept>;
   readonly #kept = new Map<StateKey<unknown>, Kept>();
 
   /** @param before whose values may be taken over; it goes on as it is. */
   constructor(before?: StateStore) {
-    this.#before = before;
+    this.#inherited = before === undefined ? new Map() : before.#kept;
   }
 
   keep<T>(key: StateKey<T>, version: string, make: () => T): T {
     const asked = this.#kept.get(key);
     if (asked !== undefined && asked.version !== version)
       throw new Error(`the state "${key.name}" is asked for in two versions`);
-    const known = asked ?? this.#inherited(key);
+    const known = asked ?? this.#inherited.get(key);
     const kept = known?.version === version ? known : { version, value: make() };
     this.#kept.set(key, kept);
     // Only this key leads here, with values of its own type.
@@ -63,9 +63,8 @@ export class StateStore implements States {
 
   /** Nothing more is taken over: what lasts is here, and the set before can be forgotten. */
   settle(): void {
-    const lasting = this.#before === undefined ? [] : [...this.#before.#kept].filter(([key]) => key.lasting);
-    for (const [key, kept] of lasting) if (!this.#kept.has(key)) this.#kept.set(key, kept);
-    this.#before = undefined;
+    for (const [key, kept] of this.#inherited) if (key.lasting && !this.#kept.has(key)) this.#kept.set(key, kept);
+    this.#inherited = new Map();
   }
 
   /** Closes what no other set uses. @param others that live on. */
@@ -73,10 +72,6 @@ export class StateStore implements States {
     const used = new Set(others.flatMap((other) => other.#values()));
     const unused = this.#values().filter((value) => !used.has(value));
     await Promise.all(unused.filter(isClosable).map(async (value) => value.close()));
-  }
-
-  #inherited(key: StateKey<unknown>): Kept | undefined {
-    return this.#before === undefined ? undefined : this.#before.#kept.get(key);
   }
 
   #values(): unknown[] {
