@@ -13,6 +13,7 @@ export {
   type SharedState,
   type StateArea,
   type StateEngine,
+  StatePartUnavailable,
   StateUnavailable,
   StateUnreadable,
   stateEngine,

@@ -6,8 +6,10 @@ import {
   type StateArea,
   type StateEngine,
   type StateEngineType,
+  StatePartUnavailable,
   StateUnavailable,
   StateUnreadable,
+  type Taken,
 } from '../plugins-sdk/state/area.ts';
 import type { Measured, StateCommand } from './state-meters.ts';
 import { messageOf } from './text.ts';
@@ -104,9 +106,8 @@ export class StateClient implements SharedState {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    const { engine, log } = this.#use;
-    if ((await withTimeout(STOP_TIMEOUT_MS, engine.close())) === LATE)
-      log.error('the engine of settings.state did not stop in time', { engine: this.engine });
+    if ((await withTimeout(STOP_TIMEOUT_MS, this.#use.engine.close())) === LATE)
+      this.#use.log.error('the engine of settings.state did not stop in time', { engine: this.engine });
   }
 
   #bounded(area: StateArea): StateArea {
@@ -114,12 +115,10 @@ export class StateClient implements SharedState {
       get: (key) => this.#run('get', () => area.get(key)),
       compareAndSet: (...args) => this.#run('swap', () => area.compareAndSet(...args), hasWritten(args[2])),
       // A bucket that is not full is one that was stored.
-      takeTokens: (key, limit, ...rest) =>
-        this.#run(
-          'take',
-          () => area.takeTokens(key, limit, ...rest),
-          ({ left }) => left < limit.max,
-        ),
+      takeTokens: (key, limit, ...rest) => {
+        const hasStored = ({ left }: Taken) => left < limit.max;
+        return this.#run('take', () => area.takeTokens(key, limit, ...rest), hasStored);
+      },
     };
   }
 
@@ -143,6 +142,9 @@ export class StateClient implements SharedState {
       this.#measured(command, 'failed', performance.now() - began);
       // One key that somebody else wrote says nothing of the engine.
       if (error instanceof StateUnreadable) throw error;
+      this.#failedAt = performance.now();
+      // Nor does a part of it that is away, which rejects at once.
+      if (error instanceof StatePartUnavailable) throw error;
       const reason = this.#use.hide(messageOf(error));
       this.#refusesWrites ||= command !== 'get';
       this.#failed(reason);
@@ -170,7 +172,6 @@ export class StateClient implements SharedState {
 
   #failed(error: string): void {
     this.#failures += 1;
-    this.#failedAt = performance.now();
     if (this.#failures === FAILURES)
       this.#use.log.error('the engine of settings.state is away', { engine: this.engine, error });
     if (this.#failures === 1) this.#look(DOUBT_INTERVAL_MS);
@@ -191,7 +192,8 @@ export class StateClient implements SharedState {
   }
 
   #write(next: string | undefined): Promise<unknown> {
-    return this.#probe.compareAndSet('probe', undefined, next, { ttl: 1 });
+    // One of several keys: the part that keeps one may be away.
+    return this.#probe.compareAndSet(`probe ${Math.floor(Math.random() * 16)}`, undefined, next, { ttl: 1 });
   }
 }
 

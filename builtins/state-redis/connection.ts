@@ -1,6 +1,6 @@
 import type { Log } from '../../plugins-sdk/index.ts';
-import { StateUnavailable, StateUnreadable } from '../../plugins-sdk/state.ts';
-import { type Client, createClient } from './client.ts';
+import { StatePartUnavailable, StateUnavailable, StateUnreadable } from '../../plugins-sdk/state.ts';
+import { type Client, createClient, type Server } from './client.ts';
 import { type Examination, examine } from './examine.ts';
 import { hint, isReply, unavailable } from './reason.ts';
 import type { Script } from './scripts.ts';
@@ -8,60 +8,59 @@ import { nameOf, type RedisTarget } from './target.ts';
 
 /** Milliseconds between two attempts to connect: at first, and at most. */
 const RECONNECT_DELAY_MS = { first: 50, most: 1000 };
-/** Milliseconds for the server to say goodbye. */
-const GOODBYE_TIMEOUT_MS = 500;
 /** Milliseconds between two looks at what a server says of itself, which its operator may have changed. */
 const CHECK_INTERVAL_MS = 10_000;
 
-/** A connection that heals by itself, to a server that is looked at each time before it is used. */
+/** Connections that heal by themselves, to servers each of which is looked at before it is used. */
 export class Connection {
   readonly #target: RedisTarget;
-  readonly #name: string;
   readonly #log: Log;
   #client: Client | undefined;
-  /** Whether this server, on this connection, was looked at and found good. */
-  #isGood = false;
-  #wasGood = false;
-  #isClosed = false;
-  /** Attempts to connect since it was last good. */
+  /** Servers that were looked at on the connection that they have, and found good. */
+  readonly #good = new Set<Server>();
+  readonly #found = new WeakMap<Server, Examination>();
+  /** The first look at each. */
+  readonly #looks = new WeakMap<Server, Promise<void>>();
+  /** Attempts to connect since one was good. */
   #attempts = 0;
-  /** Why it is not connected. */
-  #fault: Error | undefined;
-  #found: Examination = { doubts: [], warnings: [] };
+  /** Why a server is not connected. */
+  #fault: StateUnavailable | undefined;
+  /** Whether it was said that some keys have no server. */
+  #isPartial = false;
+  /** While it is open. */
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(target: RedisTarget, log: Log) {
     this.#target = target;
-    this.#name = nameOf(target);
     this.#log = log;
   }
 
   get doubts(): readonly string[] {
-    return this.#found.doubts;
+    return this.#primaries().flatMap((server) => this.#found.get(server)?.doubts ?? []);
   }
 
-  /** @throws Error that says why the server cannot be used. */
+  /** @throws Error that says why a server cannot be used. */
   async open(): Promise<void> {
-    const client = await createClient(this.#target, () => this.#delay());
+    const retry = () => this.#delay();
+    const client = await createClient(this.#target, retry, (server) => this.#watch(server));
     this.#client = client;
-    client.on('error', (error: Error) => {
-      this.#fault = error;
+    client.commands.on('error', ({ lastNodeError }: { lastNodeError?: unknown }) => {
+      if (isReply(lastNodeError)) this.#fault = this.#unavailable(lastNodeError);
     });
-    for (const event of ['connect', 'close'] as const) {
-      client.on(event, () => {
-        this.#isGood = false;
-      });
-    }
     try {
-      await client.connect();
-      await this.#examine(client);
+      await client.commands.connect();
+      const primaries = client.primaries();
+      if (primaries.length === 0)
+        throw new StateUnavailable(`${nameOf(this.#target)} is no cluster: no node keeps keys`);
+      await Promise.all(primaries.map((server) => this.#looks.get(server)));
     } catch (error) {
-      client.disconnect();
+      client.commands.disconnect();
       const { message } = this.#unavailable(error);
       throw new Error(`settings.state: ${message}${hint(this.#target, message)}`);
     }
-    client.on('ready', () => this.#examineAgain(client));
-    const looking = setInterval(() => this.#isGood && this.#examineAgain(client), CHECK_INTERVAL_MS).unref();
-    client.once('end', () => clearInterval(looking));
+    this.#timer = setInterval(() => {
+      for (const server of client.primaries()) if (this.#good.has(server)) this.#look(server).catch(() => undefined);
+    }, CHECK_INTERVAL_MS).unref();
   }
 
   get(key: string): Promise<string | null> {
@@ -80,69 +79,118 @@ export class Connection {
     });
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    const client = this.#client;
-    if (client === undefined) return;
-    const timer = setTimeout(() => client.disconnect(), GOODBYE_TIMEOUT_MS);
-    await client.quit().catch(() => client.disconnect());
-    clearTimeout(timer);
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#client?.commands.disconnect();
   }
 
-  async #ask<T>(key: string, command: (client: Client) => Promise<T>): Promise<T> {
-    if (this.#client === undefined || !this.#isGood) throw this.#unavailable(undefined);
+  async #ask<T>(key: string, command: (client: Client['commands']) => Promise<T>): Promise<T> {
+    const client = this.#client;
+    const server = client?.primaryOf(key);
+    if (client === undefined || server === undefined || !this.#good.has(server)) throw this.#lost(undefined);
     try {
-      return await command(this.#client);
+      return await command(client.commands);
     } catch (error) {
       // What a script says of it has more before it in older versions.
       if (isReply(error) && error.message.includes('WRONGTYPE ')) throw new StateUnreadable(key);
-      throw this.#unavailable(error);
+      if (isReply(error) && !isReply(error, 'CLUSTERDOWN Hash slot')) throw this.#unavailable(error, server);
+      throw this.#lost(error, server);
     }
   }
 
-  /** Why the connection broke says more than that it is gone. */
-  #unavailable(error: unknown): StateUnavailable {
-    const says = isReply(error) || error instanceof StateUnavailable;
-    return unavailable(this.#target, says ? error : (this.#fault ?? error));
+  /** A key has no server: of a cluster, the others go on. */
+  #lost(error: unknown, server?: Server): StateUnavailable {
+    const unavailable = this.#unavailable(error, server);
+    const isPartial = this.#target.kind === 'urls' && this.#primaries().some((other) => this.#good.has(other));
+    if (!isPartial) return unavailable;
+    if (!this.#isPartial) this.#log.warn('some keys of settings.state are away', { error: unavailable.message });
+    this.#isPartial = true;
+    return new StatePartUnavailable(unavailable.message);
   }
 
-  /** @throws Error when the server cannot be used. */
-  async #examine(client: Client): Promise<void> {
+  /** Why a connection broke says more than that it is gone. */
+  #unavailable(error: unknown, server?: Server): StateUnavailable {
+    const says = isReply(error) || error instanceof StateUnavailable;
+    return unavailable(this.#nameOf(server), this.#target, says ? error : (this.#fault ?? error));
+  }
+
+  #primaries(): readonly Server[] {
+    return this.#client?.primaries() ?? [];
+  }
+
+  /** The server, where it is one of several that come and go; else what is asked for. */
+  #nameOf(server: Server | undefined): string {
+    if (server === undefined) return nameOf(this.#target);
+    const { host = '', port = 0 } = server.options;
+    if (this.#target.kind !== 'sentinel') return nameOf({ places: [{ host, port }] });
+    const { remoteAddress, remotePort = 0 } = server.stream ?? {};
+    return nameOf(remoteAddress === undefined ? this.#target : { places: [{ host: remoteAddress, port: remotePort }] });
+  }
+
+  /** Looks at a server whenever it is connected: another one may be there, or the same without what it held. */
+  #watch(server: Server): void {
+    server.on('error', (error: Error) => {
+      this.#fault = unavailable(this.#nameOf(server), this.#target, error);
+    });
+    for (const event of ['connect', 'close'] as const) server.on(event, () => this.#good.delete(server));
+    const look = new Promise<void>((resolve, reject) => {
+      server.on('ready', () => this.#look(server).then(resolve, reject));
+      server.once('end', () => {
+        this.#fault ??= this.#unavailable(new Error('Connection is closed.'), server);
+        reject(this.#fault);
+      });
+    });
+    look.catch(() => undefined);
+    this.#looks.set(server, look);
+    // One that is no primary yet is connected once it is.
+    if (this.#target.kind === 'urls' && server.options.readOnly !== true) server.connect().catch(() => undefined);
+  }
+
+  /** @throws Error when the server cannot be used: then its connection ends. */
+  async #look(server: Server): Promise<void> {
+    try {
+      this.#take(server, await this.#examine(server));
+    } catch (error) {
+      this.#fault = this.#unavailable(error, server);
+      server.disconnect(true);
+      throw error;
+    }
+  }
+
+  async #examine(server: Server): Promise<Examination> {
+    const { kind, db } = this.#target;
     // The library goes on with database 0 where it cannot have another one.
     const [, info, config] = await Promise.all([
-      this.#target.db === 0 || client.select(this.#target.db),
-      client.info(),
-      client.config('GET', 'appendfsync').catch((error: unknown) => {
+      db === 0 || server.select(db),
+      server.info(),
+      server.config('GET', 'appendfsync').catch((error: unknown) => {
         if (!isReply(error)) throw error;
         return undefined;
       }),
     ]);
     const appendfsync = Array.isArray(config) ? String(config[1]) : undefined;
-    const found = examine(this.#name, info, appendfsync);
-    const known = [...this.#found.doubts, ...this.#found.warnings];
+    return examine(this.#nameOf(server), kind, info, appendfsync);
+  }
+
+  /** Uses a server from now on. */
+  #take(server: Server, found: Examination): void {
+    const { doubts, warnings } = this.#found.get(server) ?? { doubts: [], warnings: [] };
     // At the start it is up to the service what doubts mean.
-    const told = this.#wasGood ? [...found.doubts, ...found.warnings] : found.warnings;
-    for (const text of told) if (!known.includes(text)) this.#log.warn(text);
-    this.#found = found;
+    const told = this.#timer === undefined ? found.warnings : [...found.doubts, ...found.warnings];
+    for (const text of told) if (!doubts.includes(text) && !warnings.includes(text)) this.#log.warn(text);
+    this.#found.set(server, found);
     this.#fault = undefined;
     this.#attempts = 0;
-    this.#isGood = true;
-    this.#wasGood = true;
+    this.#good.add(server);
+    if (!this.#isPartial || !this.#primaries().every((other) => this.#good.has(other))) return;
+    this.#isPartial = false;
+    this.#log.info('all keys of settings.state are back');
   }
 
-  /** Another server may be there, or the same one without what it held. */
-  async #examineAgain(client: Client): Promise<void> {
-    try {
-      await this.#examine(client);
-    } catch (error) {
-      this.#fault = this.#unavailable(error);
-      client.disconnect(true);
-    }
-  }
-
-  /** Nothing is tried again before the first examination, nor in the end. */
+  /** Nothing is tried again before the first look, nor in the end. */
   #delay(): number | null {
-    if (this.#isClosed || !this.#wasGood) return null;
+    if (this.#timer === undefined) return null;
     return Math.min(RECONNECT_DELAY_MS.first * 2 ** this.#attempts++, RECONNECT_DELAY_MS.most);
   }
 }

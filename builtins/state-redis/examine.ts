@@ -1,4 +1,5 @@
 import { StateUnavailable } from '../../plugins-sdk/state.ts';
+import type { Kind } from './target.ts';
 
 /** What a server says of itself that matters to whom trusts it with payments. */
 export interface Examination {
@@ -13,18 +14,19 @@ const OLDEST = [6, 2] as const;
 
 /**
  * @param name of the server.
+ * @param kind of target that it belongs to.
  * @param info its answer to INFO.
  * @param appendfsync as configured; `undefined` when it does not tell.
  * @throws StateUnavailable when it cannot be used.
  */
-export function examine(name: string, info: string, appendfsync: string | undefined): Examination {
+export function examine(name: string, kind: Kind, info: string, appendfsync: string | undefined): Examination {
   const fields = new Map(
     info.split('\r\n').map((line): [string, string] => {
       const colon = line.indexOf(':');
       return [line.slice(0, colon), line.slice(colon + 1)];
     }),
   );
-  const refusal = refusalOf(fields);
+  const refusal = refusalOf(fields, kind);
   if (refusal !== undefined) throw new StateUnavailable(`${name} ${refusal}`);
   const of = `of ${name} is`;
   const policy = fields.get('maxmemory_policy') ?? 'noeviction';
@@ -58,7 +60,7 @@ function said(sentence: string | false): string[] {
   return sentence === false ? [] : [`settings.state: ${sentence}`];
 }
 
-function refusalOf(fields: ReadonlyMap<string, string>): string | undefined {
+function refusalOf(fields: ReadonlyMap<string, string>, kind: Kind): string | undefined {
   const version = fields.get('redis_version');
   if (version === undefined) return 'is no Redis and no Valkey';
   // Valkey says there which Redis it is compatible with.
@@ -66,10 +68,11 @@ function refusalOf(fields: ReadonlyMap<string, string>): string | undefined {
   const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
   if (isOld && !fields.has('valkey_version'))
     return `has version ${version}: Redis ${OLDEST.join('.')} or later, or Valkey, is needed`;
-  if (fields.get('redis_mode') === 'sentinel') return 'is a Sentinel: url must lead to the primary that it watches';
-  if (fields.get('cluster_enabled') === '1')
-    return 'is a node of a cluster: one primary without cluster mode is needed, which may have replicas and Sentinels';
-  if (fields.get('role') !== 'master') return 'is a replica: url must lead to the primary';
+  if (fields.get('redis_mode') === 'sentinel') return `is a Sentinel: set sentinel.urls in place of ${kind}`;
+  if (kind !== 'urls' && fields.get('cluster_enabled') === '1')
+    return `is a node of a cluster: set urls in place of ${kind}`;
+  if (fields.get('role') !== 'master')
+    return kind === 'url' ? 'is a replica: url must lead to the primary' : 'is a replica, and no primary any more';
   if (fields.get('loading') === '1') return 'is still loading its data: try again once it has';
   return undefined;
 }

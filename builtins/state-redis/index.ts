@@ -16,7 +16,7 @@ const redis = stateEngine({
       start: () => connection.open(),
       doubts: () => connection.doubts,
       area: (name) => new RedisArea(connection, `${config.prefix ?? 'sdp:'}${encodeURIComponent(name)}:`),
-      close: () => connection.close(),
+      close: async () => connection.close(),
     };
   },
 });
@@ -33,10 +33,10 @@ export const stateRedis = definePlugin({
     const state = stateKey.in(config);
     if (!Check(OwnSchema, state)) return [];
     const problem = problemOf(state);
-    if (problem !== undefined) return [error(`settings.state.${problem[0]}`, problem[1])];
-    const { host, tls } = targetOf(state);
+    if (problem !== undefined) return [error(`settings.state${problem[0] && `.${problem[0]}`}`, problem[1])];
+    const { kind, places, tls } = targetOf(state);
     if (tls !== undefined) return checkAuthorities('settings.state.tls.ca', tls.ca);
-    return isLoopback(host) ? [] : [warning('settings.state.url', PLAIN)];
+    return places.every(({ host }) => isLoopback(host)) ? [] : [warning(`settings.state.${kind}`, PLAIN)];
   },
   setup: () => ({}),
 });

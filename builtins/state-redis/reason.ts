@@ -1,30 +1,43 @@
 import { StateUnavailable } from '../../plugins-sdk/state.ts';
-import { nameOf, type RedisTarget } from './target.ts';
+import type { RedisTarget } from './target.ts';
 
 /** Whether the server itself said so, and nothing else went wrong. @param begin of what it said. */
 export function isReply(error: unknown, begin = ''): error is Error {
   return error instanceof Error && error.name === 'ReplyError' && error.message.startsWith(begin);
 }
 
-/** What went wrong, for those who operate the service: a sentence without secrets, and without what was asked for. */
-export function unavailable(target: RedisTarget, error: unknown): StateUnavailable {
+/**
+ * What went wrong, for those who operate the service: a sentence without secrets, and without what was asked for.
+ *
+ * @param name of who is to blame.
+ */
+export function unavailable(name: string, target: RedisTarget, error: unknown): StateUnavailable {
   if (error instanceof StateUnavailable) return error;
-  return new StateUnavailable(`${nameOf(target)} ${isReply(error) ? answered(target, error) : failed(error)}`);
+  return new StateUnavailable(
+    `${name} ${isReply(error) ? answered(target.db, target.password, error.message) : failed(target, error)}`,
+  );
 }
 
-function answered({ db, password }: RedisTarget, { message }: Error): string {
+function answered(db: number, password: string | undefined, message: string, settings = 'settings.state'): string {
   // A server that does not know a command repeats its arguments.
   const [known = ''] = message.split(', with args beginning with', 1);
   const said = password === undefined ? known : known.replaceAll(password, '***');
-  if (/^NOAUTH/.test(said)) return 'needs a password: set settings.state.password';
-  if (/^WRONGPASS/.test(said)) return 'refuses settings.state.username or settings.state.password';
+  if (/^NOAUTH/.test(said)) return `needs a password: set ${settings}.password`;
+  if (/^WRONGPASS/.test(said)) return `refuses ${settings}.username or ${settings}.password`;
   if (/^NOPERM/.test(said)) return `does not allow its user what is needed: ${said}`;
   if (/DB index is out of range/.test(said)) return `has no database ${db}`;
+  if (/cluster support disabled/.test(said)) return 'is no node of a cluster: set url in place of urls';
   return `answered: ${said}`;
 }
 
-function failed(error: unknown): string {
+function failed({ db, sentinel }: RedisTarget, error: unknown): string {
   const { message = '', code }: { message?: string; code?: unknown } = error instanceof Error ? error : {};
+  const [isLost, last] = /^All sentinels are unreachable.*?(?: Last error: (.*))?$/s.exec(message) ?? [];
+  if (isLost !== undefined) {
+    if (last === undefined) return 'cannot be found: no Sentinel says where it is';
+    if (!/^[A-Z]+ /.test(last)) return 'cannot be found: no Sentinel can be reached';
+    return `cannot be found: a Sentinel ${answered(db, sentinel?.password, last, 'settings.state.sentinel')}`;
+  }
   if (/Unknown RESP type/.test(message)) return 'is no Redis and no Valkey';
   if (/^Socket timeout/.test(message)) return 'does not answer';
   if (code !== undefined) return `cannot be reached: ${code}`;
@@ -32,13 +45,12 @@ function failed(error: unknown): string {
   return message === 'Connection is closed.' ? 'closed the connection' : 'is not connected';
 }
 
+/** How a server may fail that is spoken to with TLS and has none, and the other way round. */
+const PLAIN = /(?:closed the connection|can be reached|ECONNRESET|ETIMEDOUT|EPROTO|WRONG_VERSION_NUMBER)$/;
+const SECURE = /(?:closed the connection|can be reached|ECONNRESET)$/;
+
 /** What else to look at when a server that was never reached fails in this way. */
 export function hint({ tls }: RedisTarget, message: string): string {
-  if (tls === undefined)
-    return /(?:closed the connection|ECONNRESET)$/.test(message)
-      ? '; if it expects TLS, url begins with rediss://'
-      : '';
-  return /(?:closed the connection|ECONNRESET|ETIMEDOUT|EPROTO|WRONG_VERSION_NUMBER)$/.test(message)
-    ? '; if it speaks no TLS, url begins with redis:// and tls is left out'
-    : '';
+  if (tls === undefined) return SECURE.test(message) ? '; if TLS is expected, write rediss://' : '';
+  return PLAIN.test(message) ? '; if no TLS is spoken, write redis:// and leave tls out' : '';
 }

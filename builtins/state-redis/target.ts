@@ -3,40 +3,70 @@ import { pemText } from '../../lib/text/pem.ts';
 import { closedObject } from '../../plugins-sdk/config.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 
+const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 const pem = (description: string) => Type.Optional(Type.String({ pattern: '-----BEGIN ', description }));
+const urls = (description: string) => {
+  const form = 'redis://host:port, or rediss:// for TLS';
+  const url = Type.String({ pattern: '^rediss?://[^\\s/?#]+/?$', description: form });
+  return Type.Array(url, { minItems: 1, description });
+};
 
 const TlsSchema = closedObject({
   ca: pem('Certificates of those who sign its certificate, PEM; default those of Node.js'),
   cert: pem('Certificate that is shown to the server, PEM'),
   key: pem('Key of that certificate, PEM'),
-  servername: Type.Optional(Type.String({ minLength: 1, description: 'Name in its certificate; default the host' })),
+  servername: text('Name in its certificate; default the host'),
 });
 
+const SentinelSchema = closedObject(
+  {
+    name: Type.String({ minLength: 1, description: 'Name of the primary at its Sentinels' }),
+    urls: urls('The Sentinels'),
+    username: text('User of the Sentinels; default that of the URL'),
+    password: text('Password of the Sentinels; default that of the URL'),
+  },
+  'A primary that Sentinels watch, in place of url',
+);
+
 export const RedisSchema = closedObject({
-  url: Type.String({
-    pattern: '^rediss?://[^\\s/?#]+(?:/[0-9]{0,5})?$',
-    description: 'redis://host:port/database, or rediss:// for TLS',
-  }),
+  url: Type.Optional(
+    Type.String({
+      pattern: '^rediss?://[^\\s/?#]+(?:/[0-9]{0,5})?$',
+      description: 'redis://host:port/database, or rediss:// for TLS',
+    }),
+  ),
+  urls: Type.Optional(urls('Nodes of a Cluster, in place of url; the others are found by these')),
+  sentinel: Type.Optional(SentinelSchema),
   prefix: Type.Optional(Type.String({ description: 'Begin of all keys; default sdp:' })),
   tls: Type.Optional(
     Type.Union([Type.Literal(true), TlsSchema], { description: 'TLS as with rediss://, and its certificates' }),
   ),
-  username: Type.Optional(Type.String({ minLength: 1, description: 'User of the ACL; default that of the URL' })),
-  password: Type.Optional(Type.String({ minLength: 1, description: 'Password; default that of the URL' })),
+  username: text('User of the ACL; default that of the URL'),
+  password: text('Password; default that of the URL'),
 });
 export type RedisConfig = Static<typeof RedisSchema>;
 
-/** A server, as the config names it. */
-export interface RedisTarget {
-  readonly host: string;
-  readonly port: number;
+/** The user of a server. */
+interface Credentials {
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+/** The key of a config that says where state is: of one server, a cluster, or a primary that Sentinels watch. */
+export type Kind = 'url' | 'urls' | 'sentinel';
+
+/** Where state is kept, as the config says. */
+export interface RedisTarget extends Credentials {
+  readonly kind: Kind;
+  /** The server, nodes of the cluster, or the Sentinels. */
+  readonly places: readonly { readonly host: string; readonly port: number }[];
   readonly db: number;
-  readonly username?: string;
-  readonly password?: string;
-  readonly tls?: Static<typeof TlsSchema>;
+  readonly tls: Static<typeof TlsSchema> | undefined;
+  readonly sentinel: (Credentials & { readonly name: string }) | undefined;
 }
 
 const PORT = 6379;
+const SENTINEL_PORT = 26_379;
 
 /** Certificates and keys as they are read. */
 function readable(tls: RedisConfig['tls']): Static<typeof TlsSchema> {
@@ -44,27 +74,55 @@ function readable(tls: RedisConfig['tls']): Static<typeof TlsSchema> {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, pemText(text)]));
 }
 
-/** @throws Error when the URL cannot be parsed. */
-export function targetOf({ url, tls, ...own }: RedisConfig): RedisTarget {
-  const parsed = new URL(url);
-  const username = own.username ?? decodeURIComponent(parsed.username);
-  const password = own.password ?? decodeURIComponent(parsed.password);
+/** The URLs, with their paths in the config. */
+function urlsIn({ url, urls, sentinel }: RedisConfig): [path: string, url: string][] {
+  if (url !== undefined) return [['url', url]];
+  const path = urls === undefined ? 'sentinel.urls' : 'urls';
+  return (urls ?? sentinel?.urls ?? []).map((text, index) => [`${path}[${index}]`, text]);
+}
+
+/** @throws Error when what is in the URL cannot be decoded. */
+function credentialsIn(config: Partial<Credentials>, url: URL | undefined): Credentials {
+  const { username = '', password = '' } = url ?? {};
   return {
-    host: parsed.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(parsed.port || PORT),
-    db: Number(parsed.pathname.slice(1)),
-    ...(username === '' ? {} : { username }),
-    ...(password === '' ? {} : { password }),
-    ...(tls === undefined && parsed.protocol === 'redis:' ? {} : { tls: readable(tls) }),
+    username: config.username ?? (decodeURIComponent(username) || undefined),
+    password: config.password ?? (decodeURIComponent(password) || undefined),
+  };
+}
+
+/** @throws Error when a URL cannot be parsed. */
+export function targetOf(config: RedisConfig): RedisTarget {
+  const { urls, sentinel, tls } = config;
+  const parsed = urlsIn(config).map(([, text]) => new URL(text));
+  const [first] = parsed;
+  const usual = sentinel === undefined ? PORT : SENTINEL_PORT;
+  return {
+    ...credentialsIn(config, sentinel === undefined ? first : undefined),
+    kind: sentinel === undefined ? (urls === undefined ? 'url' : 'urls') : 'sentinel',
+    places: parsed.map(({ hostname, port }) => ({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || usual),
+    })),
+    db: Number(first?.pathname.slice(1)),
+    tls: tls === undefined && first?.protocol === 'redis:' ? undefined : readable(tls),
+    sentinel: sentinel && { name: sentinel.name, ...credentialsIn(sentinel, first) },
   };
 }
 
 /** What is wrong with a config of the right shape: where, and what. */
 export function problemOf(config: RedisConfig): readonly [path: string, message: string] | undefined {
-  try {
-    targetOf(config);
-  } catch {
-    return ['url', 'is no valid URL'];
+  const { url, urls, sentinel } = config;
+  if ([url, urls, sentinel].filter((given) => given !== undefined).length !== 1)
+    return ['', 'must have one of "url", "urls" and "sentinel"'];
+  const begins = new Set<string>();
+  for (const [path, text] of urlsIn(config)) {
+    try {
+      const { protocol, username, password } = new URL(text);
+      begins.add([protocol, decodeURIComponent(username), decodeURIComponent(password)].join(' '));
+    } catch {
+      return [path, 'is no valid URL'];
+    }
+    if (begins.size > 1) return [path, 'must have the scheme, user and password of the first one'];
   }
   try {
     createSecureContext(readable(config.tls));
@@ -74,7 +132,8 @@ export function problemOf(config: RedisConfig): readonly [path: string, message:
   }
 }
 
-/** The server as errors name it. */
-export function nameOf({ host, port }: RedisTarget): string {
-  return `redis at ${host.includes(':') ? `[${host}]` : host}:${port}`;
+/** A server as errors name it, or those that lead to it. */
+export function nameOf({ places, sentinel }: Pick<RedisTarget, 'places'> & Partial<RedisTarget>): string {
+  const names = places.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
+  return sentinel === undefined ? `redis at ${names}` : `redis "${sentinel.name}" of the Sentinels at ${names}`;
 }

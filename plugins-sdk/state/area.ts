@@ -114,6 +114,9 @@ export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
 /** The engine could not do what it was asked for. */
 export class StateUnavailable extends Error {}
 
+/** Some keys have nothing that keeps them now; whatever else is in the engine is as sound as before. */
+export class StatePartUnavailable extends StateUnavailable {}
+
 /** What stands under one key is nothing that the service has written there; whatever else is in the engine is as sound as before. */
 export class StateUnreadable extends StateUnavailable {
   /** @param key for the log, which only operators see: no secret of a client. */

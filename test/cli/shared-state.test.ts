@@ -1,11 +1,16 @@
 /** Plugins keep state in the engine that the config names. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
+import {
+  type StateArea,
+  type StateEngine,
+  StatePartUnavailable,
+  StateUnavailable,
+} from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { StateClient } from '../../service/shared-state.ts';
 
-type Fault = 'none' | 'refuses' | 'hangs' | 'is full';
+type Fault = 'none' | 'refuses' | 'hangs' | 'is full' | 'is partly away';
 
 /** An engine whose faults the test decides, and the client in front of it. */
 function setUp(t: TestContext, timeout?: number | 'none', processes: 'one' | 'many' = 'many') {
@@ -16,6 +21,7 @@ function setUp(t: TestContext, timeout?: number | 'none', processes: 'one' | 'ma
     state.asked += 1;
     if (state.fault === 'hangs') return new Promise(() => undefined);
     if (state.fault === 'refuses') throw new Error('connection refused, by s3cret');
+    if (state.fault === 'is partly away') throw partlyAway;
     return from();
   };
   const faulty: StateArea = {
@@ -54,6 +60,7 @@ function setUp(t: TestContext, timeout?: number | 'none', processes: 'one' | 'ma
   return { state, client, area: client.area('x'), lines, measured, pass };
 }
 
+const partlyAway = new StatePartUnavailable('nobody has that key');
 const refused = new StateUnavailable('connection refused, by ***');
 const away = new StateUnavailable('the engine of settings.state is away (test)');
 
@@ -78,6 +85,15 @@ describe('the engine of settings.state, as plugins use it', () => {
     await pass(200);
     assert.ok(Number.isFinite(client.sinceFailure()));
     await client.close();
+  });
+
+  it('is not away when some keys are, however often they are asked for', async (t) => {
+    const { state, client, area, lines } = setUp(t);
+    state.fault = 'is partly away';
+    for (let failures = 0; failures < 10; failures++) await assert.rejects(area.get('a'), partlyAway);
+    assert.equal(client.available(), true);
+    assert.ok(Number.isFinite(client.sinceFailure()));
+    assert.deepEqual(lines, []);
   });
 
   it('starts where it is full, when it is for one process', async (t) => {

@@ -200,6 +200,19 @@ describe('plain HTTP to another machine, where what travels decides what is sign
       'is without TLS: anyone on the way could change what is kept, payments included; use rediss or tls',
       (host) => ({ settings: { state: { type: 'redis', url: `redis://${host}` } }, ...config() }),
     ],
+    [
+      'settings.state.urls',
+      'is without TLS: anyone on the way could change what is kept, payments included; use rediss or tls',
+      (host) => ({ settings: { state: { type: 'redis', urls: ['redis://[::1]', `redis://${host}`] } }, ...config() }),
+    ],
+    [
+      'settings.state.sentinel',
+      'is without TLS: anyone on the way could change what is kept, payments included; use rediss or tls',
+      (host) => {
+        const sentinel = { name: 'main', urls: [`redis://${host}`] };
+        return { settings: { state: { type: 'redis', sentinel } }, ...config() };
+      },
+    ],
   ];
   for (const [path, message, at] of cases) {
     it(`${path} is warned of, and not to this machine`, async () => {

@@ -43,7 +43,7 @@ describeServers('the settings of docs/state.md', (program) => {
 function saidOf(fields: Readonly<Record<string, string>>, appendfsync?: string): readonly string[] {
   const all = { redis_version: '7.0.0', role: 'master', connected_slaves: '0', aof_enabled: '1', ...fields };
   const info = Object.entries(all).map((field) => field.join(':'));
-  const { doubts, warnings } = examine('…', info.join('\r\n'), appendfsync);
+  const { doubts, warnings } = examine('…', 'url', info.join('\r\n'), appendfsync);
   return [...doubts.map((text) => `${text} | no start`), ...warnings.map((text) => `${text} | warning`)];
 }
 

@@ -68,8 +68,7 @@ describeServers('the start of an engine', (program) => {
     const ofReplica = `Error: settings.state: ${replica.name} is a replica: url must lead to the primary`;
     assert.equal(await errorOf(t, { url: replica.url }), ofReplica);
     const node = await server(t, { 'cluster-enabled': 'yes' });
-    const ofNode =
-      'is a node of a cluster: one primary without cluster mode is needed, which may have replicas and Sentinels';
+    const ofNode = 'is a node of a cluster: set urls in place of url';
     assert.equal(await errorOf(t, { url: node.url }), `Error: settings.state: ${node.name} ${ofNode}`);
     const few = await server(t, { databases: '2' });
     const ofFew = `Error: settings.state: ${few.name} has no database 7`;
@@ -161,8 +160,8 @@ describeServers('the start of an engine', (program) => {
     // The alert that says why may be overtaken by the end of the connection.
     const required = /^cannot be reached: (?:ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED|ECONNRESET|EPIPE)/;
     assert.match((await reasonOf({ url, tls: own })) ?? '', required);
-    const more = 'if it expects TLS, url begins with rediss://';
-    const less = 'if it speaks no TLS, url begins with redis:// and tls is left out';
+    const more = 'if TLS is expected, write rediss://';
+    const less = 'if no TLS is spoken, write redis:// and leave tls out';
     assert.equal(await reasonOf({ url: url.replace('rediss', 'redis') }), `cannot be reached: ECONNRESET; ${more}`);
     assert.equal(await reasonOf({ url: plain.replace('redis', 'rediss') }), `cannot be reached: ETIMEDOUT; ${less}`);
   });

@@ -54,11 +54,7 @@ describe('the start of an engine whose server is none', () => {
   const strangers: readonly [string, (socket: Socket) => void, string][] = [
     ['talks in another way', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), 'is no Redis and no Valkey'],
     ['says nothing', () => undefined, 'does not answer'],
-    [
-      'ends the connection',
-      (socket) => socket.destroy(),
-      'closed the connection; if it expects TLS, url begins with rediss://',
-    ],
+    ['ends the connection', (socket) => socket.destroy(), 'closed the connection; if TLS is expected, write rediss://'],
     [
       'repeats the password',
       answering((name) => `-ERR unknown command '${name}', with args beginning with: 'geheim'\r\n`),
@@ -74,7 +70,7 @@ describe('the start of an engine whose server is none', () => {
     [
       'is a Sentinel',
       answering(() => bulk(['redis_version:7.0.15', 'redis_mode:sentinel'])),
-      'is a Sentinel: url must lead to the primary that it watches',
+      'is a Sentinel: set sentinel.urls in place of url',
     ],
     [
       'is still loading',
@@ -117,17 +113,33 @@ describe('the config of an engine', () => {
     'expected: Certificates of those who sign its certificate, PEM; default those of Node.js (pattern -----BEGIN )';
   const form =
     'has the wrong form, expected: redis://host:port/database, or rediss:// for TLS (pattern ^rediss?://[^\\s/?#]+(?:/[0-9]{0,5})?$)';
+  const listForm =
+    'has the wrong form, expected: redis://host:port, or rediss:// for TLS (pattern ^rediss?://[^\\s/?#]+/?$)';
+  const unlike = 'must have the scheme, user and password of the first one';
   const cases: readonly [Given, ...string[]][] = [
     [{ url: 'redis://h' }],
     [{ url: 'rediss://u:p%40@[::1]:1/2', prefix: '', tls: true, username: 'u', password: 'p' }],
     [{ url: 'redis://h/', tls: {} }],
-    [{}, 'url: required key is missing'],
     [{ url: 'redis://h', prefx: 'a' }, 'prefx: unknown key, did you mean "prefix"?'],
     [{ url: 'http://u:geheim@h' }, `url: ${form}`],
     [{ url: 'redis://u:ge#heim@h' }, `url: ${form}`],
     [{ url: 'redis://h?db=1' }, `url: ${form}`],
     [{ url: 'redis://u:geheim@h:99999' }, 'url: is no valid URL'],
     [{ url: 'redis://u:ge%heim@h' }, 'url: is no valid URL'],
+    [{ urls: ['redis://u:p@h:1', 'redis://u:p@[::1]'] }],
+    [{ urls: ['rediss://h:1/'], username: 'u', password: 'p' }],
+    [{ urls: [] }, 'urls: must not be empty'],
+    [{ urls: ['h:6379'] }, 'urls[0]: has no scheme: write rediss:// or redis:// in front'],
+    [{ urls: 'redis://h' }, 'urls: expected a list, found a string'],
+    [{ urls: ['redis://u:geheim@h/1'] }, `urls[0]: ${listForm}`],
+    [{ urls: ['redis://h', 'redis://u:geheim@h:99999'] }, 'urls[1]: is no valid URL'],
+    [{ urls: ['redis://h', 'rediss://h'] }, `urls[1]: ${unlike}`],
+    [{ urls: ['redis://:geheim@h', 'redis://:other@h'] }, `urls[1]: ${unlike}`],
+    [{ sentinel: { name: 'main', urls: ['redis://:p@h', 'redis://:p@i:1'], username: 'u', password: 'p' } }],
+    [{ sentinel: { urls: ['redis://h'] } }, 'sentinel.name: required key is missing'],
+    [{ sentinel: { name: 'main', urls: [] } }, 'sentinel.urls: must not be empty'],
+    [{ sentinel: { name: 'main', urls: ['redis://:ge%heim@h'] } }, 'sentinel.urls[0]: is no valid URL'],
+    [{ sentinel: { name: 'main', urls: ['redis://h', 'rediss://h'] } }, `sentinel.urls[1]: ${unlike}`],
     [{ url: 'rediss://h', tls: false }, 'tls: expected true or a mapping, found a boolean'],
     [{ url: 'rediss://h', tls: { cat: 1 } }, 'tls.cat: unknown key, did you mean "ca"?'],
     [{ url: 'rediss://h', tls: { ca: '/etc/ca.pem' } }, `tls.ca: has the wrong form, ${pem}`],
@@ -143,6 +155,15 @@ describe('the config of an engine', () => {
         errors,
         expected.map((line) => `settings.state.${line}`),
       );
+    });
+  }
+
+  const places = { url: 'redis://h', urls: ['redis://h'], sentinel: { name: 'main', urls: ['redis://h'] } };
+  const { url, urls, sentinel } = places;
+  for (const given of [{}, { url, urls }, { url, sentinel }, { urls, sentinel }, places]) {
+    it(`${JSON.stringify(given)}: is refused`, async () => {
+      const errors = await errorsOf({ settings: { state: { type: 'redis', ...given } }, apis });
+      assert.deepEqual(errors, ['settings.state: must have one of "url", "urls" and "sentinel"']);
     });
   }
 });
