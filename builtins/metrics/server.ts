@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { serializeConnection } from '../../lib/bounded/serialize-connection.ts';
 import { type Address, listen, surviveRefusals, urlOf } from '../../lib/http/listen.ts';
 import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
@@ -39,10 +38,11 @@ export class MetricsServer {
   constructor(address: Address, log: Log) {
     this.#address = address;
     this.#log = log;
-    const handle = serializeConnection((request, response) => {
+    const server = createServer(DEADLINES, (request, response) => {
       void this.#answer(request).then((reply) => send(response, reply));
     });
-    const server = createServer(DEADLINES, handle);
+    // Node bounds neither the requests that it reads ahead nor the answers that nobody takes.
+    server.maxRequestsPerSocket = 1;
     const refused = atMostEvery(QUIET_MS, (limit: ConnectionLimit) =>
       log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] }),
     );
