@@ -33,7 +33,7 @@ const FILES = [
 ];
 
 /** Libraries that no start of a package waits for. */
-const LATER = ['cac', 'ethers', 'koa-body', 'prom-client'];
+const LATER = ['ethers', 'koa-body', 'prom-client'];
 
 const HOUR_MS = 3_600_000;
 /** A program that still runs may import the rest of its files yet. */

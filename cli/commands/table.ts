@@ -1,16 +1,10 @@
 import { type Given, type OptionSpec, option } from '../arguments.ts';
 import { param } from './param-option.ts';
 
-/** Commands by whom they help, in the order of the help. */
-export const GROUPS = ['Service', 'Config', 'Plugins', 'Signer', 'Answers'] as const;
-type Group = (typeof GROUPS)[number];
-
 /** A command; what it does is imported when it runs, so that help is quick. */
 export interface CommandSpec {
   /** One or two words. */
   readonly name: string;
-  /** Under which help shows it. */
-  readonly group: Group;
   /** What to call its one argument in texts, for a command that takes one. */
   readonly argument?: string;
   /** Whether the command does without its argument. */
@@ -30,7 +24,7 @@ const metricsConfig = configOf('YAML config file of the running service');
 
 const env = option('--env <path>', 'Variables file (default: .env, where there is one)');
 /** Of commands that have it: see `withJsonOutput`. */
-export const json = option('--json', 'Print JSON, errors included');
+const json = option('--json', 'Print JSON, errors included');
 const explain = option('--explain', 'Show the hashed text beside each endpoint ID');
 const watch = option('--watch', 'Reload the config when its file or the variables file changes');
 const workers = option('--workers <n>', 'Processes that serve together (default: server.workers of the config, or 1)');
@@ -68,42 +62,36 @@ const dryRun = option('--dry-run', 'Change nothing');
 export const commands: readonly CommandSpec[] = [
   {
     name: 'start',
-    group: 'Service',
     description: 'Start the service; SIGHUP reloads the config',
     options: [config, env, watch, workers],
     run: async (given) => (await import('./start.ts')).start(given),
   },
   {
     name: 'generate-mnemonic',
-    group: 'Signer',
     description: 'Print a new mnemonic, its private key and its address',
     options: [],
     run: async () => (await import('./generate-mnemonic.ts')).generateMnemonic(),
   },
   {
     name: 'address',
-    group: 'Signer',
     description: "Print the signer's address",
     options: [signerConfig, env],
     run: async (given) => (await import('./address.ts')).address(given),
   },
   {
     name: 'config validate',
-    group: 'Config',
     description: 'Check a config file and print the ID of every endpoint',
     options: [config, env, explain, json],
     run: async (given) => (await import('./config-validate.ts')).validateConfig(given),
   },
   {
     name: 'config schema',
-    group: 'Config',
     description: 'Print the JSON Schema of the config file',
     options: [],
     run: async () => (await import('./config-schema.ts')).printSchema(),
   },
   {
     name: 'import',
-    group: 'Config',
     argument: 'file|url',
     description: 'Make a config of an OpenAPI document',
     options: [...importOptions, env, json],
@@ -111,7 +99,6 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'try',
-    group: 'Config',
     argument: 'api/endpoint',
     description: 'Ask an upstream once, and print what could be signed of its answer',
     options: [config, param, env, json],
@@ -119,28 +106,24 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'openapi',
-    group: 'Config',
     description: 'Print the OpenAPI document of the endpoints',
     options: [config, env],
     run: async (given) => (await import('./openapi.ts')).printOpenApi(given),
   },
   {
     name: 'plugins',
-    group: 'Plugins',
     description: 'Print every stage with its failure policy and its plugins in order',
     options: [config, env, json],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
   },
   {
     name: 'status',
-    group: 'Service',
     description: 'Print what a running service is and does, by the port of its metrics',
     options: [metricsConfig, metricsUrl, env, json],
     run: async (given) => (await import('./status.ts')).printStatus(given),
   },
   {
     name: 'plugin new',
-    group: 'Plugins',
     argument: 'name',
     description: 'Write a new plugin and its test',
     options: [dir, kind],
@@ -148,7 +131,6 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'verify',
-    group: 'Answers',
     argument: 'file|-',
     description: 'Check the signature of a saved answer, or of one on stdin',
     options: [node, endpointId, parameters, maxAge, type, answerConfig, env, json],
@@ -156,7 +138,6 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'payments',
-    group: 'Service',
     argument: 'tx|nonce',
     isOptional: true,
     description: 'Print open payments, or one; free one, or ask the chain about all',
@@ -165,7 +146,6 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'identity',
-    group: 'Signer',
     description: 'Print the DNS record that names the signer, or look it up',
     options: [domain, signerConfig, env, check, address, url, resolver],
     run: async (given) => (await import('./identity.ts')).identity(given),

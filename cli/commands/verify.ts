@@ -7,7 +7,7 @@ import { userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { escapeUnprintable } from '../../service/text.ts';
 import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
-import { ADDRESS_RULE, checkedOption, type Given, maxAgeOption, UsageError } from '../arguments.ts';
+import { ADDRESS_RULE, checkedOption, type Given, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { askedParameters } from './asked-parameters.ts';
 import { configuredEndpoint, decodedValues, type Known, valueLine } from './decoded-values.ts';
@@ -57,13 +57,13 @@ interface GivenOptions extends VerifyOptions {
 function readOptions(given: Given): GivenOptions {
   const node = checkedOption(given, 'node', isAddress, ADDRESS_RULE);
   const endpointId = checkedOption(given, 'endpoint-id', isBytes32, '<id> must be 0x and 64 hex digits');
-  const maxAge = maxAgeOption(given);
+  const maxAge = checkedOption(given, 'max-age', (text) => /^\d{1,15}$/.test(text), '<seconds> must be a whole number');
   const parameters = given.optional('parameters');
   return {
     node: node ?? null,
     ...(endpointId === undefined ? {} : { endpointId }),
     ...(parameters === undefined ? {} : { parameters: readParameters(parameters) }),
-    ...(maxAge === undefined ? {} : { maxAge }),
+    ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
   };
 }
 

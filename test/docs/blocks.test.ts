@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
 import { describe, it } from 'node:test';
-import { checkOptions, readWords } from '../../cli/arguments.ts';
-import { commands } from '../../cli/commands/table.ts';
+import { runCommandLine } from '../../cli/command-line.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { anchorsOf, type Block, blocksOf, commandsOf, linksOf, readPage, wholeConfig } from '../support/docs.ts';
 import { loadText } from './walk.ts';
@@ -82,7 +81,7 @@ const { dependencies: apart }: { dependencies: Record<string, string> } = JSON.p
 );
 
 /** What is wrong with a command of npm, if anything. @throws UsageError for an option that the command does not have. */
-function checkNpm(words: readonly string[]): void {
+async function checkNpm(words: readonly string[]): Promise<void> {
   const [verb, ...rest] = words.slice(1).filter((word) => word !== '-s');
   if (verb === 'ci' || verb === 'test') return;
   if (verb === 'install') {
@@ -93,20 +92,12 @@ function checkNpm(words: readonly string[]): void {
   const script = verb === 'run' ? rest.find((word) => word !== '-s') : verb;
   assert.ok(script !== undefined && script in scripts, `npm has no script ${script}`);
   const typed = words.includes('--') ? words.slice(words.indexOf('--') + 1) : [];
-  if (script === 'start') checkCommand(['start', ...typed]);
-  if (script === 'cli' && !typed.includes('--version')) checkCommand(typed);
+  if (script === 'start') await checkCommand(['start', ...typed]);
+  if (script === 'cli' && !typed.includes('--version')) await checkCommand(typed);
 }
 
-function checkCommand(typed: readonly string[]): void {
-  const { positionals, options } = readWords(
-    typed,
-    commands.flatMap((command) => command.options),
-  );
-  const found = commands.filter(({ name }) => `${positionals.join(' ')} `.startsWith(`${name} `));
-  const command = found.at(-1) ?? assert.fail(`no command ${positionals.join(' ')}`);
-  checkOptions(options, command.options);
-  const given = positionals.length - command.name.split(' ').length;
-  assert.equal(given, command.argument === undefined ? 0 : 1, `arguments of ${command.name}`);
+async function checkCommand(typed: readonly string[]): Promise<void> {
+  assert.equal(await runCommandLine(typed, async () => 0), 0);
 }
 
 /** Has a block of a page without a test of its own run, as far as that is cheap. */
@@ -122,9 +113,9 @@ async function run({ language, text }: Block): Promise<void> {
 
 describe('blocks of the documentation', () => {
   for (const [path, page] of pages) {
-    it(`${path}: the commands of npm are such`, () => {
+    it(`${path}: the commands of npm are such`, async () => {
       const all = blocksOf(page).filter(({ language }) => language === 'sh');
-      for (const words of all.flatMap(({ text }) => commandsOf(text))) if (words[0] === 'npm') checkNpm(words);
+      for (const words of all.flatMap(({ text }) => commandsOf(text))) if (words[0] === 'npm') await checkNpm(words);
     });
 
     const own = OWN_TEST[path];
