@@ -82,39 +82,19 @@ function hexGroup(high: string, low: string): string {
 }
 
 function chooseEntry(header: string, trust: boolean | number): string | undefined {
-  if (trust === true) return leftmostAddress(header);
-  return typeof trust === 'number' && Number.isInteger(trust) && trust >= 1
-    ? addressFromRight(header, trust)
-    : undefined;
-}
-
-function leftmostAddress(header: string): string | undefined {
-  let start = 0;
-  while (start <= header.length) {
-    const comma = header.indexOf(',', start);
-    const end = comma === -1 ? header.length : comma;
-    const address = parseEntry(header, start, end);
+  const entries = header.split(',');
+  if (typeof trust === 'number')
+    return Number.isInteger(trust) && trust >= 1 ? parseEntry(entries.at(-trust) ?? '') : undefined;
+  if (!trust) return undefined;
+  for (const entry of entries) {
+    const address = parseEntry(entry);
     if (address !== undefined) return address;
-    start = end + 1;
   }
   return undefined;
 }
 
-function addressFromRight(header: string, position: number): string | undefined {
-  let end = header.length;
-  for (let passed = 1; passed < position; passed++) {
-    end = commaBefore(header, end);
-    if (end === -1) return undefined;
-  }
-  return parseEntry(header, commaBefore(header, end) + 1, end);
-}
-
-function commaBefore(text: string, end: number): number {
-  return end === 0 ? -1 : text.lastIndexOf(',', end - 1);
-}
-
-function parseEntry(header: string, start: number, end: number): string | undefined {
-  const text = unquote(header.slice(start, end).trim());
+function parseEntry(entry: string): string | undefined {
+  const text = unquote(entry.trim());
   const host = BRACKETED_IPV6.exec(text)?.[1];
   if (host !== undefined) return isIPv6(host) ? parseAddress(host) : undefined;
   return parseAddress(IPV4_WITH_PORT.exec(text)?.[1] ?? text);
