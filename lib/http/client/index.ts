@@ -9,7 +9,6 @@ import { type BoundedRequest, type BoundedResponse, failure, parseTarget, Reques
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 
 const DEFAULT_CONNECTIONS = 128;
-const DEFAULT_KEEP_ALIVE_MS = 4000;
 /** Origins that are remembered without a connection. */
 const MOST_POOLS = 1000;
 const CLIENT_CLOSED = 'the client is closed';
@@ -18,8 +17,6 @@ const CLIENT_CLOSED = 'the client is closed';
 export interface HttpClientOptions {
   /** Most sockets per origin; further requests wait for one, within their own timeout. Default 128. */
   readonly connections?: number | undefined;
-  /** Milliseconds that an idle socket is kept when the server names no time of its own. Default 4000. */
-  readonly keepAliveTimeout?: number | undefined;
   /** What servers are shown and believed, over https; proxies are not. */
   readonly tls?: ClientTls | undefined;
 }
@@ -94,11 +91,11 @@ class PooledClient implements HttpClient {
     if (known) return known;
     if (this.#pools.size >= MOST_POOLS)
       for (const [other, { isEmpty }] of this.#pools) if (isEmpty) this.#pools.delete(other);
-    const { connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE_MS, tls } = this.#options;
+    const { connections = DEFAULT_CONNECTIONS, tls } = this.#options;
     this.#connect ??= connectorThrough(this.#proxies, tls);
     const connect = this.#connect;
     const forwarder = protocol === 'http:' ? this.#proxies.of(url) : undefined;
-    const pool = new Pool(connections, () => new Connection(origin, connect, keepAliveTimeout), forwarder);
+    const pool = new Pool(connections, () => new Connection(origin, connect), forwarder);
     this.#pools.set(origin, pool);
     return pool;
   }

@@ -12,7 +12,7 @@ export class Connection {
   #socket: Socket | undefined;
   #restingSince: number | undefined;
 
-  constructor(origin: string, connect: buildConnector.connector, keepAliveTimeout: number) {
+  constructor(origin: string, connect: buildConnector.connector) {
     this.client = new (undici().Client)(origin, {
       connect: (target, callback) =>
         connect(target, (...result) => {
@@ -24,7 +24,6 @@ export class Connection {
       // The call's deadline covers both.
       headersTimeout: 0,
       bodyTimeout: 0,
-      keepAliveTimeout,
     });
   }
 
