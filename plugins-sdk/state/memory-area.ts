@@ -40,25 +40,6 @@ export function takeFrom(
   return { granted, retryAfter, left, bucket: { used, at: now }, ttl: Math.ceil((used * window) / max) };
 }
 
-/** What a swap does to values; the one place where its rules are. @throws StateUnavailable when there is no room for another key. */
-export function swapIn(
-  values: BoundedTtlMap<string>,
-  key: string,
-  [expected, next]: readonly [expected: string | undefined, next: string | undefined],
-  { now, ttl = Number.POSITIVE_INFINITY, keepLonger = false }: CompareAndSetOptions & { readonly now: number },
-): Conflict | undefined {
-  const value = values.get(key, now);
-  if (value !== expected) return value === undefined ? {} : { value };
-  if (next === undefined) {
-    values.delete(key);
-    return undefined;
-  }
-  const least = keepLonger ? (values.expiry(key, now) ?? 0) : 0;
-  if (!values.set(key, next, Math.max(now + ttl, least), now))
-    throw new StateUnavailable('no room for another key among those that are still live');
-  return undefined;
-}
-
 /** State in memory, gone with the process: what every engine does, said in the shortest way. */
 export class MemoryArea implements StateArea {
   readonly #values: BoundedTtlMap<string>;
@@ -85,9 +66,16 @@ export class MemoryArea implements StateArea {
     key: string,
     expected: string | undefined,
     next: string | undefined,
-    options?: CompareAndSetOptions,
+    { ttl = Number.POSITIVE_INFINITY, keepLonger = false }: CompareAndSetOptions = {},
   ): Promise<Conflict | undefined> {
-    return swapIn(this.#values, key, [expected, next], { ...options, now: this.#now() });
+    const [values, now] = [this.#values, this.#now()];
+    const value = values.get(key, now);
+    if (value !== expected) return value === undefined ? {} : { value };
+    const least = keepLonger ? (values.expiry(key, now) ?? 0) : 0;
+    if (next === undefined) values.delete(key);
+    else if (!values.set(key, next, Math.max(now + ttl, least), now))
+      throw new StateUnavailable('no room for another key among those that are still live');
+    return undefined;
   }
 
   /** @throws StateUnavailable when there is no room for another bucket. */
