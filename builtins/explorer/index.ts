@@ -37,21 +37,15 @@ export const explorer = definePlugin({
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
     const data = pageData({ node, openapi, title, description }, shown, described);
     let reply: HttpResponse | undefined;
+    const handle = () => {
+      if (reply === undefined) throw new Error('the explorer was not started');
+      return reply;
+    };
     return {
       start: async () => {
         reply = pageReply(await readTemplate(), data);
       },
-      routes: [
-        {
-          method: 'GET',
-          path: '/',
-          admit: true,
-          handle: () => {
-            if (reply === undefined) throw new Error('the explorer was not started');
-            return reply;
-          },
-        },
-      ],
+      routes: [{ method: 'GET', path: '/', admit: true, handle }],
     };
   },
 });

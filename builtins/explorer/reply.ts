@@ -1,21 +1,17 @@
 import { createHash } from 'node:crypto';
+import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
 import type { HttpResponse } from '../../plugins-sdk/index.ts';
 import type { PageData } from './data.ts';
 
 /** Where the data goes in what `bundleExplorer` makes. */
-export const DATA_MARK = '"DATA"';
+const DATA_MARK = '"DATA"';
 
 /**
  * JSON for a data block of a page. No character in it can end the block or begin a comment (HTML standard, 4.12.1.3), and
  * it stays the same JSON.
  */
 function embeddable(data: PageData): string {
-  return JSON.stringify(data)
-    .replaceAll('<', '\\u003c')
-    .replaceAll('>', '\\u003e')
-    .replaceAll('&', '\\u0026')
-    .replaceAll('\u2028', '\\u2028')
-    .replaceAll('\u2029', '\\u2029');
+  return JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, unicodeEscape);
 }
 
 /** A source expression of the Content Security Policy that allows just this element's text (CSP 3, section 2.3.1). */

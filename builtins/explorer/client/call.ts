@@ -50,13 +50,8 @@ export async function ask(
   const ended = () => ({ milliseconds: Math.round(performance.now() - start), requestId });
   try {
     const headers = { 'Content-Type': 'application/json', ...credentials };
-    const response = await fetch(serviceUrl(`endpoints/${endpointId}`), {
-      ...OPTIONS,
-      method: 'POST',
-      headers,
-      body,
-      signal,
-    });
+    const options = { ...OPTIONS, method: 'POST', headers, body, signal };
+    const response = await fetch(serviceUrl(`endpoints/${endpointId}`), options);
     requestId = response.headers.get('X-Request-Id') ?? undefined;
     const first = await read(response);
     const { pollUrl } = first.json;
@@ -64,10 +59,10 @@ export async function ask(
     const last = isAsync ? await poll(serviceUrl(pollUrl), signal, progress) : first;
     return { ...last.outcome, ...ended() };
   } catch (error) {
-    if (signal.aborted)
-      return { statusText: 'Stopped', text: '', problem: 'Stopped before an answer came.', ...ended() };
-    const problem = `The service cannot be reached: ${errorText(error)}`;
-    return { statusText: 'No answer', text: '', problem, ...ended() };
+    const said = signal.aborted
+      ? { statusText: 'Stopped', problem: 'Stopped before an answer came.' }
+      : { statusText: 'No answer', problem: `The service cannot be reached: ${errorText(error)}` };
+    return { ...said, text: '', ...ended() };
   }
 }
 

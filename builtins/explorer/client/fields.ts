@@ -1,3 +1,4 @@
+import { unicodeEscape } from '../../../lib/text/unicode-escape.ts';
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
 import { errorText } from './call.ts';
@@ -122,7 +123,7 @@ function jsonLine(text: string): Content {
   const content = json(text);
   if ('problem' in content) return content;
   const line = JSON.stringify(JSON.parse(text));
-  return { value: line.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`) };
+  return { value: line.replace(/[^\x20-\x7e]/g, unicodeEscape) };
 }
 
 /** What a header can carry (RFC 9110, section 5.5), as far as browsers send it. */

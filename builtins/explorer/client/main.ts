@@ -12,6 +12,7 @@ import { Welcome } from './welcome.ts';
 
 /** From this many endpoints on a person would rather search than read. */
 const MANY = 8;
+const FILTER = 'Filter endpoints';
 const TITLE = 'Signed data explorer';
 
 function chosenId(): string {
@@ -31,12 +32,7 @@ function Explorer({ page }: { page: Page }) {
     return words.every((word) => text.includes(word));
   });
   const found = shown.length === 0 ? 'No endpoint matches' : `${shown.length} of ${endpoints.length}`;
-  const control = {
-    type: 'search',
-    placeholder: 'Filter endpoints',
-    'aria-label': 'Filter endpoints',
-    spellcheck: false,
-  };
+  const control = { type: 'search', placeholder: FILTER, 'aria-label': FILTER, spellcheck: false };
   return html`<div class=${chosenId() && 'chosen'}>
     <header>
       <div><a class="brand" href="#">${TITLE}</a></div>

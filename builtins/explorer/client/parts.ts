@@ -1,5 +1,5 @@
 import { html } from 'htm/preact';
-import type { ComponentChildren, VNode } from 'preact';
+import type { ComponentChildren, RenderableProps, VNode } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { PublicEndpoint } from '../endpoint.ts';
 import type { Field } from './fields.ts';
@@ -29,15 +29,7 @@ export function useNewId(): string {
 }
 
 /** A part of the page under a heading. */
-export function Section({
-  title,
-  extra = '',
-  children,
-}: {
-  title: string;
-  extra?: string;
-  children?: ComponentChildren;
-}) {
+export function Section({ title, extra = '', children }: RenderableProps<{ title: string; extra?: string }>) {
   return html`<section class="part ${extra}" aria-label=${title}>
     <h2>${title}</h2>
     ${children}

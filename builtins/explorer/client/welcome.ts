@@ -5,6 +5,7 @@ import { priceText, serviceUrl } from './call.ts';
 import { withFactors } from './factor.ts';
 import type { Page, Sent } from './page.ts';
 import { ELSEWHERE, fact, type Shown } from './parts.ts';
+import { requestOf } from './request.ts';
 import { useVerdict, type Verdict, valuesOf } from './verdict.ts';
 
 /** What a request costs in words; nothing where it costs nothing. */
@@ -59,10 +60,11 @@ function LastValue({ endpoint, page }: Shown) {
   const key = `card ${endpoint.id}`;
   const sent = page.sentFor(key);
   const isWaiting = Boolean(sent?.progress);
-  const ask = () => {
-    const { type: types = '', times = '', path: paths = '' } = endpoint.encoding ?? {};
-    page.send(key, { endpointId: endpoint.id, body: '{"parameters":{}}', headers: {}, types, times, paths });
-  };
+  const ask = () =>
+    page.send(
+      key,
+      requestOf(endpoint, [], () => ''),
+    );
   const verdict = useVerdict(page, sent);
   const isBad = verdict.state === 'bad';
   const value = isBad ? (sent?.outcome?.problem ?? verdict.headline) : sent ? valueText(verdict, sent) : '';
