@@ -30,18 +30,10 @@ import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { encrypted } from './openapi.ts';
 import { Pool } from './pool.ts';
-import type { Bits } from './protocol.ts';
 import { reasonOf } from './reason.ts';
 import { spawnWorker } from './spawn.ts';
 
-const widths = {
-  euint8: 8,
-  euint16: 16,
-  euint32: 32,
-  euint64: 64,
-  euint128: 128,
-  euint256: 256,
-} as const satisfies Record<string, Bits>;
+const widths = { euint8: 8, euint16: 16, euint32: 32, euint64: 64, euint128: 128, euint256: 256 } as const;
 
 const encryptKey = optionalKey(
   'endpoint',
@@ -57,9 +49,7 @@ const encryptKey = optionalKey(
   ),
 );
 
-function url(description: string) {
-  return Type.String({ pattern: '^https?://', description });
-}
+const url = (description: string) => Type.String({ pattern: '^https?://', description });
 const RelayerSchema = closedObject({
   network: Type.Enum(['sepolia', 'mainnet'], { description: 'Chain of the contracts' }),
   rpcUrl: url('URL of a JSON-RPC node of that chain'),

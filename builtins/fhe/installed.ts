@@ -13,16 +13,12 @@ const INSTALL = `npm install ${PACKAGE}@${VERSION}`;
  * @throws Error with the command that installs it, when it is missing or has another version.
  */
 export function requireSdk(): void {
-  const version = installedVersion();
+  let version: unknown;
+  try {
+    version = Object(createRequire(import.meta.url)(`${PACKAGE}/package.json`)).version;
+  } catch {
+    // What cannot be read is to be installed as well.
+  }
   if (version === undefined) throw new Error(`settings.fhe needs a package that is not installed: ${INSTALL}`);
   if (version !== VERSION) throw new Error(`settings.fhe needs ${PACKAGE} ${VERSION}, not ${version}: ${INSTALL}`);
-}
-
-/** Without one that can be read, it is to be installed as well. */
-function installedVersion(): string | undefined {
-  try {
-    return Object(createRequire(import.meta.url)(`${PACKAGE}/package.json`)).version;
-  } catch {
-    return undefined;
-  }
 }

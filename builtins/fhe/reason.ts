@@ -3,7 +3,7 @@ import { clipped } from '../../lib/text/clipped.ts';
 /** Characters of a reason in the log. */
 const LONGEST_REASON = 500;
 
-/** Causes of causes that the line names at most. */
+/** Errors of a chain of causes that the line names at most. */
 const DEEPEST = 5;
 
 /**
@@ -11,7 +11,8 @@ const DEEPEST = 5;
  * in the line. It quotes what it received, so control characters, credentials and queries of URLs, and `secrets` are not.
  */
 export function reasonOf(error: unknown, secrets: readonly string[] = []): string {
-  const told = [...new Set(chainOf(error).map(plain))].join(', because: ');
+  const texts = chainOf(error).filter((text) => text !== '');
+  const told = [...new Set(texts.map(plain))].join(', because: ') || 'an error without a text';
   const text = secrets
     .filter((secret) => secret !== '')
     .reduce((rest, secret) => rest.replaceAll(secret, '***'), told)
@@ -29,14 +30,9 @@ function plain(text: string): string {
     .replace(/[. ]+$/, '');
 }
 
-function chainOf(error: unknown): string[] {
-  const chain: string[] = [];
-  for (let link = error; link !== undefined && chain.length < DEEPEST; link = causeOf(link)) {
-    const text = errorText(link);
-    if (text !== '') chain.push(text);
-    else if (!(link instanceof Error)) break;
-  }
-  return chain.length === 0 ? ['an error without a text'] : chain;
+function chainOf(error: unknown, links = DEEPEST): string[] {
+  if (error === undefined || links === 0) return [];
+  return [errorText(error), ...chainOf(causeOf(error), links - 1)];
 }
 
 function errorText(error: unknown): string {

@@ -1,7 +1,7 @@
 /** The process in which the SDK runs. After its connection it takes one order to encrypt at a time, and orders to cancel that one. */
 import { constants, setPriority } from 'node:os';
 import { boundedFetch } from './bounded-fetch.ts';
-import type { Connection, Order, Report } from './protocol.ts';
+import type { Connection, Order, Report, Task } from './protocol.ts';
 import { reasonOf } from './reason.ts';
 import { openSession } from './session.ts';
 
@@ -17,9 +17,7 @@ function stepBack(): void {
   }
 }
 
-type Encrypt = Extract<Order, { kind: 'encrypt' }>;
-
-async function obey(connection: Connection, { task, timeout }: Encrypt): Promise<Report> {
+async function encrypt(connection: Connection, task: Task, timeout: number): Promise<Report> {
   controller = new AbortController();
   const { signal } = controller;
   let step = 'connecting to the relayer';
@@ -41,7 +39,7 @@ globalThis.fetch = boundedFetch(globalThis.fetch);
 const report = (what: Report) => process.send?.(what);
 process.once('message', (connection: Connection) => {
   process.on('message', async (order: Order) => {
-    if (order.kind === 'encrypt') report(await obey(connection, order));
+    if (order.kind === 'encrypt') report(await encrypt(connection, order.task, order.timeout));
     else controller.abort();
   });
 });
