@@ -111,6 +111,15 @@ describe('the walls between the folders', () => {
     );
   });
 
+  it('a built-in describes itself in a file beside its behaviour', () => {
+    const words = /\b(?:objectSchema|refTo|textSchema|withMembers|internalError|operationId: )\b/;
+    const beside = /^builtins\/(?:openapi\/|[\w/-]*openapi\.ts:)/;
+    assert.deepEqual(
+      linesWith(words, 'builtins').filter((line) => !beside.test(line)),
+      [],
+    );
+  });
+
   /** In any spelling. The name of a header (Cache-Control) and of a folder (/.cache) is no feature of ours. */
   const features = /(?<!\/\.)\b(?:api-?keys?|x402|cach\w*\b(?!-)|fhe|reclaim|json-?path|cors|rate-?limit\w*)\b/i;
   /** The SDK and the `verify` command read and write these, whoever uses them. */
