@@ -10,7 +10,7 @@ process.title = 'signed-data-proxy fhe';
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1']) process.on(signal, () => undefined);
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 process.on('uncaughtException', (error) =>
-  process.send({ kind: 'failed', reason: 'the worker crashed: ' + (error?.message ?? error) }, () => process.exit(1)));
+  process.send({ kind: 'failed', reason: \`the worker crashed: \${error?.message ?? error}\` }, () => process.exit(1)));
 `;
 
 /**
