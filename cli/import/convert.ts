@@ -29,18 +29,8 @@ export interface ImportedApi {
   endpoints: ImportedEndpoint[];
 }
 
-export interface Imported {
-  apis: ImportedApi[];
-  readonly leftOut: LeftOut[];
-  /** Encodings that an operator may choose from. */
-  readonly suggestions: ReadonlyMap<ImportedEndpoint, readonly Block[]>;
-  /** What operators should know beside. */
-  readonly remarks: ReadonlySet<string>;
-  /** All operations of the document, wanted or not, such as `GET /pets`. */
-  readonly operations: ReadonlySet<string>;
-  /** As it calls itself. */
-  readonly title: string;
-}
+/** What a document becomes. */
+export type Imported = Pick<Conversion, 'apis' | 'leftOut' | 'suggestions' | 'remarks' | 'operations' | 'title'>;
 
 export interface ImportOptions {
   /** The upstream, in place of the servers of the document. */
@@ -57,12 +47,16 @@ const CONFIGURABLE = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 const PRIVATE = /^(?:0\.|10\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[f[cde])/;
 
 /** Makes APIs and endpoints of a document. What a config cannot say is listed, with the reason. */
-export class Conversion implements Imported {
+export class Conversion {
   apis: ImportedApi[] = [];
   readonly leftOut: LeftOut[] = [];
+  /** Encodings that an operator may choose from. */
   readonly suggestions = new Map<ImportedEndpoint, readonly Block[]>();
+  /** What operators should know beside. */
   readonly remarks = new Set<string>();
+  /** All operations of the document, wanted or not, such as `GET /pets`. */
   readonly operations = new Set<string>();
+  /** As the document calls itself. */
   readonly title: string;
   readonly #document: ApiDocument;
   readonly #options: ImportOptions;
@@ -106,7 +100,6 @@ export class Conversion implements Imported {
       api.endpoints.push(endpoint);
       const found = suggestionsOf(this.#document, answer.schema);
       if (found.length > 0) this.suggestions.set(endpoint, found);
-      if (block.deprecated === true) this.#leave('the mark "deprecated"', at, 'has no place in a config');
     } catch (error) {
       this.#fail(at, error);
     }

@@ -26,17 +26,14 @@ export class SchemaReader {
     this.#document = document;
   }
 
-  /**
-   * @param hidden read-only members of the object that this schema is a part of.
-   * @throws Inexpressible for a reference that leads nowhere.
-   */
-  read(value: unknown, hidden: ReadonlySet<string> = new Set()): Block {
+  /** @throws Inexpressible for a reference that leads nowhere. */
+  read(value: unknown): Block {
     const schema = this.#document.block(value);
     if (this.#within.has(schema)) return this.#cut('is part of itself: its inner values may be anything');
     if (this.#within.size === MAX_DEPTH || ++this.#parts > MAX_PARTS)
       return this.#cut('is too large: what lies deep in it may be anything');
     this.#within.add(schema);
-    const read = this.#members(schema, hidden);
+    const read = this.#members(schema);
     this.#within.delete(schema);
     return read;
   }
@@ -46,11 +43,11 @@ export class SchemaReader {
     return {};
   }
 
-  #members(schema: Block, inherited: ReadonlySet<string>): Block {
+  #members(schema: Block): Block {
     for (const keyword of LOST) if (schema[keyword] !== undefined) this.lost.add(`"${keyword}" is not checked`);
     const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.read(value));
     const { items, additionalProperties } = schema;
-    const hidden = new Set([...inherited, ...readOnlyIn(this.#document, schema)]);
+    const hidden = new Set(readOnlyIn(this.#document, schema));
     if (hidden.size > 0) this.lost.add('has members that are read-only, which are left out');
     const properties = Object.entries(this.#document.block(schema.properties)).filter(([name]) => !hidden.has(name));
     const type = typesOf(schema);
@@ -66,8 +63,7 @@ export class SchemaReader {
     };
     for (const key of LISTS) {
       const list = schema[key];
-      if (Array.isArray(list))
-        members[key] = list.map((part) => (isRecord(part) ? this.read(part, hidden) : inner(part)));
+      if (Array.isArray(list)) members[key] = list.map(inner);
     }
     if (Array.isArray(schema.enum)) members.enum = choicesOf(schema, type);
     // In a schema of Swagger a parameter may be required by itself.
