@@ -157,7 +157,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   'plugins-sdk': { lines: 3626 },
   config: { lines: 3019 },
   service: { lines: 3460 },
-  builtins: { lines: 14200 },
+  builtins: { lines: 14192 },
   cli: { lines: 3133 },
   verify: { lines: 1400 },
   tools: { lines: 1525 },

@@ -140,7 +140,8 @@ export class Entry {
   /** Gives it back: the payment was not taken, and will not be by this request. */
   async drop(): Promise<void> {
     // Where the state is away, it ends with the authorisation.
-    await this.#room.area.compareAndSet(this.#key, this.#claim, undefined).catch(() => undefined);
+    const dropped = (text: string | undefined) => (text === this.#claim ? undefined : text);
+    await update(this.#room.area, this.#key, dropped).catch(() => undefined);
   }
 
   /** Keeps what was sold. Where that fails, the claim stays until its authorisation ends: the payer gets his answer all the same. */

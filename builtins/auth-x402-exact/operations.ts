@@ -76,7 +76,7 @@ async function conclude(
     return 'still unknown: a request uses it just now';
   const fields = { requestId, endpoint, network, asset, amount, payer, nonce };
   if (found.kind === 'taken') {
-    await payments.ids.add(found.transaction, payment.payment, requestId);
+    await payments.index.add(found.transaction, payment.payment, requestId);
     log.info('the chain says that a payment was settled', { ...fields, transaction: found.transaction });
   } else log.info('the chain says that a payment was not settled', { ...fields, detail: found.why });
   return said;

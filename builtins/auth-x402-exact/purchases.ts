@@ -102,19 +102,8 @@ export class Purchases {
    * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
    */
   settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    purchase.settlement ??= this.#settleOnce(purchase, isTooLate);
+    purchase.settlement ??= this.#settle(purchase, isTooLate);
     return purchase.settlement;
-  }
-
-  async #settleOnce(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
-    await this.#begin(purchase, isTooLate);
-    const isKnown = this.#services.debts.owe(unknown(purchase, 'the service has ended'));
-    try {
-      await this.#settle(purchase, isTooLate);
-    } finally {
-      isKnown();
-    }
   }
 
   /** Gives a payment back whose request came to nothing before it was to be settled. */
@@ -146,20 +135,26 @@ export class Purchases {
 
   async #settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
     const { payment, exchange, facilitators, verifier, offer } = purchase;
-    // Not tied to the client: half a settlement is worse than one that nobody waits for.
-    const asked = facilitators.settle(verifier, () => !isTooLate(), askedOf(payment, offer));
-    const response = await asked.catch(async (error: unknown) => {
+    // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
+    await this.#begin(purchase, isTooLate);
+    const isKnown = this.#services.debts.owe(unknown(purchase, 'the service has ended'));
+    try {
+      // Not tied to the client: half a settlement is worse than one that nobody waits for.
+      const response = await facilitators.settle(verifier, () => !isTooLate(), askedOf(payment, offer));
+      const { transaction, errorReason } = response;
+      const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
+      // A mode that tells failures in its own way has them, too.
+      addAnswerHeaders(exchange, headers);
+      if (errorReason === undefined) return await this.#settled(purchase, transaction);
+      await this.#unsettled(purchase, errorReason, transaction);
+      throw refusal(offer, errorReason, headers);
+    } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
       await (error.isUnsent ? this.#unsettled(purchase, error.message) : this.#unknown(purchase, error.message));
       throw unavailable(error.message);
-    });
-    const { transaction, errorReason } = response;
-    const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
-    // A mode that tells failures in its own way has them, too.
-    addAnswerHeaders(exchange, headers);
-    if (errorReason === undefined) return await this.#settled(purchase, transaction);
-    await this.#unsettled(purchase, errorReason, transaction);
-    throw refusal(offer, errorReason, headers);
+    } finally {
+      isKnown();
+    }
   }
 
   async #settled(purchase: Purchase, transaction: string): Promise<void> {
@@ -171,7 +166,7 @@ export class Purchases {
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
     await Promise.all([
       this.#end(purchase, 'settled', this.#life(payment), change),
-      this.#payments.ids.add(transaction, ticket.payment, exchange.requestId),
+      this.#payments.index.add(transaction, ticket.payment, exchange.requestId),
     ]);
     if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
   }

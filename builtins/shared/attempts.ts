@@ -1,3 +1,4 @@
+/** The bucket of payments that one client may have looked at, and how a request ended that has drawn from it. */
 import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { clientKey } from '../../lib/http/client-address.ts';
 import { type ConfigKey, millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';

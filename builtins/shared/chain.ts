@@ -1,3 +1,4 @@
+/** What a node says of a transaction: its receipt and its block, that they belong together, and what they transfer. */
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isSameHex } from '../../lib/eth/hex.ts';

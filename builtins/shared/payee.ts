@@ -1,3 +1,4 @@
+/** Checks of who is paid in a config. */
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { checkAddress, error, type Finding } from '../../plugins-sdk/config.ts';
 

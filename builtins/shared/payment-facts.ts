@@ -1,3 +1,4 @@
+/** By what a payment is told from others in records of requests. */
 import { ContextKey } from '../../plugins-sdk/index.ts';
 
 /** What identifies a payment. */

@@ -1,3 +1,4 @@
+/** Which payments have no known end, and which belong to a transaction or a nonce. */
 import { jsonIn } from '../../lib/json/value.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import { type StateArea, update } from '../../plugins-sdk/state.ts';
@@ -20,57 +21,51 @@ interface Use {
   readonly token: string;
 }
 
-/** The payments of which no end may be known, each once for each request that wants it. */
-export class OpenPayments {
-  readonly #area: StateArea;
+export class PaymentIndex {
+  readonly #marks: StateArea;
+  readonly #ids: StateArea;
+  readonly #log: Log;
 
-  constructor(area: StateArea) {
-    this.#area = area;
+  /** @param ids apart from the marks: without room for them payments are taken all the same. */
+  constructor(marks: StateArea, ids: StateArea, log: Log) {
+    this.#marks = marks;
+    this.#ids = ids;
+    this.#log = log;
   }
 
-  add(use: Use): Promise<void> {
-    return this.#change(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN));
+  /** Lists a payment as one of which no end may be known, once for each request that wants it. */
+  begin(use: Use): Promise<void> {
+    return this.#list(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN));
   }
 
-  remove(use: Use): Promise<void> {
-    return this.#change(use, (entries) => entries.filter((entry) => entry !== entryOf(use)));
+  end(use: Use): Promise<void> {
+    return this.#list(use, (entries) => entries.filter((entry) => entry !== entryOf(use)));
   }
 
-  async names(): Promise<Names> {
+  async open(): Promise<Names> {
     const names: string[] = [];
     for (let list = 0; list < LISTS; list += 1)
-      for (const entry of listIn(await this.#area.get(`open ${list}`)))
+      for (const entry of listIn(await this.#marks.get(`open ${list}`)))
         names.push(entry.slice(0, entry.lastIndexOf(' ')));
     return names;
   }
 
-  #change({ token }: Use, change: (entries: Names) => Names): Promise<void> {
-    return changeList(this.#area, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
-  }
-}
-
-/** The payments that have one transaction or nonce. */
-export class PaymentIds {
-  readonly #area: StateArea;
-  readonly #log: Log;
-
-  constructor(area: StateArea, log: Log) {
-    this.#area = area;
-    this.#log = log;
-  }
-
-  /** Where that fails, it is told and costs nobody an answer. */
+  /** Has a payment found by a transaction or a nonce. Where that fails, it is told and costs nobody an answer. */
   async add(id: string, payment: string, requestId: string): Promise<void> {
     const added = (names: Names) => [...names.filter((name) => name !== payment), payment].slice(-MOST_ALIKE);
     try {
-      await changeList(this.#area, keyOf(id), added);
+      await changeList(this.#ids, keyOf(id), added);
     } catch (error) {
       this.#log.warn('a payment could not be indexed', { requestId, id, error: String(error) });
     }
   }
 
   async names(id: string): Promise<Names> {
-    return listIn(await this.#area.get(keyOf(id)));
+    return listIn(await this.#ids.get(keyOf(id)));
+  }
+
+  #list({ token }: Use, change: (entries: Names) => Names): Promise<void> {
+    return changeList(this.#marks, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
   }
 }
 

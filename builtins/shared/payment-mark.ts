@@ -1,3 +1,4 @@
+/** The mark of a payment: what stands under its name, and what turns into what. */
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 
 /** What became of a payment, as far as this service knows. */

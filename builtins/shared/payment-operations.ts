@@ -1,3 +1,4 @@
+/** What operators can ask of payments, whichever scheme they are of: list, show and release. */
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
 import { isHeld, type Mark, MOST_REFUNDS, type Payment, type PaymentState } from './payment-mark.ts';

@@ -1,3 +1,4 @@
+/** How a request holds a payment, says what it does with it and gives it up, whatever fails: of both schemes, in one mark each. */
 import { randomId } from '../../lib/eth/random-id.ts';
 import { type Log, Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
@@ -12,7 +13,7 @@ import {
   StateUnreadable,
   update,
 } from '../../plugins-sdk/state.ts';
-import { OPEN_TTL_MS, OpenPayments, PaymentIds } from './payment-index.ts';
+import { OPEN_TTL_MS, PaymentIndex } from './payment-index.ts';
 import { type About, isOpen, type Mark, markIn, type Payment } from './payment-mark.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */
@@ -38,7 +39,7 @@ export class PaymentKeys {
 
 export interface PaymentsOptions {
   readonly area: StateArea;
-  /** Which payments a transaction or nonce belongs to. Apart from the marks: without room for it payments are taken all the same. */
+  /** Which payments a transaction or nonce belongs to. */
   readonly index: StateArea;
   /** Where payments are kept beyond the process. */
   readonly stateEngine: Pick<SharedState, 'available'> | undefined;
@@ -95,13 +96,11 @@ export function ticketFor(payment: string, about: About): Ticket {
  */
 export class Payments {
   readonly #options: PaymentsOptions;
-  readonly #open: OpenPayments;
-  readonly ids: PaymentIds;
+  readonly index: PaymentIndex;
 
   constructor(options: PaymentsOptions) {
     this.#options = options;
-    this.#open = new OpenPayments(options.area);
-    this.ids = new PaymentIds(options.index, options.log);
+    this.index = new PaymentIndex(options.area, options.index, options.log);
   }
 
   /** The payments of a service. */
@@ -128,11 +127,11 @@ export class Payments {
     const isAsked = engine?.available() ?? true;
     try {
       // In this order: whatever a crash leaves held is listed.
-      await this.#open.add(ticket);
+      await this.index.begin(ticket);
       const options = { ttl: life, keepLonger: true, durable: true };
       const mark = markIn(await update(area, ticket.payment, (text) => heldIn(text, ticket), options));
       if (mark?.by === ticket.token) return undefined;
-      await this.#open.remove(ticket);
+      await this.index.end(ticket);
       return mark;
     } catch (error) {
       if (isAsked)
@@ -150,7 +149,7 @@ export class Payments {
     const change = (mark: Mark): Mark => ({ ...mark, state });
     const [mark] = await Promise.all([
       this.#change(ticket, { change, life: Math.max(life, OPEN_TTL_MS) }),
-      this.ids.add(nonce ?? transaction, ticket.payment, requestId),
+      this.index.add(nonce ?? transaction, ticket.payment, requestId),
     ]);
     return mark?.by === ticket.token;
   }
@@ -167,7 +166,7 @@ export class Payments {
   async end(ticket: Ticket, { lost, ...how }: End): Promise<Mark | undefined> {
     const end = async () => {
       const mark = await this.#change(ticket, how);
-      if (mark?.state !== 'unknown' && !how.isDoubtful) await this.#open.remove(ticket);
+      if (mark?.state !== 'unknown' && !how.isDoubtful) await this.index.end(ticket);
       return mark;
     };
     try {
@@ -180,20 +179,21 @@ export class Payments {
 
   /** The payments that are known by a transaction or a nonce. */
   async find(id: string): Promise<readonly Payment[]> {
-    const open = (await this.#open.names()).filter((name) => name.includes(id.toLowerCase()));
-    return this.#payments([...(await this.ids.names(id)), ...open]);
+    const open = (await this.index.open()).filter((name) => name.includes(id.toLowerCase()));
+    return this.#payments([...(await this.index.names(id)), ...open]);
   }
 
   /** The payments of which no end is known. */
   async open(): Promise<readonly Payment[]> {
-    return (await this.#payments(await this.#open.names())).filter(isOpen);
+    return (await this.#payments(await this.index.open())).filter(isOpen);
   }
 
   /** Changes a payment for an operator. @returns `false`, and nothing has changed, where it stands otherwise by now. */
   async replace({ payment, ...seen }: Payment, next: Mark, life: number): Promise<boolean> {
+    const [before, after] = [JSON.stringify(seen), JSON.stringify(next)];
+    const replaced = (text: string | undefined) => (text === before ? after : text);
     const options = { ttl: Math.max(life, ENDED_TTL_MS), durable: true };
-    const { area } = this.#options;
-    return (await area.compareAndSet(payment, JSON.stringify(seen), JSON.stringify(next), options)) === undefined;
+    return (await update(this.#options.area, payment, replaced, options)) === after;
   }
 
   /** Changes the mark of a request that has the payment; another one's stays as it is. */
