@@ -1,24 +1,16 @@
 /** Runs reloads one after the other, so that the files that were read last win. Calls that come while one waits to begin share it. */
 export class ReloadQueue<T> {
-  #last: Promise<T>;
+  #last: Promise<unknown> = Promise.resolve();
   #waiting: Promise<T> | undefined;
-
-  constructor(first: T) {
-    this.#last = Promise.resolve(first);
-  }
-
-  /** What the latest reload comes to. */
-  get last(): Promise<T> {
-    return this.#last;
-  }
 
   run(reload: () => Promise<T>): Promise<T> {
     const begin = () => {
       this.#waiting = undefined;
       return reload();
     };
-    this.#waiting ??= this.#last.then(begin, begin);
-    this.#last = this.#waiting;
-    return this.#last;
+    const waiting = this.#waiting ?? this.#last.then(begin, begin);
+    this.#waiting = waiting;
+    this.#last = waiting;
+    return waiting;
   }
 }

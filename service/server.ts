@@ -40,7 +40,7 @@ export class Server {
   #first: LoadedConfig | undefined;
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
-  readonly #reloads = new ReloadQueue(true);
+  readonly #reloads = new ReloadQueue<boolean>();
   /** The latest reload, once it has plugins to stop if it does not come into force. */
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;

@@ -51,7 +51,7 @@ export class Primary {
   readonly #workers = new Map<number, Worker>();
   /** Why the workers could not start. */
   readonly #failed = deferred<readonly string[]>();
-  readonly #reloads = new ReloadQueue<void>(undefined);
+  readonly #reloads = new ReloadQueue<void>();
   /** What has one worker after the other at each number. */
   readonly #kept: Promise<void>[] = [];
   readonly #stop = new AbortController();
