@@ -5,7 +5,16 @@ import { it } from 'node:test';
 import { type Lifetime, suite } from '../support/lifetime.ts';
 import { contract } from './contract.ts';
 import { clusterFor, PRIMARY, startSentinel } from './redis-many.ts';
-import { describeServers, errorOf, freePort, openEngine, redisFor, started } from './redis-server.ts';
+import {
+  certificateFor,
+  describeServers,
+  errorOf,
+  eventually,
+  freePort,
+  openEngine,
+  redisFor,
+  started,
+} from './redis-server.ts';
 
 describeServers('state in a cluster', (program) => {
   contract(async () => {
@@ -109,6 +118,36 @@ describeServers('the start with Sentinels', (program) => {
     ] as const) {
       const message = await errorOf(t, { sentinel: { name: PRIMARY, ...given } });
       assert.equal(message, reason && `Error: settings.state: ${reason}`);
+    }
+  });
+});
+
+describeServers('TLS', (program) => {
+  it('is spoken to the nodes of a cluster, to Sentinels, and to the primary that they name', async (t) => {
+    const made = await certificateFor(t);
+    if (made === undefined) return t.skip('openssl is not installed');
+    const { cert, key, directives } = made;
+    const secure = async () => ({ ...directives, 'tls-port': `${await freePort()}` });
+    const tls = { ca: cert, cert, key, servername: 'redis.test' };
+    const at = (port: string | number) => `rediss://127.0.0.1:${port}`;
+    const cluster = { 'cluster-enabled': 'yes', 'cluster-port': `${await freePort()}`, 'tls-cluster': 'yes' };
+    // One that has met no other does not know its own address.
+    const ofNode = { ...(await secure()), ...cluster, 'cluster-announce-ip': '127.0.0.1' };
+    const node = await redisFor(t, program, ofNode);
+    await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await eventually(async () => assert.match(String(await node.command('CLUSTER', 'INFO')), /cluster_state:ok/));
+    const ofPrimary = await secure();
+    await redisFor(t, program, ofPrimary);
+    const ofSentinel = await secure();
+    const lines = Object.entries({ ...ofSentinel, 'tls-replication': 'yes' }).map((line) => line.join(' '));
+    await startSentinel(t, program, Number(ofPrimary['tls-port']), lines);
+    for (const config of [
+      { urls: [at(ofNode['tls-port'])] },
+      { sentinel: { name: PRIMARY, urls: [at(ofSentinel['tls-port'])] } },
+    ]) {
+      const { engine, error } = await started(t, { ...config, tls });
+      assert.equal(error, undefined);
+      assert.equal(await engine.area('a').compareAndSet('k', undefined, '1'), undefined);
     }
   });
 });

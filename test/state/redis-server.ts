@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -133,6 +133,21 @@ export class RedisServer {
 /** A server that ends with the test or the suite. */
 export function redisFor(lifetime: Lifetime, program: string, directives?: Directives): Promise<RedisServer> {
   return endsWith(lifetime, RedisServer.start(program, directives));
+}
+
+/** A certificate for redis.test and its key, also as a server takes them; nothing where openssl is not installed. */
+export async function certificateFor(lifetime: Lifetime) {
+  const files = await mkdtemp(join(tmpdir(), 'sdp-redis-tls-'));
+  lifetime.after(() => rm(files, { recursive: true }));
+  const [certFile, keyFile] = [join(files, 'cert.pem'), join(files, 'key.pem')];
+  const made = spawnSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=redis.test', '-addext', 'subjectAltName=DNS:redis.test', '-keyout', keyFile, '-out', certFile],
+  ]);
+  if (made.status !== 0) return undefined;
+  const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
+  const directives = { 'tls-cert-file': certFile, 'tls-key-file': keyFile, 'tls-ca-cert-file': certFile };
+  return { cert, key, directives };
 }
 
 /** An engine as the service opens it, and what it logged. */

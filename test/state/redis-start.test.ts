@@ -1,11 +1,8 @@
 /** An engine starts with a server that can be trusted with state. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { folder } from '../config/support.ts';
 import {
+  certificateFor,
   type Directives,
   describeServers,
   errorOf,
@@ -135,16 +132,10 @@ describeServers('the start of an engine', (program) => {
   });
 
   it('speaks TLS', async (t) => {
-    const files = await folder(t);
-    const [certFile, keyFile] = [join(files, 'cert.pem'), join(files, 'key.pem')];
-    const made = spawnSync('openssl', [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-      ...['-subj', '/CN=redis.test', '-addext', 'subjectAltName=DNS:redis.test', '-keyout', keyFile, '-out', certFile],
-    ]);
-    if (made.status !== 0) return t.skip('openssl is not installed');
-    const [cert, key] = [certFile, keyFile].map((file) => readFileSync(file, 'utf8'));
+    const made = await certificateFor(t);
+    if (made === undefined) return t.skip('openssl is not installed');
+    const { cert, key, directives } = made;
     const tlsPort = await freePort();
-    const directives = { 'tls-cert-file': certFile, 'tls-key-file': keyFile, 'tls-ca-cert-file': certFile };
     const { url: plain } = await server(t, { ...directives, 'tls-port': String(tlsPort) });
     const url = `rediss://127.0.0.1:${tlsPort}`;
     const own = { ca: cert, servername: 'redis.test' };
