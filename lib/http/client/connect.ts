@@ -1,10 +1,10 @@
 import dns, { type LookupAddress } from 'node:dns';
-import type { LookupFunction, Socket } from 'node:net';
+import { type LookupFunction, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { buildConnector } from 'undici';
 import { undici } from '../../process/lazy.ts';
 import { faultText, ProxyFailure } from './faults.ts';
-import type { HttpProxy, Proxies } from './proxies.ts';
+import type { Proxies } from './proxies.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** What servers are shown and believed, as PEM texts. */
@@ -16,9 +16,6 @@ export interface ClientTls {
   /** The authorities that servers' certificates must be of, in place of those of Node.js. */
   readonly ca?: string | undefined;
 }
-
-/** Milliseconds until a connection is given up: a call that has ended leaves its own to that. */
-const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Milliseconds for which the addresses of a name are used. */
 const ADDRESSES_KEPT_MS = 10_000;
@@ -44,41 +41,38 @@ const lookup: LookupFunction = (host, { all }, callback) => {
   );
 };
 
+/** Connects to a server, and tells `opening` of each socket for it, also of one that is still connecting. */
+export type Connect = (target: buildConnector.Options, opening: (socket: Socket) => void) => Promise<Socket>;
+
 /** Opens connections to servers, for those that `proxies` has a proxy for through that one. */
-export function connectorThrough(proxies: Proxies, tls?: ClientTls): buildConnector.connector {
+export function connectorThrough(proxies: Proxies, tls?: ClientTls): Connect {
   const { buildConnector } = undici();
-  const options = { timeout: CONNECT_TIMEOUT_MS, lookup };
+  // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
+  const options = { timeout: 0, lookup };
   const [toServer, toProxy] = [buildConnector({ ...options, ...tls }), buildConnector(options)];
-  return (target, callback) => {
+  return async (target, opening) => {
     const proxy = proxies.of(new URL(`${target.protocol}//${target.host}`));
-    if (proxy === undefined) return toServer(target, callback);
-    socketThrough(proxy, toProxy, target).then(
-      (socket) => {
-        if (target.protocol === 'https:') toServer({ ...target, httpSocket: socket }, callback);
-        else callback(null, socket);
-      },
-      (error) => callback(error, null),
-    );
+    if (proxy === undefined) return connected(toServer, target, opening);
+    const { host, protocol, port } = proxy.url;
+    const way = { hostname: proxy.url.hostname.replace(/^\[|\]$/g, ''), host, protocol, port };
+    const socket = await connected(toProxy, way, opening).catch((error) => {
+      throw new ProxyFailure(`the proxy cannot be reached: ${faultText(error)}`);
+    });
+    // A proxy that is asked for an http URL sends the request on itself.
+    if (target.protocol !== 'https:') return socket;
+    await openTunnel(socket, target.port ? (target.host ?? '') : `${target.host}:443`, proxy.headers);
+    return connected(toServer, { ...target, httpSocket: socket }, opening);
   };
 }
 
-/** To a proxy, and for https through a tunnel: a proxy that is asked for an http URL sends the request on itself. */
-async function socketThrough(
-  { url, headers }: HttpProxy,
+function connected(
   connect: buildConnector.connector,
-  { protocol, host = '', port }: buildConnector.Options,
+  target: buildConnector.Options,
+  opening: (socket: Socket) => void,
 ): Promise<Socket> {
-  const way = {
-    hostname: url.hostname.replace(/^\[|\]$/g, ''),
-    host: url.host,
-    protocol: url.protocol,
-    port: url.port,
-  };
-  const socket = await new Promise<Socket>((resolve, reject) =>
-    connect(way, (error, connected) => (error === null ? resolve(connected) : reject(error))),
-  ).catch((error) => {
-    throw new ProxyFailure(`the proxy cannot be reached: ${faultText(error)}`);
+  return new Promise((resolve, reject) => {
+    // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
+    const socket: unknown = connect(target, (error, done) => (error === null ? resolve(done) : reject(error)));
+    if (socket instanceof Socket) opening(socket);
   });
-  if (protocol === 'https:') await openTunnel(socket, port ? host : `${host}:443`, headers, CONNECT_TIMEOUT_MS);
-  return socket;
 }

@@ -28,7 +28,6 @@ const EXPLANATIONS = new Map([
   ['ENOTFOUND', 'the host name is unknown'],
   ['EAI_AGAIN', 'the host name could not be looked up'],
   ['ETIMEDOUT', 'nobody answers at that address'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'nobody answers at that address'],
   ['EHOSTUNREACH', 'there is no way to that address'],
   ['ENETUNREACH', 'there is no way to that address'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED],

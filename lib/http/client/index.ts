@@ -1,6 +1,5 @@
-import type { buildConnector } from 'undici';
 import { undici } from '../../process/lazy.ts';
-import { type ClientTls, connectorThrough } from './connect.ts';
+import { type ClientTls, type Connect, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
 import { Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
@@ -52,7 +51,7 @@ class PooledClient implements HttpClient {
   readonly #proxies = proxiesInForce();
   readonly #calls = new Set<PendingRequest>();
   readonly #pools = new Map<string, Pool>();
-  #connect: buildConnector.connector | undefined;
+  #connect: Connect | undefined;
   #closed = false;
 
   constructor(options: HttpClientOptions) {
@@ -81,8 +80,10 @@ class PooledClient implements HttpClient {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const call of this.#calls) call.fail('aborted', CLIENT_CLOSED);
-    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
+    const closed = Array.from(this.#pools.values(), (pool) => pool.close());
+    // Those that wait for a connection came last: they shall not be given one now.
+    for (const call of [...this.#calls].reverse()) call.fail('aborted', CLIENT_CLOSED);
+    await Promise.all(closed);
   }
 
   #poolOf(url: URL): Pool {

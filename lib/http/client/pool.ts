@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
-import type { buildConnector, Client } from 'undici';
+import type { Client } from 'undici';
 import { undici } from '../../process/lazy.ts';
+import type { Connect } from './connect.ts';
 import type { HttpProxy } from './proxies.ts';
 
 /** Milliseconds that any server is taken to keep an idle connection: enough to use it again right after an answer. */
@@ -12,14 +13,17 @@ export class Connection {
   #socket: Socket | undefined;
   #restingSince: number | undefined;
 
-  constructor(origin: string, connect: buildConnector.connector) {
+  constructor(origin: string, connect: Connect) {
+    const opening = (socket: Socket) => {
+      this.#socket = socket;
+      this.#restingSince = undefined;
+    };
     this.client = new (undici().Client)(origin, {
       connect: (target, callback) =>
-        connect(target, (...result) => {
-          this.#socket = result[1] ?? undefined;
-          this.#restingSince = undefined;
-          callback(...result);
-        }),
+        void connect(target, opening).then(
+          (socket) => callback(null, socket),
+          (error) => callback(error, null),
+        ),
       allowH2: false,
       // The call's deadline covers both.
       headersTimeout: 0,
@@ -50,6 +54,14 @@ export class Connection {
   /** Called when an exchange is complete. */
   rest(): void {
     this.#restingSince = performance.now();
+  }
+
+  /** Resolves when the socket is closed. */
+  async destroy(): Promise<void> {
+    const closed = this.client.destroy();
+    // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
+    if (this.isOpen) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
+    await closed;
   }
 }
 
@@ -113,7 +125,7 @@ export class Pool {
 
   /** Resolves when all sockets are closed. */
   async close(): Promise<void> {
-    await Promise.all(Array.from(this.#all, ({ client }) => client.destroy()));
+    await Promise.all(Array.from(this.#all, (connection) => connection.destroy()));
   }
 
   /** A request that must not be repeated never uses a connection that the server may be about to close. */
@@ -141,7 +153,7 @@ export class Pool {
 
   #drop(connection: Connection): void {
     this.#all.delete(connection);
-    void connection.client.destroy();
+    void connection.destroy();
   }
 
   #serveNext(): void {

@@ -10,26 +10,18 @@ export const WRONG_CREDENTIALS = 'the proxy wants another user name and password
  * socket goes to the server.
  *
  * @param authority host and port of the server.
- * @param timeout milliseconds that the proxy has to answer.
  * @throws ProxyFailure
  */
-export async function openTunnel(
-  socket: Socket,
-  authority: string,
-  headers: HttpProxy['headers'],
-  timeout: number,
-): Promise<void> {
+export async function openTunnel(socket: Socket, authority: string, headers: HttpProxy['headers']): Promise<void> {
   const asked = request({
     method: 'CONNECT',
     path: authority,
     headers: { host: authority, ...headers },
     createConnection: () => socket,
-    timeout,
   });
   // It is about the tunnel, which nobody wants to be closed.
   asked.removeHeader('connection');
   const problem = await new Promise<string | undefined>((resolve) => {
-    asked.once('timeout', () => resolve('the proxy gave no answer in time'));
     asked.once('error', (error) => resolve(`the proxy gave no answer: ${faultText(error)}`));
     asked.once('connect', ({ statusCode = 0 }, _socket, early: Buffer) => {
       if (statusCode === 407) resolve(WRONG_CREDENTIALS);

@@ -38,15 +38,25 @@ describe('the deadline', () => {
     await upstream.untilAborted('/');
   });
 
-  it('cuts a TLS handshake that never comes to an end', async () => {
-    const silent = createServer((socket) => socket.on('error', () => {}).resume());
+  it('cuts a TLS handshake that never comes to an end, and its socket', async () => {
+    let ended: () => void = () => {};
+    const closed = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const silent = createServer((socket) =>
+      socket
+        .on('error', () => {})
+        .on('close', ended)
+        .resume(),
+    );
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const address = silent.address();
     assert.ok(address && typeof address === 'object');
     const url = `https://127.0.0.1:${address.port}`;
 
     await fails(send('', { ...given, url: `${url}/?secret` }), 'timeout', `GET ${url} failed: ${UNCONNECTED}`);
-    silent.close();
+    await closed;
+    await new Promise((resolve) => silent.close(resolve));
   });
 
   it('leaves an answer alone that is slow but in time', async () => {
@@ -153,6 +163,7 @@ describe('the signal', () => {
     assert.deepEqual(getEventListeners(signal, 'abort'), []);
     controller.abort();
     assert.equal(await text('/'), '1');
+    assert.equal(upstream.connections, 1);
   });
 
   it('of one call does not touch another', async () => {

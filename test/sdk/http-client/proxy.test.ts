@@ -12,9 +12,9 @@ import { type HttpProxy, startHttpProxy } from '../../support/http-proxy.ts';
 import { type Upstream, upstreamFor } from '../../support/upstream.ts';
 import { fails, MIB } from './setup.ts';
 
-function clientWith(t: TestContext, variables: Readonly<Record<string, string>>, connections = 4): HttpClient {
+function clientWith(t: TestContext, variables: Readonly<Record<string, string>>): HttpClient {
   useProxyVariables(variables);
-  const client = createHttpClient({ connections });
+  const client = createHttpClient({ connections: 4 });
   t.after(() => {
     useProxyVariables(process.env);
     return client.close();
@@ -39,7 +39,7 @@ describe('a request of an http URL', () => {
     const upstream = await upstreamOf(t);
     upstream.json('/price', { price: 7 });
     const proxy = await startHttpProxy(t, portOf(upstream));
-    const client = clientWith(t, { HTTP_PROXY: withPassword(proxy) }, 1);
+    const client = clientWith(t, { HTTP_PROXY: withPassword(proxy) });
     for (let i = 0; i < 3; i++) {
       const { status, body } = await get(client, 'http://api.test:81/price?q=1', { headers: { 'X-Key': 'k' } });
       assert.deepEqual([status, body.toString()], [200, '{"price":7}']);
@@ -139,7 +139,7 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
   it('goes through a tunnel, which is kept; the server gets nothing that is for the proxy', async (t) => {
     const { port } = await secure(t);
     const proxy = await startHttpProxy(t, port);
-    const client = clientWith(t, { HTTPS_PROXY: withPassword(proxy) }, 1);
+    const client = clientWith(t, { HTTPS_PROXY: withPassword(proxy) });
     for (let i = 0; i < 3; i++) {
       const { body } = await get(client, 'https://api.test/price?q=1');
       assert.equal(body.toString(), '["api.test",null,"/price?q=1"]');
@@ -155,7 +155,7 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
   it('goes through a tunnel of a proxy that speaks TLS, too', async (t) => {
     const { port, cert, key } = await secure(t);
     const proxy = await startHttpProxy(t, port, { tls: { cert, key } });
-    const client = clientWith(t, { https_proxy: proxy.url }, 1);
+    const client = clientWith(t, { https_proxy: proxy.url });
     for (let i = 0; i < 2; i++) assert.equal((await get(client, 'https://api.test/')).status, 200);
     assert.deepEqual(proxy.asked, ['CONNECT api.test:443']);
     await client.close();
@@ -207,13 +207,14 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
       await until(() => proxy.sockets.size === 0);
     });
 
-  it('fails in time where the proxy is silent', async (t) => {
+  it('fails in time where the proxy is silent, and leaves no socket', async (t) => {
     const silent = await startHttpProxy(t, 1, { onConnect: () => undefined });
     await fails(
       get(clientWith(t, { https_proxy: silent.url }), 'https://api.test/', { timeout: 200 }),
       'timeout',
       failed('no connection within 200 ms'),
     );
+    await until(() => silent.sockets.size === 0);
   });
 
   it('fails where the proxy is down', async (t) => {
