@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1347, files: 9 },
   http: { lines: 534, files: 7 },
-  lib: { lines: 2182 },
+  lib: { lines: 2180 },
   'plugins-sdk': { lines: 3626 },
   config: { lines: 3019 },
   service: { lines: 3455 },

@@ -45,11 +45,8 @@ const CODINGS = new Map<string, Coding>([
 
 /** The one content coding of a body; undefined when it is unknown or there are several. */
 export function codingOf(header: string | string[] | undefined): Coding | undefined {
-  return CODINGS.get(
-    String(header ?? '')
-      .trim()
-      .toLowerCase(),
-  );
+  const name = String(header ?? '').trim();
+  return CODINGS.get(name.toLowerCase());
 }
 
 /** Codings that a text names. */
@@ -87,11 +84,15 @@ export async function decoded(coding: Compression, coded: Buffer, maxBytes: numb
     throw error.code === 'ERR_BUFFER_TOO_LARGE' ? new TooLarge() : new Error(`the answer is not valid ${coding}`);
   });
   if (body.length > maxBytes) throw new TooLarge();
-  // The length at the end of gzip counts its last member alone (RFC 1952, section 2.3.1), so it shows a second one.
-  const isOne = coding !== 'gzip' || coded.readUInt32LE(coded.length - 4) === body.length % 2 ** 32;
+  // The length at the end of gzip counts its last member alone (RFC 1952, section 2.3.1), so it shows one before that has data.
+  const isOne =
+    coding !== 'gzip' || (coded.readUInt32LE(coded.length - 4) === body.length && !coded.includes(AFTER_EMPTY_MEMBER));
   if (consumed !== coded.length || !isOne) throw new Error(`the answer is more than one ${coding} stream`);
   return body;
 }
+
+/** Checksum and length of no data, and the start of another member. */
+const AFTER_EMPTY_MEMBER = Buffer.from('00000000000000001f8b08', 'hex');
 
 type Decoder = (
   coded: InputType,

@@ -11,6 +11,7 @@ const SURELY_KEPT_MS = 20;
 export class Connection {
   readonly client: Client;
   #socket: Socket | undefined;
+  #surplus: Error | undefined;
   #restingSince: number | undefined;
 
   constructor(origin: string, connect: Connect) {
@@ -21,7 +22,13 @@ export class Connection {
     this.client = new (undici().Client)(origin, {
       connect: (target, callback) =>
         void connect(target, opening).then(
-          (socket) => callback(null, socket),
+          (socket) => {
+            // What undici puts back came after an answer that ends the connection; such servers may add line ends.
+            socket.unshift = (rest) => {
+              if (/[^\r\n]/.test(String(rest))) this.#surplus = new (undici().errors.SocketError)('bad response');
+            };
+            callback(null, socket);
+          },
           (error) => callback(error, null),
         ),
       allowH2: false,
@@ -42,7 +49,7 @@ export class Connection {
 
   /** What broke the socket, other than undici closing it in order. */
   get fault(): Error | undefined {
-    const error = this.#socket?.errored;
+    const error = this.#surplus ?? this.#socket?.errored;
     return error && !(error instanceof undici().errors.InformationalError) ? error : undefined;
   }
 

@@ -173,8 +173,10 @@ describe('a coded body', () => {
     const stream = gzipSync('{"v":1}');
     upstream.on('/plain', faults.codedBytes('gzip', Buffer.from('{"v":1}')));
     upstream.on('/doubled', faults.codedBytes('gzip', Buffer.concat([stream, stream])));
+    upstream.on('/empty-first', faults.codedBytes('gzip', Buffer.concat([gzipSync(''), stream])));
     await getFails('/plain', 'encoding', 'the answer is not valid gzip');
     await getFails('/doubled', 'encoding', 'the answer is more than one gzip stream');
+    await getFails('/empty-first', 'encoding', 'the answer is more than one gzip stream');
   });
 
   it('with a wrong checksum is refused', async () => {

@@ -32,6 +32,12 @@ describe('a broken answer', () => {
   it('longer than announced is a failure when more arrives with it', async () => {
     upstream.on('/', faults.lieAboutLength('12345', 3));
     await getFails('/', 'network', 'it went on after the end of the answer');
+    for (const head of ['HTTP/1.1 200 OK\r\nConnection: close', 'HTTP/1.0 200 OK']) {
+      upstream.on('/', faults.raw(`${head}\r\nContent-Length: 1\r\n\r\n12`));
+      await getFails('/', 'network', 'it went on after the end of the answer');
+      upstream.on('/', faults.raw(`${head}\r\nContent-Length: 1\r\n\r\n1\r\n`));
+      assert.equal(await text('/'), '1');
+    }
   });
 
   it('reset at once is a failure, and is not asked for again on a new connection', async () => {
