@@ -32,10 +32,9 @@ export function perMethod<S extends TSchema, T>(
 function lookup<K, T>(prepared: ReadonlyMap<K, T>): (key: K) => T {
   return (key) => {
     const found = prepared.get(key);
-    if (found === undefined)
-      throw new Error(
-        'asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
-      );
-    return found;
+    if (found !== undefined || prepared.has(key)) return found as T;
+    throw new Error(
+      'asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
+    );
   };
 }
