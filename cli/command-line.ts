@@ -3,7 +3,7 @@ import { asTyped, packageVersion } from '../service/surroundings.ts';
 import { print } from '../service/terminal.ts';
 import { align } from '../service/text.ts';
 import { type Given, type OptionSpec, suggestion, UsageError } from './arguments.ts';
-import { type CommandSpec, commands } from './commands/table.ts';
+import { type CommandSpec, commands, GROUPS } from './commands/table.ts';
 import { withJsonOutput } from './json-output.ts';
 
 const NAME = 'signed-data-proxy';
@@ -36,8 +36,19 @@ export async function runCommandLine(
   }
   // As it comes, cac does nothing on what is no command, and calls that a success.
   if (cli.matchedCommand === undefined) throw new UsageError(unknownCommand(cli.args.map(plain)));
-  const run = async () => await cli.runMatchedCommand();
+  const known = cli.matchedCommand.options.map(({ name }) => `--${name}`);
+  const run = async () => await withNearName(known, async () => await cli.runMatchedCommand());
   return cli.options.json && cli.matchedCommand.hasOption('json') ? withJsonOutput(run) : run();
+}
+
+/** cac names an unknown option, and none that may have been meant. */
+async function withNearName<T>(known: readonly string[], run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const [text, typed] = /^Unknown option `(--.+)`$/.exec(error instanceof Error ? error.message : '') ?? [];
+    throw typed === undefined ? error : new UsageError(`${text}${suggestion(typed, known)}`);
+  }
 }
 
 function program(act: Act): CAC {
@@ -53,10 +64,22 @@ function program(act: Act): CAC {
   cli.help((sections) => [
     ...sections
       .filter(({ title = '' }) => !title.startsWith('For more info'))
-      .map((section) => ({ ...section, body: section.body.replace(/ +$/gm, '') })),
+      .flatMap(({ title, body }) =>
+        title === 'Commands' ? grouped(body) : [{ ...(title && { title }), body: body.replace(/ +$/gm, '') }],
+      ),
     ...(cli.matchedCommand === undefined ? [{ title: 'Environment', body: align(VARIABLES).join('\n') }] : []),
   ]);
   return cli;
+}
+
+/** Lines of the commands under those whom they help. */
+function grouped(body: string): { title: string; body: string }[] {
+  const lines = body.split('\n').map((line) => line.trimEnd());
+  const isOf = (line: string, { name }: CommandSpec) => `${line.trim()} `.startsWith(`${name} `);
+  return GROUPS.map((title) => ({
+    title,
+    body: lines.filter((line) => commands.some((each) => each.group === title && isOf(line, each))).join('\n'),
+  }));
 }
 
 /** To cac a command is one word. */

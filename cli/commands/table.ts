@@ -1,10 +1,14 @@
 import { type Given, type OptionSpec, option } from '../arguments.ts';
 import { param } from './param-option.ts';
 
+/** Whom the commands help, as the help shows them. */
+export const GROUPS = ['Service', 'Config', 'Plugins', 'Signer', 'Answers'] as const;
+
 /** A command; what it does is imported when it runs, so that help is quick. */
 export interface CommandSpec {
   /** One or two words. */
   readonly name: string;
+  readonly group: (typeof GROUPS)[number];
   /** What to call its one argument in texts, for a command that takes one. */
   readonly argument?: string;
   /** Whether the command does without its argument. */
@@ -62,36 +66,42 @@ const dryRun = option('--dry-run', 'Change nothing');
 export const commands: readonly CommandSpec[] = [
   {
     name: 'start',
+    group: 'Service',
     description: 'Start the service; SIGHUP reloads the config',
     options: [config, env, watch, workers],
     run: async (given) => (await import('./start.ts')).start(given),
   },
   {
     name: 'generate-mnemonic',
+    group: 'Signer',
     description: 'Print a new mnemonic, its private key and its address',
     options: [],
     run: async () => (await import('./generate-mnemonic.ts')).generateMnemonic(),
   },
   {
     name: 'address',
+    group: 'Signer',
     description: "Print the signer's address",
     options: [signerConfig, env],
     run: async (given) => (await import('./address.ts')).address(given),
   },
   {
     name: 'config validate',
+    group: 'Config',
     description: 'Check a config file and print the ID of every endpoint',
     options: [config, env, explain, json],
     run: async (given) => (await import('./config-validate.ts')).validateConfig(given),
   },
   {
     name: 'config schema',
+    group: 'Config',
     description: 'Print the JSON Schema of the config file',
     options: [],
     run: async () => (await import('./config-schema.ts')).printSchema(),
   },
   {
     name: 'import',
+    group: 'Config',
     argument: 'file|url',
     description: 'Make a config of an OpenAPI document',
     options: [...importOptions, env, json],
@@ -99,6 +109,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'try',
+    group: 'Config',
     argument: 'api/endpoint',
     description: 'Ask an upstream once, and print what could be signed of its answer',
     options: [config, param, env, json],
@@ -106,24 +117,28 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'openapi',
+    group: 'Config',
     description: 'Print the OpenAPI document of the endpoints',
     options: [config, env],
     run: async (given) => (await import('./openapi.ts')).printOpenApi(given),
   },
   {
     name: 'plugins',
+    group: 'Plugins',
     description: 'Print every stage with its failure policy and its plugins in order',
     options: [config, env, json],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
   },
   {
     name: 'status',
+    group: 'Service',
     description: 'Print what a running service is and does, by the port of its metrics',
     options: [metricsConfig, metricsUrl, env, json],
     run: async (given) => (await import('./status.ts')).printStatus(given),
   },
   {
     name: 'plugin new',
+    group: 'Plugins',
     argument: 'name',
     description: 'Write a new plugin and its test',
     options: [dir, kind],
@@ -131,6 +146,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'verify',
+    group: 'Answers',
     argument: 'file|-',
     description: 'Check the signature of a saved answer, or of one on stdin',
     options: [node, endpointId, parameters, maxAge, type, answerConfig, env, json],
@@ -138,6 +154,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'payments',
+    group: 'Service',
     argument: 'tx|nonce',
     isOptional: true,
     description: 'Print open payments, or one; free one, or ask the chain about all',
@@ -146,6 +163,7 @@ export const commands: readonly CommandSpec[] = [
   },
   {
     name: 'identity',
+    group: 'Signer',
     description: 'Print the DNS record that names the signer, or look it up',
     options: [domain, signerConfig, env, check, address, url, resolver],
     run: async (given) => (await import('./identity.ts')).identity(given),

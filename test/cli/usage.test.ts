@@ -68,6 +68,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     ],
     ['an option given twice', ['start', '-c', 'a', '-c', 'b'], 'option -c, --config <file> is given more than once'],
     ['an unknown option', ['start', '-c', 'a', '--verbose'], 'Unknown option `--verbose`'],
+    ['one that is near another', ['start', '--confg', 'a'], 'Unknown option `--confg`; did you mean "--config"?'],
     ['an unknown short option', ['start', '-x', '-c', 'a'], 'Unknown option `-x`'],
     ['a negated option', ['start', '--no-config'], noConfigValue],
     ['an option of another command', ['start', '-c', 'a', '--explain'], 'Unknown option `--explain`'],
@@ -138,21 +139,29 @@ describe('--help and --version work everywhere', () => {
 Usage:
   $ signed-data-proxy <command> [options]
 
-Commands:
+Service:
   start                Start the service; SIGHUP reloads the config
-  generate-mnemonic    Print a new mnemonic, its private key and its address
-  address              Print the signer's address
+  status               Print what a running service is and does, by the port of its metrics
+  payments [tx|nonce]  Print open payments, or one; free one, or ask the chain about all
+
+Config:
   config validate      Check a config file and print the ID of every endpoint
   config schema        Print the JSON Schema of the config file
   import <file|url>    Make a config of an OpenAPI document
   try <api/endpoint>   Ask an upstream once, and print what could be signed of its answer
   openapi              Print the OpenAPI document of the endpoints
+
+Plugins:
   plugins              Print every stage with its failure policy and its plugins in order
-  status               Print what a running service is and does, by the port of its metrics
   plugin new <name>    Write a new plugin and its test
-  verify <file|->      Check the signature of a saved answer, or of one on stdin
-  payments [tx|nonce]  Print open payments, or one; free one, or ask the chain about all
+
+Signer:
+  generate-mnemonic    Print a new mnemonic, its private key and its address
+  address              Print the signer's address
   identity             Print the DNS record that names the signer, or look it up
+
+Answers:
+  verify <file|->      Check the signature of a saved answer, or of one on stdin
 
 Options:
   -v, --version  Display version number
