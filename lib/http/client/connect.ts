@@ -17,20 +17,33 @@ export interface ClientTls {
   readonly ca?: string | undefined;
 }
 
-/** Milliseconds for which the addresses of a name are used. */
+/** Milliseconds for which the addresses of a name are used, and after which they do when the resolver has no others yet. */
 const ADDRESSES_KEPT_MS = 10_000;
+const PATIENCE_MS = 250;
+const MOST_NAMES = 1000;
 
 const known = new Map<string, Promise<LookupAddress[]>>();
+/** Names that were looked up long ago. */
+const due = new Set<string>();
 
-/** A name is looked up once for all who ask meanwhile: few threads of node look up names, and others wait for them. */
+/**
+ * A name is looked up once for all who ask meanwhile. Few threads of node look up names: silent ones hold up others, which are
+ * then reached where they were.
+ */
 function addressesOf(host: string): Promise<LookupAddress[]> {
+  const old = known.get(host);
+  if (old !== undefined && !due.delete(host)) return old;
   // RFC 6761, section 6.3: such names never leave the machine.
-  const name = /\.localhost\.?$/i.test(host) ? 'localhost' : host;
-  const found = known.get(host) ?? promisify(dns.lookup)(name, { all: true });
-  if (known.has(host)) return found;
+  const asked = promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true });
+  const late = new Promise<void>((resolve) => void setTimeout(resolve, PATIENCE_MS).unref()).then(() => old ?? asked);
+  const found = Promise.race([asked, late]);
+  if (known.size >= MOST_NAMES) for (const names of [known, due]) names.clear();
   known.set(host, found);
-  const forget = () => known.delete(host);
-  found.then(() => setTimeout(forget, ADDRESSES_KEPT_MS).unref(), forget);
+  const keep = () => {
+    known.set(host, asked);
+    setTimeout(() => due.add(host), ADDRESSES_KEPT_MS).unref();
+  };
+  asked.then(keep, () => known.delete(host));
   return found;
 }
 

@@ -1,5 +1,5 @@
 import { undici } from '../../process/lazy.ts';
-import { type ClientTls, type Connect, connectorThrough } from './connect.ts';
+import { type ClientTls, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
 import { Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
@@ -51,7 +51,6 @@ class PooledClient implements HttpClient {
   readonly #proxies = proxiesInForce();
   readonly #calls = new Set<PendingRequest>();
   readonly #pools = new Map<string, Pool>();
-  #connect: Connect | undefined;
   #closed = false;
 
   constructor(options: HttpClientOptions) {
@@ -93,8 +92,7 @@ class PooledClient implements HttpClient {
     if (this.#pools.size >= MOST_POOLS)
       for (const [other, { isEmpty }] of this.#pools) if (isEmpty) this.#pools.delete(other);
     const { connections = DEFAULT_CONNECTIONS, tls } = this.#options;
-    this.#connect ??= connectorThrough(this.#proxies, tls);
-    const connect = this.#connect;
+    const connect = connectorThrough(this.#proxies, tls);
     const forwarder = protocol === 'http:' ? this.#proxies.of(url) : undefined;
     const pool = new Pool(connections, () => new Connection(origin, connect), forwarder);
     this.#pools.set(origin, pool);

@@ -74,7 +74,7 @@ export function failure(
 
 /** @throws RequestFailure unless the URL can be called */
 export function parseTarget({ method, url }: BoundedRequest): URL {
-  const target = url instanceof URL ? url : parseUrl(url);
+  const target = URL.canParse(String(url)) ? new URL(url) : undefined;
   if (!target) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
   if (target.protocol !== 'http:' && target.protocol !== 'https:') {
     throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
@@ -83,14 +83,6 @@ export function parseTarget({ method, url }: BoundedRequest): URL {
     throw failure('network', method, target.origin, 'the URL must not contain a user name or password');
   }
   return target;
-}
-
-function parseUrl(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Name, value, name, value… as undici takes them. */

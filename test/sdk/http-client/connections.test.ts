@@ -1,6 +1,7 @@
 /** Connections are kept, bounded and closed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { knowNames } from '../../support/names.ts';
 import { faults } from '../../support/upstream.ts';
 import { client, fails, getFails, renewed, send, text, UNCONNECTED, upstream, useClient } from './setup.ts';
 
@@ -143,6 +144,29 @@ describe('the connections', () => {
     upstream.on('/', faults.reset());
     await assert.rejects(send('/'), { kind: 'network' });
     assert.equal(upstream.requests.length, 3);
+  });
+});
+
+describe('host names', () => {
+  it('are looked up again after ten seconds, and reached where they were while it is silent', {
+    timeout: 9000,
+  }, async (t) => {
+    const names = knowNames(t, { 'a.test': ['127.0.0.1'] });
+    upstream.on('/', (_req, res) => void res.setHeader('Connection', 'close').end('1'));
+    const url = `${upstream.url.replace('127.0.0.1', 'a.test')}/`;
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    for (const elapsed of [0, 9999]) {
+      t.mock.timers.tick(elapsed);
+      assert.equal(await text('', { url }), '1');
+    }
+    assert.deepEqual(names.asked, ['a.test']);
+    t.mock.timers.tick(1);
+    names.set('a.test', 'silence');
+    const calls = [text('', { url }), text('', { url })];
+    await upstream.until(() => names.asked.length > 1);
+    t.mock.timers.tick(250);
+    assert.deepEqual(await Promise.all(calls), ['1', '1']);
+    assert.deepEqual(names.asked, ['a.test', 'a.test']);
   });
 });
 
