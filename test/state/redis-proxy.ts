@@ -78,9 +78,11 @@ export class CuttingProxy {
     }
     let cut: Cut | undefined;
     client.on('data', (data) => {
-      const isMeant = data.includes(this.#text);
-      cut = isMeant ? this.#cut : undefined;
-      if (isMeant) this.#cut = undefined;
+      // What is sent after the command that is meant may come before its answer.
+      if (cut === undefined && data.includes(this.#text)) {
+        cut = this.#cut;
+        this.#cut = undefined;
+      }
       if (cut === 'request') end();
       else server.write(data);
     });
