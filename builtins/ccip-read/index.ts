@@ -1,3 +1,4 @@
+import { ethers } from '../../lib/process/lazy.ts';
 import { optionalKey } from '../../plugins-sdk/config.ts';
 import {
   type AskedResponse,
@@ -95,6 +96,7 @@ export const ccipRead = definePlugin({
         handle: ({ body }, exchange) => answer(() => lookupOf(...bodyOf(body)), exchange),
       },
     ];
-    return { routes };
+    // Loading it takes a good part of a second, which no request's budget has.
+    return { routes, start: () => void ethers() };
   },
 });
