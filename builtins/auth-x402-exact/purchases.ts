@@ -31,6 +31,8 @@ export interface Purchase extends Wanted {
   readonly ticket: Ticket;
   /** The facilitator that has found the payment good. */
   readonly verifier: Facilitator;
+  /** Whether an earlier request may have paid with it: its identifier stays, whatever becomes of this one. */
+  readonly isInDoubt: boolean;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: a request that goes on asks for an answer that nobody pays. */
@@ -72,15 +74,15 @@ export class Purchases {
   async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
     const { payment, exchange, offer, identified } = wanted;
     const ticket = ticketFor(idOf(payment), aboutOf(wanted, this.#services.now()));
-    const other = await this.#payments.hold(ticket, this.#life(payment));
-    if (other !== undefined) throw isHeld(other) ? busy(offer) : refusal(offer, USED);
+    const mark = await this.#payments.hold(ticket, this.#life(payment));
+    if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(offer) : refusal(offer, USED);
     try {
       const verifier = await this.verify(wanted);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       // Only now: before, whoever names a payer could take his identifiers.
       if ((await identified?.claim()) === false) throw busy(offer);
       paidBy.set(exchange, factsOf(payment));
-      return { ...wanted, ticket, verifier };
+      return { ...wanted, ticket, verifier, isInDoubt: mark.before?.state === 'unknown' };
     } catch (error) {
       await this.#payments.release(ticket);
       throw refusalOf(error);
@@ -111,12 +113,12 @@ export class Purchases {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
     this.counts.add('released');
-    await purchase.identified?.drop();
+    if (!purchase.isInDoubt) await purchase.identified?.drop();
     await this.#payments.release(purchase.ticket);
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
-  async #begin({ ticket, payment, offer, identified }: Purchase, isTooLate: () => boolean): Promise<void> {
+  async #begin({ ticket, payment, offer, identified, isInDoubt }: Purchase, isTooLate: () => boolean): Promise<void> {
     let isOurs = true;
     try {
       if (payment.endsAt <= this.#services.now()) throw refusal(offer, ENDED);
@@ -127,7 +129,7 @@ export class Purchases {
     } catch (error) {
       this.counts.add('released');
       // The request that has the payment now may have the identifier as well.
-      if (isOurs) await identified?.drop();
+      if (isOurs && !isInDoubt) await identified?.drop();
       await this.#payments.release(ticket);
       throw refusalOf(error);
     }
@@ -171,18 +173,17 @@ export class Purchases {
     if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
   }
 
-  /** It is certain that it was not paid. @param transaction that failed, if one was sent. */
+  /** It is certain that this request has not paid it. @param transaction that failed, if one was sent. */
   async #unsettled(purchase: Purchase, reason: string, transaction = ''): Promise<void> {
     const sent = transaction === '' ? {} : { transaction };
     this.#services.log.warn('a payment was not settled', { ...detailsOf(purchase), detail: reason, ...sent });
-    await purchase.identified?.drop();
-    await this.#end(purchase, 'unsettled', this.#life(purchase.payment));
+    if (!purchase.isInDoubt) await purchase.identified?.drop();
+    await this.#end(purchase, 'unsettled', purchase.isInDoubt ? OPEN_TTL_MS : this.#life(purchase.payment));
   }
 
   /** Its identifier stays: it may have been paid. */
   async #unknown(purchase: Purchase, said: string): Promise<void> {
-    const { message, fields } = unknown(purchase, said);
-    this.#services.log.error(message, fields);
+    this.#services.log.error(UNKNOWN, unknown(purchase, said).fields);
     await this.#end(purchase, 'unknown', OPEN_TTL_MS);
   }
 

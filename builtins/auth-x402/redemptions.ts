@@ -82,7 +82,7 @@ export class Redemptions {
     const { payments, ledger, stateEngine } = this.#options;
     const [doubt] = stateEngine?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt, 'engine');
-    if ((await payments.hold(ticket, OPEN_TTL_MS)) !== undefined) throw alreadyUsed();
+    if ((await payments.hold(ticket, OPEN_TTL_MS))?.by !== ticket.token) throw alreadyUsed();
     let mayBeRedeemed = false;
     try {
       const { minedAt } = await verify();

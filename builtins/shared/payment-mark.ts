@@ -82,14 +82,18 @@ export function markIn(text: string | undefined): Mark | undefined {
   return isMark ? (mark as unknown as Mark) : undefined;
 }
 
-/** The mark of a payment that is given back. It is free, unless that was done three times and counts. */
+/**
+ * The mark of a payment that is given back. It is free, unless that was done three times and counts. One that an earlier request may
+ * have paid with stays so.
+ */
 export function givenBackMark(
   mark: Mark,
   counts: boolean,
   states: Readonly<Record<'free' | 'used', PaymentState>>,
 ): Mark {
-  const { by, before: _, ...rest } = mark;
+  const { by, before, ...rest } = mark;
   const refunds = mark.refunds + Number(counts);
-  if (refunds > MOST_REFUNDS) return { ...rest, state: states.used, ...(by !== undefined && { by }) };
-  return { ...rest, state: states.free, refunds };
+  const { free, used } = before?.state === 'unknown' ? { free: before.state, used: before.state } : states;
+  if (refunds > MOST_REFUNDS) return { ...rest, state: used, ...(by !== undefined && { by }) };
+  return { ...rest, state: free, refunds };
 }

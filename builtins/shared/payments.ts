@@ -118,7 +118,7 @@ export class Payments {
   /**
    * Holds a payment. Of racing requests one gets it.
    * @param life milliseconds after which it is free although its process has died.
-   * @returns how the payment stands, where another request has or had it; else nothing.
+   * @returns how the payment stands: with the token of this request, or of another one that has or had it.
    * @throws Refusal 401 where nobody can tell.
    */
   async hold(ticket: Ticket, life: number): Promise<Mark | undefined> {
@@ -130,8 +130,7 @@ export class Payments {
       await this.index.begin(ticket);
       const options = { ttl: life, keepLonger: true, durable: true };
       const mark = markIn(await update(area, ticket.payment, (text) => heldIn(text, ticket), options));
-      if (mark?.by === ticket.token) return undefined;
-      await this.index.end(ticket);
+      if (mark?.by !== ticket.token) await this.index.end(ticket);
       return mark;
     } catch (error) {
       if (isAsked)

@@ -219,6 +219,25 @@ describe('payments, --release and --reconcile', async () => {
     );
   });
 
+  it('list a payment that may have been taken, although a later request was told that it could not be', async (t) => {
+    const service = await started(t, { state: { type: 'file', path: 'state' } });
+    const payload = await payloadFor(service, 'a/exact', alice);
+    const send = () => service.post('a/exact', {}, paidBy(payload));
+    shop.facilitator.on('/settle', faults.serverError());
+    assert.equal((await send()).status, 401);
+    // The first settlement comes through before the second one.
+    shop.facilitator.on('/settle', async (_req, res, { body }) => {
+      await shop.facilitator.settle(JSON.parse(body));
+      res.end(JSON.stringify(await shop.facilitator.settle(JSON.parse(body))));
+    });
+    assert.equal((await send()).status, 402);
+    shop.facilitator.reset();
+    const [listed] = (await cli(service)).stdout;
+    assert.deepEqual([listed?.nonce, listed?.fate], [nonceOf(payload), 'unknown']);
+    const rpc = `${shop.market.network}=${shop.chain.url}`;
+    assert.equal((await cli(service, '--reconcile', '--rpc', rpc)).stdout[0]?.result, 'the money was taken');
+  });
+
   it('ask the chain, which knows that nobody can take what has ended', async (t) => {
     const { lost, settled, reconcile, byNonce } = await withUnknown(t);
     await shop.chain.provider.send('evm_increaseTime', [300 + 900 + 60]);

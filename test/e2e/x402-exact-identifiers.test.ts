@@ -125,6 +125,30 @@ describe('x402-exact: payments with an identifier', async () => {
     });
   });
 
+  it('that may have been paid stays taken, whatever becomes of the same authorisation afterwards', async () => {
+    const id = generatePaymentId();
+    const payload = await identified(id);
+    shop.facilitator.on('/settle', faults.serverError());
+    await assertRefused(await send(payload), 401, 'Payment verification unavailable');
+    shop.upstream.on('/p', faults.serverError());
+    await assertRefused(await send(payload), 502, 'API call failed');
+    const isBusy = async () =>
+      assert.equal((await askedFor(await send(await identified(id)))).reason, 'payment_in_progress');
+    shop.facilitator.reset();
+    shop.upstream.json('/p', { price: 7 });
+    await isBusy();
+    // The first settlement comes through while the second one waits for the upstream.
+    shop.facilitator.on('/settle', async (_req, res, { body }) => {
+      await shop.facilitator.settle(JSON.parse(body));
+      res.end(JSON.stringify(await shop.facilitator.settle(JSON.parse(body))));
+    });
+    await costs(PRICE, async () => {
+      assert.equal((await send(payload)).status, 402);
+      shop.facilitator.reset();
+      await isBusy();
+    });
+  });
+
   it('of several that ask at once one pays', async () => {
     const id = generatePaymentId();
     const settled = shop.facilitator.asked('/settle');

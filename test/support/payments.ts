@@ -35,7 +35,7 @@ export function steps(payments: Payments, ticket: Ticket, life: number) {
   const change = (counts: boolean) => (mark: Mark) =>
     givenBackMark(mark, counts, { free: 'given back', used: 'used up' });
   return {
-    hold: async () => (await payments.hold(ticket, life)) === undefined,
+    hold: async () => (await payments.hold(ticket, life))?.by === ticket.token,
     redeem: () => payments.advance(ticket, 'redeemed', life),
     answer: async () => {
       const mark = await payments.end(ticket, { change: (held) => ({ ...held, state: 'answered' }), life });

@@ -36,7 +36,7 @@ async function redeemed(payments: Payments, payment = name(1), life = LIFE) {
 
 async function isFree(payments: Payments, payment = name(1)): Promise<boolean> {
   const ticket = ticketOf(payment);
-  const free = (await payments.hold(ticket, LIFE)) === undefined;
+  const free = (await payments.hold(ticket, LIFE))?.by === ticket.token;
   if (free) await payments.release(ticket);
   return free;
 }
