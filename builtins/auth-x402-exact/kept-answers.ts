@@ -114,9 +114,8 @@ export class Entry {
     const record = jsonIn(text);
     if (!isRecord(record)) throw new StateUnreadable(`x402-exact identifiers ${this.#key}`);
     const { sold, ...claim } = record;
-    return isRecord(sold)
-      ? { sold: sold as unknown as Sold, isSame: JSON.stringify(claim) === this.#claim }
-      : undefined;
+    if (!isRecord(sold)) return undefined;
+    return { sold: sold as unknown as Sold, isSame: JSON.stringify(claim) === this.#claim };
   }
 
   /**

@@ -78,12 +78,13 @@ export class Purchases {
     if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(offer) : refusal(offer, USED);
     try {
       const verifier = await this.verify(wanted);
-      if (isOver()) throw unavailable('the request ended before the payment was verified');
       // Only now: before, whoever names a payer could take his identifiers.
       if ((await identified?.claim()) === false) throw busy(offer);
+      if (isOver()) throw unavailable('the request ended before the payment was verified');
       paidBy.set(exchange, factsOf(payment));
       return { ...wanted, ticket, verifier, isInDoubt: mark.before?.state === 'unknown' };
     } catch (error) {
+      if (mark.before?.state !== 'unknown') await identified?.drop();
       await this.#payments.release(ticket);
       throw refusalOf(error);
     }

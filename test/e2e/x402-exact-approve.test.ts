@@ -13,12 +13,15 @@ import { type Block, shopFor } from '../support/x402-shop.ts';
 const ENGINE = 'engine of x402-exact-approve';
 /** What holds up the engine's swaps with which a settlement begins; of the area of payments alone. */
 let holdUp: (() => Promise<void>) | undefined;
+/** What holds up those with which an identifier is taken. */
+let holdUpClaim: (() => Promise<void>) | undefined;
 let payments = new MemoryArea();
 Reflect.set(globalThis, ENGINE, (name: string) => {
   const area = name === 'x402-exact' ? payments : new MemoryArea();
   const compareAndSet: MemoryArea['compareAndSet'] = async (...args) => {
     const result = await area.compareAndSet(...args);
     if (name === 'x402-exact' && args[2]?.includes('"state":"settling"')) await holdUp?.();
+    if (name === 'x402-exact identifiers' && args[2] !== undefined) await holdUpClaim?.();
     return result;
   };
   return { compareAndSet, get: area.get.bind(area), takeTokens: area.takeTokens.bind(area) };
@@ -41,6 +44,7 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
 
   afterEach(() => {
     holdUp = undefined;
+    holdUpClaim = undefined;
     shop.facilitator.reset();
   });
 
@@ -102,6 +106,23 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
     // What the engine still does comes in its turns.
     await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
     await assertCostNothing();
+    const other = await payloadFor(service, 'a/sync', alice);
+    await verifyEncoded(await send(service, { ...other, extensions }), TEST_ADDRESS);
+    await verifyEncoded(await send(service, payload), TEST_ADDRESS);
+    assert.equal(await shop.market.balance(alice.address), had - 2n * PRICE);
+  });
+
+  it('a budget that ends while an identifier is taken leaves authorisation and identifier as good as new', async (t) => {
+    const { service, had, payload } = await start(t, withEngine(3000), files);
+    shop.facilitator.json('/verify', { isValid: true });
+    let go = () => {};
+    holdUpClaim = () => new Promise((resolve) => (go = resolve));
+    const extensions = { 'payment-identifier': { info: { required: false, id: 'of-a-late-claim-x' } } };
+    const refused = await send(service, { ...payload, extensions });
+    await assertRefused(refused, 403, 'Plugin "auth-x402-exact" budget exhausted');
+    holdUpClaim = undefined;
+    go();
+    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
     const other = await payloadFor(service, 'a/sync', alice);
     await verifyEncoded(await send(service, { ...other, extensions }), TEST_ADDRESS);
     await verifyEncoded(await send(service, payload), TEST_ADDRESS);
