@@ -31,6 +31,9 @@ export interface Asked {
 
 const MAX_ANSWER_BYTES = 256 * 1024;
 
+/** What the protocol calls an authorisation that the chain takes no more. */
+export const USED = 'invalid_exact_evm_nonce_already_used';
+
 /** A code that may be shown to clients. */
 const CODE = /^\w{1,100}$/;
 
@@ -85,6 +88,8 @@ export class Facilitator {
     if (!said.success) {
       const errorReason = codeOf(said.errorReason, 'unexpected_settle_error');
       if (errorReason === 'settlement_pending') throw failure('settle', `pending as ${transaction}`);
+      // It was free when it was verified: whoever has used it may have paid with it.
+      if (errorReason === USED) throw failure('settle', 'the authorisation is used already');
       return { ...response, errorReason };
     }
     const lie = (what: string) => failure('settle', `the answer ${what}`);
@@ -108,7 +113,8 @@ export class Facilitator {
     if (!isFine && (status < 400 || status >= 500 || NOT_ABOUT_PAYMENT.has(status)))
       throw failure(question, `HTTP status ${status}`);
     const said = jsonIn(text);
-    if (shape.Check(said) && (isFine || isNo(said))) return said;
+    if (shape.Check(said) && (isFine || memberAt(said, question === 'verify' ? 'isValid' : 'success') === false))
+      return said;
     if (!isFine) throw failure(question, `HTTP status ${status}`);
     throw failure(question, said === undefined ? 'the answer is no JSON' : 'the answer has a wrong shape');
   }
@@ -143,10 +149,6 @@ export class Facilitator {
 
 function failure(question: string, why: string, isUnsent = false): FacilitatorFailure {
   return new FacilitatorFailure(`${question}: ${why}`, isUnsent);
-}
-
-function isNo(said: unknown): boolean {
-  return memberAt(said, 'isValid') === false || memberAt(said, 'success') === false;
 }
 
 function codeOf(reason: string | null | undefined, otherwise: string): string {

@@ -9,7 +9,7 @@ import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { type About, givenBackMark, isHeld, lifeUntil, type Mark } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
-import { type Asked, type Facilitator, FacilitatorFailure } from './facilitator.ts';
+import { type Asked, type Facilitator, FacilitatorFailure, USED } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
 import type { Entry } from './kept-answers.ts';
 import { busy, encodedHeader, type Offer, refusal, toldOf } from './offer.ts';
@@ -42,7 +42,6 @@ export interface Purchase extends Wanted {
 /** How a settlement ends, and what the payment is then. */
 const ENDS = { settled: 'settled', unsettled: 'not settled', unknown: 'unknown' } as const;
 
-const USED = 'invalid_exact_evm_nonce_already_used';
 const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const UNKNOWN = 'it is not known whether a payment was settled';
 

@@ -83,6 +83,10 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
         faults.json({ isValid: true, payer: OTHER }),
         () => 'verify: the answer is about another payer',
       ] as const,
+      'says yes with an error status, and no to what was not asked': [
+        faults.json({ isValid: true, success: false }, 400),
+        () => 'verify: HTTP status 400',
+      ] as const,
     };
     for (const [name, [handler, reason]] of Object.entries(cases))
       it(`${name}: refused in bounded time, for nothing`, async () => {
@@ -119,6 +123,15 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
       'is about another network': lie({ network: 'eip155:1' }, 'the answer is about another network'),
       'is about another amount': lie({ amount: '1' }, 'the answer is about another amount'),
       'names no transaction': lie({ transaction: '' }, 'the answer names no transaction'),
+      'says yes with an error status, and no to what was not asked': [
+        faults.json({ ...settled, isValid: false }, 400),
+        () => 'settle: HTTP status 400',
+      ] as const,
+      // By whom it was used it does not say: its own connection may have asked it twice.
+      'finds it used since it was verified': lie(
+        { success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' },
+        'the authorisation is used already',
+      ),
       'does not know yet': lie({ success: false, errorReason: 'settlement_pending' }, `pending as ${HASH}`),
     };
     for (const [name, [handler, reason]] of Object.entries(cases))
