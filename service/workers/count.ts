@@ -8,8 +8,7 @@ import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 export const MOST_WORKERS = 256;
 
 async function isPipe(file: string): Promise<boolean> {
-  const about = await stat(file).catch(() => undefined);
-  return about?.isFIFO() === true;
+  return (await stat(file).catch(() => undefined))?.isFIFO() === true;
 }
 
 /**

@@ -13,6 +13,8 @@ export type FromWorker =
   | { readonly kind: 'ready'; readonly lasting: Lasting }
   /** It cannot start, and ends. */
   | { readonly kind: 'failed'; readonly lines: readonly string[] }
+  /** It has got a signal, and drains. */
+  | { readonly kind: 'ending' }
   /** Asks for what the other workers add to a topic. */
   | { readonly kind: 'gather'; readonly topic: string };
 
@@ -84,17 +86,16 @@ export class WorkerLink implements Workers {
 
   async gather(topic: string): Promise<unknown[]> {
     const others = this.#line.ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
-    const own = await this.own(topic);
-    const values = await others;
+    const [own, values] = await Promise.all([this.own(topic), others]);
     return [own, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
   }
 
   /** Each worker lets in its part of the whole. */
   async takeTokens(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
     const max = Math.ceil(limit.max / this.#identity.count);
+    const taken = this.#buckets.takeTokens(key, { ...limit, max }, n, debt);
     // Where there is no place for one more client, it is let in.
-    const unknown = { granted: n, retryAfter: 0, left: max };
-    return this.#buckets.takeTokens(key, { ...limit, max }, n, debt).catch(() => unknown);
+    return taken.catch(() => ({ granted: n, retryAfter: 0, left: max }));
   }
 
   /** Asks for instruments of what is known of the processes. */

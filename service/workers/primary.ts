@@ -39,6 +39,7 @@ interface Worker {
   readonly child: ChildProcess;
   readonly line: Line<FromWorker, FromPrimary>;
   readySince?: number;
+  isEnding?: boolean;
   /** Why it could not start, as it said itself. */
   fault?: readonly string[];
 }
@@ -130,6 +131,7 @@ export class Primary {
   #hear(worker: Worker, message: FromWorker): unknown {
     if (message.kind === 'gather') return this.#gather(worker, message.topic);
     if (message.kind === 'failed') worker.fault = message.lines;
+    else if (message.kind === 'ending') worker.isEnding = true;
     else this.#ready(worker, message.lasting);
     return undefined;
   }
@@ -167,15 +169,21 @@ export class Primary {
 
   /** One worker tries the new config, then the others do; each says itself what keeps it from that. */
   async #reload(): Promise<void> {
-    const [first, ...others] = this.#readyWorkers();
-    if (first === undefined || this.#stop.signal.aborted) return;
-    const reload = async ({ line }: Worker, announces: boolean) =>
-      (await line.ask({ kind: 'reload', announces }, RELOAD_TIMEOUT_MS)) === true;
-    if (!(await reload(first, true))) return;
-    const reloaded = await Promise.all(others.map((other) => reload(other, false)));
+    // Those that start may have read the files before: they reload once they serve.
+    const workers = () => new Set([...this.#readyWorkers(), ...this.#workers.values()]);
+    const first = [...workers()].find(({ isEnding }) => !isEnding);
+    if (first === undefined || this.#stop.signal.aborted || !(await this.#take(first, true))) return;
+    const others = [...workers()].filter((other) => other !== first);
+    const taken = await Promise.all(others.map((other) => this.#take(other, false)));
     await this.#options.reloaded();
-    const workers = 1 + reloaded.filter(Boolean).length;
-    this.#log.info('the new config is in force', { workers });
+    this.#log.info('the new config is in force', { workers: 1 + taken.filter(Boolean).length });
+  }
+
+  /** One that cannot take a config that another has tried is replaced: it would serve by the one before. */
+  async #take({ line, child }: Worker, isFirst: boolean): Promise<boolean> {
+    const isTaken = (await line.ask({ kind: 'reload', announces: isFirst }, RELOAD_TIMEOUT_MS)) === true;
+    if (!isTaken && !isFirst) child.kill('SIGTERM');
+    return isTaken;
   }
 }
 

@@ -17,14 +17,10 @@ export function checkTogether(loaded: LoadedConfig): Finding[] {
   const engines = loaded.plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
   const shared = engines.flatMap(([name, { processes }]) => (processes === 'many' ? [name] : []));
   const advice = `set settings.state to an engine for several processes${shared.length > 0 ? `, such as ${shared.join(' or ')}` : ''}`;
-  const needs = needsOf(loaded);
-  if (needs.length > 0) {
-    throw new ConfigErrors(
-      needs.map((what) => error('server.workers', `${what} needs state that all workers share: ${advice}`)),
-    );
-  }
-  const message = 'answers that are kept are those of each worker without settings.state';
-  return [warning('server.workers', message)];
+  const fault = (what: string) => error('server.workers', `${what} needs state that all workers share: ${advice}`);
+  const faults = needsOf(loaded).map(fault);
+  if (faults.length > 0) throw new ConfigErrors(faults);
+  return [warning('server.workers', 'answers that are kept are those of each worker without settings.state')];
 }
 
 /** Modes and auth methods of endpoints that must know what happened in other processes. */

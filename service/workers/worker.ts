@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
-import { type Service, type ServiceOptions, startService } from '../index.ts';
+import { type ServiceOptions, startService } from '../index.ts';
 import type { ProcessLog } from '../log.ts';
 import type { ReadVariables } from '../reload-faults.ts';
 import { describeError } from '../terminal.ts';
@@ -22,18 +22,17 @@ export interface WorkerOptions extends ServiceOptions {
 
 /** Serves as one of several processes until a signal, or until the primary is gone; resolves with the exit code. */
 export async function work({ identity, file, env, log, variables, signalled }: WorkerOptions): Promise<number> {
-  let service: Service | undefined;
   const line: Line<FromPrimary, FromWorker> = new Line(process, (message) => {
-    if (message.kind === 'reload') return service?.reload(variables, message.announces);
-    return link.own(message.topic).catch(() => undefined);
+    const reloaded = async (announces: boolean) => (await starting).reload(variables, announces);
+    return (message.kind === 'reload' ? reloaded(message.announces) : link.own(message.topic)).catch(() => undefined);
   });
   const link = new WorkerLink(identity, line);
+  const starting = startService({ file, env, log, link });
   // Node would end the process where it stands.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);
   try {
-    const starting = startService({ file, env, log, link });
-    await Promise.race([starting.then((started) => (service = started)), end]);
+    const service = await Promise.race([starting, end.then(() => undefined)]);
     if (service?.lasting === undefined) return 0;
     // What it has said comes before what the primary says of all.
     log.flush();
@@ -43,6 +42,7 @@ export async function work({ identity, file, env, log, variables, signalled }: W
     return 1;
   }
   await end;
-  await service.stop();
+  void line.tell({ kind: 'ending' });
+  await (await starting).stop();
   return 0;
 }

@@ -107,6 +107,13 @@ async function askBoth({ child }: Running, url: string): Promise<number> {
   return asked;
 }
 
+/** What 20 requests for the endpoint of a config are answered: 404 is that of another config. */
+async function statuses(url: string, upstream: string): Promise<Set<number>> {
+  const path = `/endpoints/${endpointId(specifications(upstream).eth)}`;
+  const post = () => fetch(url + path, { method: 'POST', headers: { Connection: 'close' } });
+  return new Set(await Promise.all(Array.from({ length: 20 }, async () => (await post()).status)));
+}
+
 describe('start --workers', { concurrency: 3 }, () => {
   it('serves with several processes: one log, one port, one sum of metrics, one start', async (t) => {
     const garbage = `for (const message of [1, 'x', {}, { kind: 'ready' }, { kind: '__proto__' }, { kind: 'prepared', id: 'x' },
@@ -213,7 +220,6 @@ describe('start --workers', { concurrency: 3 }, () => {
       if (existsSync(here('worse')) && isFirst('worse/taken')) process.kill(process.pid, 'SIGKILL')`;
     const { running, cwd, write } = await startWorkers(t, { body });
     await ready(running);
-    const id = (url: string) => endpointId(specifications(url).eth);
     const metrics = (await running.output(/metrics on (\S+)/))[1] ?? '';
     await mkdir(join(cwd, 'bad'));
     await write('c.yaml', configText(TWO, SETTINGS));
@@ -222,11 +228,7 @@ describe('start --workers', { concurrency: 3 }, () => {
       /ERROR settings\.plugins\[0\]\.source: [^\n]*not here[^\n]* worker=1\n\S+ ERROR the config was not reloaded: the one before stays in force worker=1\n/,
     );
     const url = await urlOf(running);
-    const status = async (of: string) => {
-      const post = () => fetch(`${url}/endpoints/${id(of)}`, { method: 'POST', headers: { Connection: 'close' } });
-      return new Set(await Promise.all(Array.from({ length: 20 }, async () => (await post()).status)));
-    };
-    assert.deepEqual(await status(TWO), new Set([404]));
+    assert.deepEqual(await statuses(url, TWO), new Set([404]));
 
     await rm(join(cwd, 'bad'), { recursive: true });
     await mkdir(join(cwd, 'worse'));
@@ -237,11 +239,45 @@ describe('start --workers', { concurrency: 3 }, () => {
     );
     running.child.kill('SIGHUP');
     await running.output(/the new config is in force workers=2\n/);
-    assert.deepEqual(await status(ONE), new Set([404]));
+    assert.deepEqual(await statuses(url, ONE), new Set([404]));
     assert.equal(await get(metrics), 200);
     running.child.kill('SIGTERM');
     const { code, stdout } = await running.ended;
     assert.deepEqual([code, stdout.match(/config reloaded/g)?.length], [0, 1]);
+  });
+
+  it('leaves no worker with the config before: one that starts, one that cannot reload, one that drains', async (t) => {
+    const body = `if (existsSync(here('late'))) await new Promise((resolve) => setTimeout(resolve, 2000));
+      if (existsSync(here('bad' + process.pid))) throw new Error('not here')`;
+    const { running, cwd, write, pids } = await startWorkers(t, { body });
+    await ready(running);
+    const url = await urlOf(running);
+    const reloadTo = async (upstream: string) => {
+      await write('c.yaml', configText(upstream, SETTINGS).replace('port: 0 }', 'port: 0, drainDelay: 3000 }'));
+      running.child.kill('SIGHUP');
+    };
+    await mkdir(join(cwd, 'late'));
+    process.kill(pids()[1] ?? 0, 'SIGKILL');
+    await until(() => pids().length === 3);
+    await reloadTo(TWO);
+    await running.output(/the new config is in force workers=2\n/);
+    assert.deepEqual(await statuses(url, ONE), new Set([404]));
+
+    await rm(join(cwd, 'late'), { recursive: true });
+    await mkdir(join(cwd, `bad${pids()[2]}`));
+    await reloadTo(ONE);
+    await running.output(
+      /not here[\s\S]*a worker ended with exit code 0: it is replaced[\s\S]*a worker is ready worker=2/,
+    );
+    assert.deepEqual(await statuses(url, TWO), new Set([404]));
+
+    process.kill(pids()[0] ?? 0, 'SIGTERM');
+    await sleep(500);
+    await reloadTo(TWO);
+    await running.output(/config reloaded worker=2[\s\S]*a worker is ready worker=1/);
+    assert.deepEqual(await statuses(url, ONE), new Set([404]));
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 0);
   });
 
   /** An upstream that answers when told, behind a service that is in the middle of a request. */
