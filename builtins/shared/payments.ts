@@ -240,8 +240,8 @@ function heldIn(text: string | undefined, { payment, token, about }: Ticket): st
   const before = markIn(text);
   if (text !== undefined && before === undefined) throw new StateUnreadable(`payment ${payment}`);
   if (text !== undefined && before?.by !== undefined) return text;
-  // One that may have been taken stays listed as such.
-  const state = before?.state === 'unknown' ? 'unknown' : 'held';
-  const mark: Mark = { ...about, state, by: token, refunds: before?.refunds ?? 0, ...(before && { before }) };
-  return JSON.stringify(mark);
+  // One that may have been taken stays listed as such, and since when: from then on the chain is searched.
+  const doubt = before?.state === 'unknown' && { state: before.state, since: before.since };
+  const earlier = before && { refunds: before.refunds, before };
+  return JSON.stringify({ ...about, state: 'held', ...doubt, by: token, refunds: 0, ...earlier } satisfies Mark);
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
+import { givenBackMark } from '../../../builtins/shared/payment-mark.ts';
 import type { Payments, Ticket } from '../../../builtins/shared/payments.ts';
 import { isRefusal } from '../../../plugins-sdk/index.ts';
 import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
@@ -47,6 +48,18 @@ describe('a hold', () => {
     await held(payments, `0x${'abcdef01'.repeat(8)}`);
     assert.equal(await isFree(payments, `0X${'ABCDEF01'.repeat(8)}`), false);
     assert.equal(await isFree(payments), true);
+  });
+
+  it('on a payment that may have been taken says still since when, lest the chain is searched too late', async () => {
+    const { payments } = setUp();
+    const [first, second] = [ticketOf(name(1), { since: 1 }), ticketOf(name(1), { since: 2 })];
+    await payments.hold(first, LIFE);
+    await payments.end(first, {
+      change: (mark) => givenBackMark(mark, true, { free: 'unknown', used: 'unknown' }),
+      life: LIFE,
+    });
+    const { by, since } = (await payments.hold(second, LIFE)) ?? assert.fail();
+    assert.deepEqual([by, since], [second.token, 1]);
   });
 
   it('whose write is done late, without an answer, is listed for operators', async () => {
