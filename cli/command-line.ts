@@ -36,18 +36,18 @@ export async function runCommandLine(
   }
   // As it comes, cac does nothing on what is no command, and calls that a success.
   if (cli.matchedCommand === undefined) throw new UsageError(unknownCommand(cli.args.map(plain)));
-  const known = cli.matchedCommand.options.map(({ name }) => `--${name}`);
-  const run = async () => await withNearName(known, async () => await cli.runMatchedCommand());
-  return cli.options.json && cli.matchedCommand.hasOption('json') ? withJsonOutput(run) : run();
+  return cli.options.json && cli.matchedCommand.hasOption('json') ? withJsonOutput(() => run(cli)) : run(cli);
 }
 
-/** cac names an unknown option, and none that may have been meant. */
-async function withNearName<T>(known: readonly string[], run: () => Promise<T>): Promise<T> {
+/** cac names an unknown option, and none that may have been meant; and what it did not take as it was marked. */
+async function run(cli: CAC): Promise<number> {
   try {
-    return await run();
+    return await cli.runMatchedCommand();
   } catch (error) {
-    const [text, typed] = /^Unknown option `(--.+)`$/.exec(error instanceof Error ? error.message : '') ?? [];
-    throw typed === undefined ? error : new UsageError(`${text}${suggestion(typed, known)}`);
+    if (error instanceof Error) error.message = error.message.replaceAll(MARK, '');
+    const [text, typed = ''] = /^Unknown option `(--.+)`$/.exec(error instanceof Error ? error.message : '') ?? [];
+    const known = cli.matchedCommand?.options.map(({ name }) => `--${name}`) ?? [];
+    throw text === undefined ? error : new UsageError(`${text}${suggestion(typed, known)}`);
   }
 }
 
@@ -58,7 +58,7 @@ function program(act: Act): CAC {
     const words = argument === undefined ? name : `${name} ${isOptional ? `[${argument}]` : `<${argument}>`}`;
     const command = cli.command(words, description);
     for (const each of options) command.option(each.flags, each.description);
-    command.action(() => act(spec, givenTo(spec, cli.options), argument === undefined ? '' : plain(cli.args[0] ?? '')));
+    command.action(() => act(spec, givenTo(spec, cli), argument === undefined ? '' : plain(cli.args[0] ?? '')));
   }
   cli.version(packageVersion());
   cli.help((sections) => [
@@ -108,14 +108,17 @@ function unknownCommand([first]: readonly string[]): string {
 }
 
 /** @throws UsageError on an option that is missing, repeated or empty, which cac lets pass. */
-function givenTo({ name: command, options: specs }: CommandSpec, options: CAC['options']): Given {
+function givenTo({ name: command, options: specs }: CommandSpec, { options, rawArgs }: CAC): Given {
   const valuesOf = (long: string) => {
     const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     return [options[name]].flat().filter((value) => value !== undefined && value !== false);
   };
   for (const { flags, long, many, required } of specs) {
     const values = valuesOf(long);
-    if (values.length > 1 && !many) throw new UsageError(`option ${flags} is given more than once`);
+    // Of a short name and a long one cac keeps one.
+    const typed = rawArgs.filter((word) => flags.match(/-[\w-]+/g)?.includes(word.replace(/=.*/s, '')));
+    if (Math.max(values.length, typed.length) > 1 && !many)
+      throw new UsageError(`option ${flags} is given more than once`);
     if (flags.includes('<') && values.some((value) => plain(value) === ''))
       throw new UsageError(`option ${flags} needs a value`);
     if (required && values.length === 0)

@@ -3,7 +3,7 @@ import type { Finding } from '../../plugins-sdk/define.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import { reportCrashesTo } from '../../service/crash.ts';
 import type { Service } from '../../service/index.ts';
-import { createLog, type LogSettings, logSettings, type Opening, type ProcessLog } from '../../service/log.ts';
+import { createLog, type LogSettings, logSettings, type ProcessLog } from '../../service/log.ts';
 import { type ReadVariables, readNow } from '../../service/reload-faults.ts';
 import {
   environmentFile,
@@ -82,9 +82,7 @@ function askedWorkers(given: Given): number | undefined {
 
 const worker = () => import('../../service/workers/worker.ts');
 
-function openingFor(config: string): Opening {
-  return { message: `signed-data-proxy ${packageVersion()}`, fields: { config } };
-}
+const openingFor = (config: string) => ({ message: `signed-data-proxy ${packageVersion()}`, fields: { config } });
 
 interface Supervised {
   readonly signalled: Promise<string>;
