@@ -1,7 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { interpolate } from '../../config/interpolate.ts';
 import { readConfigFile } from '../../config/yaml.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 
 /** Processes of one service. */
@@ -19,9 +18,8 @@ export async function configuredWorkers(file: string, env: Environment): Promise
   try {
     // A pipe can be read once.
     if ((await isPipe(file)) || !(await readFile(file, 'utf8')).includes('workers')) return 1;
-    const { value } = interpolate(await readConfigFile(file), env);
-    const server = isRecord(value) ? value.server : undefined;
-    const count = Number(isRecord(server) ? server.workers : undefined);
+    const { server } = Object(interpolate(await readConfigFile(file), env).value);
+    const count = Number(Object(server).workers);
     return Number.isInteger(count) && count >= 1 && count <= MOST_WORKERS ? count : 1;
   } catch {
     return 1;

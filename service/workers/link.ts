@@ -4,6 +4,7 @@ import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { BucketLimit, Taken } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
+import { addressOf } from '../listener.ts';
 import type { Signers } from '../signers.ts';
 import { stateOf } from '../state-engine.ts';
 import type { Line } from './line.ts';
@@ -25,9 +26,13 @@ export type FromPrimary =
   /** What it adds to a topic. */
   | { readonly kind: 'offer'; readonly topic: string };
 
-/** What workers have in common until the service is restarted, whatever the files say: a fingerprint of each. */
+const OTHER =
+  'server.host, server.port, settings.state or the signing key is not that of the other workers: restart the service, or restore the files';
+
+/** What workers have in common until the service is restarted, whatever the files say: fingerprints. */
 export interface Lasting {
-  readonly state: string;
+  /** Of where they listen, and of their state. */
+  readonly fixed: string;
   /** Of the key of the environment, where it signs. */
   readonly key?: string;
 }
@@ -105,15 +110,13 @@ export class WorkerLink implements Workers {
     meters.gauge({ ...restarts, across: 'max' }, () => this.#identity.restarts);
   }
 
-  /** A payment that others have seen must be known here, and answers must have their signature. @throws Error */
+  /** Clients must find it, a payment that others have seen must be known to it, and answers must have their signature. @throws Error */
   check(loaded: LoadedConfig, signers: Signers): Lasting {
     const key = signers.ownKey(loaded.config)?.address;
-    const own = { state: hash('sha256', JSON.stringify(stateOf(loaded))), ...(key && { key }) };
+    const fixed = hash('sha256', JSON.stringify([addressOf(loaded.config), stateOf(loaded)]));
     const { lasting } = this.#identity;
-    if (lasting !== undefined && (own.state !== lasting.state || (key && lasting.key && key !== lasting.key)))
-      throw new Error(
-        'settings.state or the signing key is not that of the other workers: restart the service, or restore the files',
-      );
-    return own;
+    if (lasting !== undefined && (fixed !== lasting.fixed || (key && lasting.key && key !== lasting.key)))
+      throw new Error(OTHER);
+    return { fixed, ...(key && { key }) };
   }
 }

@@ -1,4 +1,4 @@
-/** A worker that takes the place of another has the state and the key of the rest. */
+/** A worker that takes the place of another has the address, the state and the key of the rest. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ const configAt = (place: string) =>
   configText(undefined, `settings: { plugins: [{ source: ./p.mjs }], state: { type: own, place: ${place} } }`);
 const envWith = (key: string) => `SERVICE_PRIVATE_KEY=${key}\n`;
 
-it('a worker that takes the place of another has the state and the key of those that are there', async (t) => {
+it('a worker that takes the place of another has the address, the state and the key of those that are there', async (t) => {
   const files = { 'c.yaml': configAt('here'), 'p.mjs': PLUGIN, '.env': envWith(KEY) };
   const cwd = await folderWith(t, files);
   const write = (name: string, text: string) => writeFile(join(cwd, name), text);
@@ -42,8 +42,8 @@ it('a worker that takes the place of another has the state and the key of those 
   await output(/2 workers are ready/);
   const workers = () => [...text.matchAll(/^opened \w+ (\d+)$/gm)].map(([, pid]) => Number(pid));
   const refusal =
-    'ERROR settings\\.state or the signing key is not that of the other workers: restart the service, or restore the files ' +
-    'worker=\\d\\n\\S+ ERROR a worker cannot start: it is replaced in 500 ms[^\\n]*\\n';
+    'ERROR server\\.host, server\\.port, settings\\.state or the signing key is not that of the other workers: restart the service, or restore the files ' +
+    'worker=\\d\\n\\S+ ERROR a worker cannot start: it is replaced in \\d+ ms[^\\n]*\\n';
   const ready = 'a worker is ready';
 
   await write('c.yaml', configAt('there'));
@@ -59,6 +59,12 @@ it('a worker that takes the place of another has the state and the key of those 
   await output(new RegExp(`${ready}[\\s\\S]*${refusal}`));
   await write('.env', envWith(KEY));
   await output(new RegExp(`${ready}[\\s\\S]*${ready}`));
+
+  await write('c.yaml', configAt('here').replace('port: 0', 'port: 0, host: 127.0.0.2'));
+  process.kill(workers().at(-1) ?? 0, 'SIGKILL');
+  await output(new RegExp(`${ready}[\\s\\S]*${ready}[\\s\\S]*${refusal}`));
+  await write('c.yaml', configAt('here'));
+  await output(new RegExp(`${ready}[\\s\\S]*${ready}[\\s\\S]*${ready}`));
   child.kill('SIGTERM');
   assert.equal((await ended).code, 0);
 });
