@@ -41,7 +41,8 @@ interface Connection {
   readonly since: number;
   /** Of the client; a socket that is destroyed does not tell it any more. */
   readonly address: string | undefined;
-  readonly underWay: Set<ServerResponse>;
+  /** A list: dead tables of a `Set` would keep the responses that were in it. */
+  readonly underWay: ServerResponse[];
   latest?: ServerResponse;
   /** Whether its last answer is known: no request behind it begins. */
   isEnding?: boolean;
@@ -92,13 +93,13 @@ export class Connections {
   }
 
   #add(socket: Socket): void {
-    const connection: Connection = { since: performance.now(), address: socket.remoteAddress, underWay: new Set() };
+    const connection: Connection = { since: performance.now(), address: socket.remoteAddress, underWay: [] };
     this.accepted += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => {
       this.#open.delete(socket);
       // Node closes the response that it is sending, and none of those behind it.
-      for (const response of connection.underWay) if (response.socket === null) response.emit('close');
+      for (const response of [...connection.underWay]) if (response.socket === null) response.emit('close');
     });
   }
 
@@ -106,14 +107,17 @@ export class Connections {
     const { socket } = request;
     const connection = this.#open.get(socket);
     if (connection === undefined || socket.destroyed || connection.isEnding) return;
-    if (connection.underWay.size === this.#bounds.requests) {
+    if (connection.underWay.length === this.#bounds.requests) {
       socket.destroy();
       this.#spread(connection.address);
       return;
     }
-    connection.underWay.add(response);
+    connection.underWay.push(response);
     connection.latest = response;
-    response.on('close', () => connection.underWay.delete(response));
+    response.on('close', () => {
+      const place = connection.underWay.indexOf(response);
+      if (place >= 0) connection.underWay.splice(place, 1);
+    });
     // Node drops what came behind a wish for another protocol with it.
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
     if (isAmbiguous(request)) refuse(response);

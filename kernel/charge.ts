@@ -62,13 +62,22 @@ export function signalOf(source: AbortSource | undefined): AbortController {
 
 /** Milliseconds between two looks at budgets of calls that wait: a timer for each of them would cost more than all the rest. */
 const LOOK_INTERVAL_MS = 5;
-const waiting = new Set<Charge>();
+/** Charges with calls that wait. A `Set` from which much is deleted leaves dead tables behind that keep what was in them. */
+const waiting: Charge[] = [];
 let timer: NodeJS.Timeout | undefined;
+
+/** @returns whether it was there. The order does not matter. */
+function takeOut<T>(list: T[], one: T): boolean {
+  const place = list.indexOf(one);
+  const last = place < 0 ? undefined : list.pop();
+  if (last !== undefined && place < list.length) list[place] = last;
+  return place >= 0;
+}
 
 function lookAtAll(): void {
   const now = performance.now();
-  for (const charge of waiting) charge.look(now);
-  if (waiting.size > 0) return;
+  for (const charge of [...waiting]) charge.look(now);
+  if (waiting.length > 0) return;
   clearInterval(timer);
   timer = undefined;
 }
@@ -89,7 +98,7 @@ export class Charge implements CallContext {
   #since = 0;
   #controller: AbortController | undefined;
   /** Calls that wait, told when the budget ends. */
-  #late: Set<() => void> | undefined;
+  readonly #late: (() => void)[] = [];
 
   /** @param of whose client ends the work, too, when it leaves. */
   constructor(total: number, of?: { readonly client: AbortSource }) {
@@ -162,18 +171,15 @@ export class Charge implements CallContext {
 
   /** Has a call that waits told when the budget ends. @returns what takes that back. */
   onEnd(tell: () => void): () => void {
-    this.#late ??= new Set();
-    this.#late.add(tell);
-    waiting.add(this);
+    if (this.#late.push(tell) === 1) waiting.push(this);
     timer ??= setInterval(lookAtAll, LOOK_INTERVAL_MS);
     return () => {
-      this.#late?.delete(tell);
-      if (this.#late?.size === 0) waiting.delete(this);
+      if (takeOut(this.#late, tell) && this.#late.length === 0) takeOut(waiting, this);
     };
   }
 
   /** Tells those who wait, where the budget has ended. */
   look(now: number): void {
-    if (!this.hasTime(undefined, now)) for (const tell of this.#late ?? []) tell();
+    if (!this.hasTime(undefined, now)) for (const tell of [...this.#late]) tell();
   }
 }
