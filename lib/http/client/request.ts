@@ -74,8 +74,8 @@ export function failure(
 
 /** @throws RequestFailure unless the URL can be called */
 export function parseTarget({ method, url }: BoundedRequest): URL {
-  const target = URL.canParse(String(url)) ? new URL(url) : undefined;
-  if (!target) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
+  const target = urlOf(url);
+  if (target === undefined) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
   if (target.protocol !== 'http:' && target.protocol !== 'https:') {
     throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
   }
@@ -83,6 +83,15 @@ export function parseTarget({ method, url }: BoundedRequest): URL {
     throw failure('network', method, target.origin, 'the URL must not contain a user name or password');
   }
   return target;
+}
+
+/** Parsed once: `URL.canParse` would do so a second time in each call. */
+function urlOf(url: string | URL): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Name, value, name, value… as undici takes them. */
