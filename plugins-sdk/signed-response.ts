@@ -19,7 +19,7 @@ export type SignedResponse = Response;
 type Shown = Omit<SignedParts, 'data'>;
 
 class SignedJson extends JsonText implements Response {
-  readonly #signed = true;
+  #note: unknown;
 
   constructor(json: string) {
     super(json);
@@ -27,7 +27,15 @@ class SignedJson extends JsonText implements Response {
   }
 
   static override is(value: unknown): value is SignedJson {
-    return typeof value === 'object' && value !== null && #signed in value;
+    return typeof value === 'object' && value !== null && #note in value;
+  }
+
+  static noteOf(answer: SignedResponse): unknown {
+    return SignedJson.is(answer) ? answer.#note : undefined;
+  }
+
+  static note(answer: SignedResponse, note: object): void {
+    if (SignedJson.is(answer)) answer.#note = note;
   }
 
   with(members: Readonly<Record<string, unknown>>): JsonText {
@@ -37,6 +45,9 @@ class SignedJson extends JsonText implements Response {
     return trustedJson(added === '{}' ? this.json : `${added.slice(0, -1)},${this.json.slice(1)}`);
   }
 }
+
+/** What the service knows of an answer. A field of its own, since an entry of a `WeakMap` costs each garbage collection. */
+export const { noteOf, note } = SignedJson;
 
 export const SignedResponse = {
   /** Whether it was made here: nothing else can pass for one. */

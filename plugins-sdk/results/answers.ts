@@ -6,7 +6,7 @@ import { canonicalText } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';
 import { AskedQuestion } from '../question.ts';
-import { SignedResponse } from '../signed-response.ts';
+import { note, noteOf, SignedResponse } from '../signed-response.ts';
 import { requireSigned } from '../signing/signed.ts';
 
 /** Which answer is wanted. */
@@ -28,7 +28,7 @@ export interface Vouchers {
   now(): number;
 }
 
-/** What was signed, and the answer's other signatures beside it. */
+/** What was signed, and the answer's other signatures beside it: so each is recovered from once at most, and never where it was made here. */
 interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'digest' | 'beside'> {
   readonly requestHash: Hex | undefined;
   readonly isMadeHere: boolean;
@@ -36,15 +36,12 @@ interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 
   facts?: SignedFacts;
 }
 
-/** What is known of answers. So each signature is recovered from once at most, and never where it was made here. */
-const known = new WeakMap<SignedResponse, Known>();
-
 /** For the kernel alone: an answer that was checked when it was signed. */
 export function madeHere(parts: SignedParts, question: Question): SignedResponse {
   const { endpointId, node, timestamp, data, digest, beside } = parts;
   const requestHash = requestHashOf(question);
   const answer = SignedResponse.of(parts);
-  known.set(answer, { endpointId, requestHash, node, timestamp, data, digest, beside, isMadeHere: true });
+  note(answer, { endpointId, requestHash, node, timestamp, data, digest, beside, isMadeHere: true });
   return answer;
 }
 
@@ -62,10 +59,10 @@ export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
 
 /** What is known of an answer that went through the pipeline; nothing of any other. */
 export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
-  const note = known.get(answer);
-  if (note === undefined) return undefined;
-  note.facts ??= factsOf(note);
-  return note.facts;
+  const known = noteOf(answer) as Known | undefined;
+  if (known === undefined) return undefined;
+  known.facts ??= factsOf(known);
+  return known.facts;
 }
 
 function factsOf(known: Known): SignedFacts {
@@ -82,7 +79,7 @@ function ensure(condition: boolean, why: string): asserts condition {
 
 /** @throws WrongShape unless it is an answer of the service to what is asked, wherever it comes from. */
 export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: Vouchers): void {
-  const { endpointId, requestHash } = known.get(answer) ?? check(answer, vouchers);
+  const { endpointId, requestHash } = (noteOf(answer) as Known | undefined) ?? check(answer, vouchers);
   ensure(endpointId === wanted.endpointId, `of another endpoint: ${endpointId}`);
   const asked = requestHashOf(wanted.question);
   ensure(
@@ -113,7 +110,7 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
     const statements = stated && { statements: [second] };
     requireSigned({ node, signature, beside, ...statements }, { ...request, ...(stated && { statements: [stated] }) });
     const found = { ...request, requestHash, node, beside, isMadeHere: false };
-    known.set(answer, found);
+    note(answer, found);
     return found;
   } catch (error) {
     throw new WrongShape(`returned an answer that cannot be verified: ${reasonOf(error)}`);

@@ -1,9 +1,10 @@
 import { isRecord } from '../../lib/json/value.ts';
+import { privateMark } from '../../lib/objects/private-mark.ts';
 import { checkHeaderName, isHeaderValue } from '../checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
 
 /** Checked copies, which need no second check when a plugin hands them on. */
-const known = new WeakSet<object>();
+const known = privateMark();
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -35,8 +36,7 @@ export function outgoingOf(value: unknown, at: string): OutgoingRequest {
     ...(callHeaders !== undefined && { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) }),
     ...(timeout !== undefined && { timeout }),
   };
-  known.add(copy);
-  return Object.freeze(copy);
+  return Object.freeze(known.add(copy));
 }
 
 function isCallable(text: string): boolean {

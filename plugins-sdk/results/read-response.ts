@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readJson } from '../../lib/json/read.ts';
+import { privateMark } from '../../lib/objects/private-mark.ts';
 import { copyOf } from '../hooks/results.ts';
 import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
 import { ensure, isString, membersOf } from './members.ts';
@@ -8,16 +9,15 @@ import { outgoingOf } from './outgoing.ts';
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
 /** Responses that were read before. A plugin that hands one on returns the same object, which is not copied again. */
-const known = new WeakSet<object>();
+const known = privateMark();
 
 /** For the built-in that asks upstreams: `data` is what `text` says. */
 export function keep(response: ApiResponse): ApiResponse {
-  known.add(response);
-  return Object.freeze(response);
+  return Object.freeze(known.add(response));
 }
 
 function isKnown(value: unknown): value is ApiResponse {
-  return known.has(value as object);
+  return known.has(value);
 }
 
 /**

@@ -1,21 +1,21 @@
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
+import { privateMark } from '../../lib/objects/private-mark.ts';
 import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
 
-const known = new WeakSet<object>();
+const known = privateMark();
 
 /**
  * Says of a result of `sign` that its signatures need no check any more. The key of this process made them, or they were
  * recovered from. For the plugin that did so.
  */
 export function checked(signed: Signed): Signed {
-  known.add(signed);
-  return Object.freeze(signed);
+  return Object.freeze(known.add(signed));
 }
 
 export function isChecked(value: unknown): value is Signed {
-  return known.has(value as object);
+  return known.has(value);
 }
 
 /** What a list of signers' signatures calls that of a statement beside the answer's. */
