@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { takeOut } from '../kernel/charge.ts';
 
 /** Milliseconds. */
 const DEADLINES = {
@@ -114,10 +115,7 @@ export class Connections {
     }
     connection.underWay.push(response);
     connection.latest = response;
-    response.on('close', () => {
-      const place = connection.underWay.indexOf(response);
-      if (place >= 0) connection.underWay.splice(place, 1);
-    });
+    response.on('close', () => takeOut(connection.underWay, response));
     // Node drops what came behind a wish for another protocol with it.
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
     if (isAmbiguous(request)) refuse(response);

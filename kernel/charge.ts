@@ -66,8 +66,8 @@ const LOOK_INTERVAL_MS = 5;
 const waiting: Charge[] = [];
 let timer: NodeJS.Timeout | undefined;
 
-/** @returns whether it was there. The order does not matter. */
-function takeOut<T>(list: T[], one: T): boolean {
+/** For lists whose order does not matter. @returns whether it was there. */
+export function takeOut<T>(list: T[], one: T): boolean {
   const place = list.indexOf(one);
   const last = place < 0 ? undefined : list.pop();
   if (last !== undefined && place < list.length) list[place] = last;

@@ -85,7 +85,7 @@ function chargeOf({ plugin, budget, kind }: Guarded, exchange: Exchange): Charge
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. @throws Refusal */
 function plainly(tap: Guarded, args: unknown[], exchange: Exchange): unknown {
-  const charge = tap.budget === 'none' ? undefined : control.charge(exchange, tap.plugin, tap.budget);
+  const charge = chargeOf(tap, exchange);
   if (charge?.hasTime() === false) return new Call(tap, args).failed(undefined, undefined);
   try {
     args[args.length - 1] = charge ?? exchange;
