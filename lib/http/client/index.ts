@@ -49,7 +49,8 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 class PooledClient implements HttpClient {
   readonly #options: HttpClientOptions;
   readonly #proxies = proxiesInForce();
-  readonly #calls = new Set<PendingRequest>();
+  /** A list: dead tables of a `Set` would keep the calls that were in it. */
+  readonly #calls: PendingRequest[] = [];
   readonly #pools = new Map<string, Pool>();
   #closed = false;
 
@@ -68,11 +69,11 @@ class PooledClient implements HttpClient {
       if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
       if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
       const call = new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
-        this.#calls.delete(call);
+        this.#calls.splice(this.#calls.indexOf(call), 1);
         if (outcome instanceof RequestFailure) reject(outcome);
         else resolve(outcome);
       });
-      this.#calls.add(call);
+      this.#calls.push(call);
       call.start();
     });
   }
@@ -81,7 +82,7 @@ class PooledClient implements HttpClient {
     this.#closed = true;
     const closed = Array.from(this.#pools.values(), (pool) => pool.close());
     // Those that wait for a connection came last: they shall not be given one now.
-    for (const call of [...this.#calls].reverse()) call.fail('aborted', CLIENT_CLOSED);
+    for (const call of this.#calls.toReversed()) call.fail('aborted', CLIENT_CLOSED);
     await Promise.all(closed);
   }
 
