@@ -47,9 +47,17 @@ export function isLoopback(hostname: string): boolean {
   return address === '::1' || address.startsWith('127.');
 }
 
+/** A URL, if it is one: read once, where `URL.canParse` would read it a second time. */
+export function urlOf(url: string | URL): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether others can read what is sent to a URL: over plain HTTP, and beyond this machine. */
 export function isReadableOnTheWay(text: string | undefined): boolean {
-  if (text === undefined || !URL.canParse(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  return protocol === 'http:' && !isLoopback(hostname);
+  const url = text === undefined ? undefined : urlOf(text);
+  return url?.protocol === 'http:' && !isLoopback(url.hostname);
 }

@@ -36,6 +36,8 @@ interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 
   facts?: SignedFacts;
 }
 
+const knownOf = (answer: SignedResponse) => noteOf(answer) as Known | undefined;
+
 /** For the kernel alone: an answer that was checked when it was signed. */
 export function madeHere(parts: SignedParts, question: Question): SignedResponse {
   const { endpointId, node, timestamp, data, digest, beside } = parts;
@@ -59,7 +61,7 @@ export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
 
 /** What is known of an answer that went through the pipeline; nothing of any other. */
 export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
-  const known = noteOf(answer) as Known | undefined;
+  const known = knownOf(answer);
   if (known === undefined) return undefined;
   known.facts ??= factsOf(known);
   return known.facts;
@@ -79,7 +81,7 @@ function ensure(condition: boolean, why: string): asserts condition {
 
 /** @throws WrongShape unless it is an answer of the service to what is asked, wherever it comes from. */
 export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: Vouchers): void {
-  const { endpointId, requestHash } = (noteOf(answer) as Known | undefined) ?? check(answer, vouchers);
+  const { endpointId, requestHash } = knownOf(answer) ?? check(answer, vouchers);
   ensure(endpointId === wanted.endpointId, `of another endpoint: ${endpointId}`);
   const asked = requestHashOf(wanted.question);
   ensure(

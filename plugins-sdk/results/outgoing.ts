@@ -1,3 +1,4 @@
+import { urlOf } from '../../lib/http/target.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 import { checkHeaderName, isHeaderValue } from '../checks.ts';
@@ -40,7 +41,7 @@ export function outgoingOf(value: unknown, at: string): OutgoingRequest {
 }
 
 function isCallable(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = urlOf(text);
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return false;
   return url.username === '' && url.password === '' && !text.includes('#');
 }

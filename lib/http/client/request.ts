@@ -1,4 +1,5 @@
 import type { AbortSource } from '../../bounded/abort-source.ts';
+import { urlOf } from '../target.ts';
 
 /** One HTTP request with its limits. */
 export interface BoundedRequest {
@@ -83,15 +84,6 @@ export function parseTarget({ method, url }: BoundedRequest): URL {
     throw failure('network', method, target.origin, 'the URL must not contain a user name or password');
   }
   return target;
-}
-
-/** Parsed once: `URL.canParse` would do so a second time in each call. */
-function urlOf(url: string | URL): URL | undefined {
-  try {
-    return new URL(url);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Name, value, name, value… as undici takes them. */
