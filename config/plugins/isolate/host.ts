@@ -145,10 +145,12 @@ export class PluginHost {
     if (one !== this.#process || one === this.#doubted || one.hasEnded) return;
     this.#doubted = one;
     const asked = performance.now();
+    // A call that has begun meanwhile has its budget before it.
+    const patience = Math.max(PING_TIMEOUT_MS, one.heardAt + this.#options.budget + GRACE_MS - asked);
     const ping = one.ask({ do: 'ping' }).catch(() => LATE);
     const answers = async () => {
       // Calls that were sent before the ping come first, and tell of themselves.
-      if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== LATE || one.heardAt > asked) {
+      if ((await withTimeout(patience, ping)) !== LATE || one.heardAt > asked) {
         this.#doubted = undefined;
         return one;
       }
