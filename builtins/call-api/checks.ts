@@ -3,6 +3,7 @@ import {
   apiPath,
   type CheckContext,
   checkHeaderName,
+  checkPlainHttp,
   type EndpointDraft,
   error,
   type Finding,
@@ -22,7 +23,7 @@ function checkUrl(endpoint: EndpointDraft): Finding[] {
   if (url.username !== '' || url.password !== '') return [error(at, 'must hold no user name or password: use headers')];
   if (/[?#]/.test(text)) return [error(at, 'must hold no query or fragment: use parameters')];
   if (/[\s\\\p{Cc}]/u.test(text)) return [error(at, 'holds a character that must be percent-encoded')];
-  return [];
+  return checkPlainHttp(at, text, 'change what gets signed, or read what is sent');
 }
 
 function checkPath(endpoint: EndpointDraft): Finding[] {

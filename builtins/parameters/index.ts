@@ -9,7 +9,6 @@ import { definePlugin, type Json, perEndpoint } from '../../plugins-sdk/index.ts
 import { warnOnce } from '../shared/warn-once.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
-import { plainHttp } from './plain-http.ts';
 import { prepare } from './prepared.ts';
 import { questionFor, requestOf, valuesOf } from './question.ts';
 
@@ -37,10 +36,7 @@ export const parameters = definePlugin({
   required: true,
   keys: [keys.parameters, strictKey],
   identity: { parameters: identityOf },
-  check: (context) => [
-    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
-    ...plainHttp(context),
-  ],
+  check: (context) => context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
   openapi: () => ({ operation: describeParameters }),
   setup({ endpoints, log }) {
     const warnNested = warnOnce({ log }, NESTED);

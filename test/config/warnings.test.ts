@@ -147,12 +147,13 @@ describe('endpoints that are open to everyone', () => {
   });
 });
 
+const plainly = (harm: string) => `is plain HTTP: anyone on the way could ${harm}; use https`;
+
 describe('plain HTTP to another machine, where what travels decides what is signed or paid', () => {
   const address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
   const token = '0x0000000000000000000000000000000000000000';
   const paid = (rpc: string) => ({ type: 'x402', network: 1, rpc, token, amount: '1', recipient: address });
   const fhe = { network: 'sepolia', verifier: address };
-  const plainly = (harm: string) => `is plain HTTP: anyone on the way could ${harm}; use https`;
   const cases: readonly (readonly [path: string, message: string, at: (host: string) => Block])[] = [
     ['apis[0].auth.rpc', plainly('say that a payment was made'), (host) => config({ auth: paid(`http://${host}`) })],
     [
@@ -230,55 +231,12 @@ describe('plain HTTP to another machine, where what travels decides what is sign
   });
 });
 
-describe('credentials over plain HTTP', () => {
-  const warned = (places: string) => [
-    `apis[0].url: sends credentials that anyone on the way can read (${places}): use https`,
-  ];
-  const plain = (api: Block, ...endpoints: readonly Block[]) =>
-    config({ url: 'http://api.example.com', ...api }, ...endpoints);
+describe('plain HTTP to an upstream', () => {
+  const plain = plainly('change what gets signed, or read what is sent');
 
-  for (const name of [
-    'Authorization',
-    'proxy-authorization',
-    'X-Api-Key',
-    'apikey',
-    'COOKIE',
-    'X-Auth-Token',
-    'Session-Id',
-  ]) {
-    it(`the header ${name}`, async () => {
-      assert.deepEqual(await warningsOf(plain({ headers: { Accept: 'x', [name]: 'x' } })), warned(`headers.${name}`));
-    });
-  }
-
-  it('a header whose value comes from a variable, whatever it is called', async () => {
-    const headers = { 'X-Tier': `a-\${V}`, Accept: '*/*', 'X.Dot': `\${V}` };
-    assert.deepEqual(await warningsOf(plain({ headers }), variables), warned('headers.X-Tier, headers["X.Dot"]'));
-  });
-
-  it('a secret parameter, and one that a variable fixes', async () => {
-    const parameters = [{ name: 'a' }, { name: 'b', secret: true }, { name: 'c', fixed: `\${V}` }];
-    assert.deepEqual(
-      await warningsOf(plain({}, {}, { parameters }), variables),
-      warned('endpoints[1].parameters[1], endpoints[1].parameters[2]'),
-    );
-  });
-
-  it('is one line for an API, which names three places', async () => {
-    const parameters = ['a', 'b', 'c'].map((name) => ({ name, secret: true }));
-    assert.deepEqual(
-      await warningsOf(plain({ headers: { Cookie: 'x' } }, { parameters }, { parameters })),
-      warned('headers.Cookie, endpoints[0].parameters[0], endpoints[0].parameters[1] and 4 more'),
-    );
-  });
-
-  const headers = { Authorization: 'x' };
   for (const host of ['10.0.0.1', '[2001:db8::1]', '128.0.0.1', 'localhost.example.com', 'notlocalhost', '[::2]']) {
-    it(`to ${host}`, async () => {
-      assert.deepEqual(
-        await warningsOf(config({ url: `http://${host}:8080/v1`, headers })),
-        warned('headers.Authorization'),
-      );
+    it(`at ${host} is warned of`, async () => {
+      assert.deepEqual(await warningsOf(config({ url: `http://${host}:8080/v1` })), [`apis[0].url: ${plain}`]);
     });
   }
   for (const host of [
@@ -291,22 +249,14 @@ describe('credentials over plain HTTP', () => {
     '[::1]',
     '[::ffff:127.0.0.1]',
   ]) {
-    it(`not to ${host}, which is this machine`, async () => {
-      assert.deepEqual(await warningsOf(config({ url: `http://${host}:8080/v1`, headers })), []);
+    it(`at ${host} is not, since that is this machine`, async () => {
+      assert.deepEqual(await warningsOf(config({ url: `http://${host}:8080/v1` })), []);
     });
   }
 
-  it('not over https; without credentials, an answer could be changed', async () => {
-    const parameters = [{ name: 'a', fixed: 'x' }, { name: 'b' }];
-    assert.deepEqual(await warningsOf(config({ headers }, { parameters: [{ name: 'a', secret: true }] })), []);
-    assert.deepEqual(await warningsOf(plain({ headers: { Accept: 'x', 'User-Agent': 'x' } }, { parameters })), [
-      'apis[0].url: is plain HTTP: anyone on the way could change what gets signed; use https',
-    ]);
-  });
-
-  it('names each API by itself', async () => {
-    const [one] = config({ url: 'https://one.example.com', headers }).apis;
-    const [two] = config({ name: 'b', url: 'http://two.example.com', headers }).apis;
+  it('is one line for each API', async () => {
+    const [one] = config({ url: 'https://one.example.com' }).apis;
+    const [two] = config({ name: 'b', url: 'http://two.example.com' }, {}, {}).apis;
     const { warnings } = await loadObject({ apis: [one, two] });
     assert.deepEqual(
       warnings.map(({ level, path }) => [level, path]),
