@@ -19,13 +19,12 @@ export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 export function millisecondsSchema(description: string, options: TNumberOptions & { duration?: number } = {}) {
   return Type.Integer({ minimum: 1, maximum: LONGEST_TIMER, [DURATION]: 100, ...options, description });
 }
-export const MillisecondsSchema = millisecondsSchema('milliseconds');
 
 function scalar(description: string) {
   return Type.Union([Type.String(), Type.Number(), Type.Boolean()], { description });
 }
 
-export const ParameterSchema = closedObject({
+const ParameterSchema = closedObject({
   name: Type.String({ minLength: 1, description: 'Name as the upstream API expects it' }),
   in: Type.Optional(
     Type.Enum(['query', 'header', 'path', 'cookie', 'body'], { description: 'Where it is sent; default query' }),

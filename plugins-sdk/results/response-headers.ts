@@ -1,7 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../../lib/json/value.ts';
+import { privateMark } from '../../lib/objects/private-mark.ts';
 import type { Headers } from '../kernel.ts';
-import { ensure, isString, type Members, wrong } from './members.ts';
+import { ensure, isString, wrong } from './members.ts';
 
 /** Headers of the message and the connection, which the server alone sets (RFC 9110, sections 6.6, 7.6 and 8.6). */
 const FRAMING: ReadonlySet<string> = new Set([
@@ -17,17 +18,16 @@ const FRAMING: ReadonlySet<string> = new Set([
 /** Characters of headers; most clients take no more than twice as many. */
 const MAX_HEADERS = 8192;
 
-/** Frozen objects that were looked at once. */
-const known = new WeakSet<object>();
+/** Checked copies, which need no second check when a plugin hands them on. */
+const known = privateMark();
 
 /** A frozen copy of headers that HTTP can carry. */
 export function headersOf(value: unknown): Headers {
   if (!isRecord(value)) throw wrong('headers must be an object of texts');
-  const given: Members = value;
-  if (known.has(given)) return given as Headers;
+  if (known.has(value)) return value as Headers;
   const headers: Record<string, string> = {};
   let size = 0;
-  for (const [name, text] of Object.entries(given)) {
+  for (const [name, text] of Object.entries(value)) {
     if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
     if (!canBeSent(name, text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
     ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
@@ -35,9 +35,7 @@ export function headersOf(value: unknown): Headers {
     size += name.length + text.length;
   }
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
-  if (Object.isFrozen(given)) known.add(given);
-  known.add(headers);
-  return Object.freeze(headers);
+  return Object.freeze(known.add(headers));
 }
 
 function canBeSent(name: string, text: string): boolean {
