@@ -47,10 +47,10 @@ export interface Service {
    * with. On any error everything stays as it is. What happened is in the log.
    * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
    * @param variables reads the variables when the reload begins; the signer stays.
-   * @param announces whether it says what would be the same in every process.
+   * @param log of the new config; default that of the service.
    * @returns whether the new config is in force.
    */
-  reload(variables: ReadVariables, announces?: boolean): Promise<boolean>;
+  reload(variables: ReadVariables, log?: ServiceLog): Promise<boolean>;
   /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
   stop(): Promise<void>;
   /** What other workers must have in common with this one. */
@@ -77,16 +77,22 @@ export async function startService(
   const { file, env, log, link } = options;
   const signers = Signers.beside(file, env, log);
   const requests = { isJson: log.format === 'json', isTraced: false };
-  const loadAlone = configLoader(file, definitions(signers, requests, link), signers, log, link);
-  const load = async (variables: Environment, announces: boolean): Promise<LoadedConfig> => {
+  const own = definitions(signers, requests, link);
+  const load = async (variables: Environment, aloud: Log): Promise<LoadedConfig> => {
     // The plugins of this config are set up next: loads come one after the other.
     requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
-    return loadAlone(variables, announces);
+    // A proxy that cannot be used is no fault of the plugin that comes first.
+    proxiesInForce();
+    const loaded = await loadConfig({ file, env: variables, builtins: own });
+    const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
+    for (const { path, message, where } of [...loaded.warnings, ...together])
+      aloud.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
+    await openSigners(signers, loaded, variables, aloud);
+    return loaded;
   };
-  const announces = link?.announces ?? true;
-  const loaded = await load(env, announces);
+  const loaded = await load(env, log);
   const lasting = link?.check(loaded, signers);
-  if (announces) warnOfVariables(env, log);
+  warnOfVariables(env, log);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, link);
@@ -97,7 +103,7 @@ export async function startService(
     url,
     signer: { address: signerAddressOf(loaded) },
     lasting,
-    reload: async (variables, aloud = true) => {
+    reload: async (variables, aloud = log) => {
       const isInForce = await service.reload(variables, aloud);
       await control.open();
       return isInForce;
@@ -145,27 +151,19 @@ export async function operate({ file, env }: ServiceOptions, asked: AskedOperati
   }
 }
 
-/** Reads a config, opens its signers and says what to beware of. */
-function configLoader(file: string, own: readonly Definition[], signers: Signers, log: Log, link?: WorkerLink) {
-  return async (variables: Environment, announces: boolean): Promise<LoadedConfig> => {
-    proxiesInForce();
-    const loaded = await loadConfig({ file, env: variables, builtins: own });
-    const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
-    for (const { path, message, where } of announces ? [...loaded.warnings, ...together] : [])
-      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
-    await signers.open(loaded, variables);
-    try {
-      for (const address of signers.addressesIn(loaded).signers) {
-        const published = announces ? publicKeyWarning(address) : undefined;
-        if (published !== undefined) log.warn(published);
-      }
-    } catch (error) {
-      // Nobody else lets go of them where nothing is set up.
-      await signers.release(loaded.config);
-      throw error;
+/** Opens the signers of a config, and says which have a key that is public. */
+async function openSigners(signers: Signers, loaded: LoadedConfig, variables: Environment, log: Log): Promise<void> {
+  await signers.open(loaded, variables);
+  try {
+    for (const address of signers.addressesIn(loaded).signers) {
+      const published = publicKeyWarning(address);
+      if (published !== undefined) log.warn(published);
     }
-    return loaded;
-  };
+  } catch (error) {
+    // Nobody else lets go of them where nothing is set up.
+    await signers.release(loaded.config);
+    throw error;
+  }
 }
 
 function warnOfVariables(env: Environment, log: Log): void {

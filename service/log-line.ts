@@ -1,8 +1,8 @@
 import { configure } from 'safe-stable-stringify';
-import { TextMemo } from '../lib/bounded/text-memo.ts';
 import { escapeUnprintable } from './text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+type Member = readonly [name: string, value: unknown];
 
 /** How lines look. */
 export interface LineForm {
@@ -25,50 +25,48 @@ const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON',
 
 /** @returns what makes the lines of a log, each with its line feed. */
 export function lineWriter({ format, colour, worker }: LineForm): (event: LogEvent, fields: Fields) => string {
-  const isText = format === 'text';
-  const own = worker === undefined ? '' : isText ? ` worker=${worker}` : `,"worker":${worker}`;
-  const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
+  const own: Member[] = worker === undefined ? [] : [['worker', worker]];
   // A field cannot pass for the line's own.
-  const names = new TextMemo<string>();
-  const nameOf = (key: string) => {
-    const name = isReserved(key) ? `${key}_` : key;
-    return isText ? ` ${bare(name)}=` : `,${json(name)}:`;
-  };
-  const textOf = isText ? bare : json;
+  const isReserved = (name: string) => RESERVED.has(name) || own.some(([each]) => each === name);
   return (event, fields) => {
-    let line = (isText ? textHead(event, colour) : `{"level":"${event.level}","time":"${event.time}"`) + own;
-    for (const key in fields) {
-      const value = textOf(fields[key]);
-      if (value !== undefined) line += names.of(key, nameOf) + value;
-    }
-    return isText ? `${line}\n` : `${line},"msg":${json(event.message) ?? 'null'}}\n`;
+    const given = Object.entries(fields).map(([name, value]): Member => [isReserved(name) ? `${name}_` : name, value]);
+    const members = [...own, ...given];
+    return format === 'json' ? jsonLine(event, members) : textLine(event, members, colour);
   };
 }
 
-const odd = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
-/** What JSON writes as it is. */
-const PLAIN = /^[ !#-[\]-~]*$/;
+function jsonLine({ level, time, message }: LogEvent, members: readonly Member[]): string {
+  let line = `{"level":"${level}","time":"${time}"`;
+  for (const [name, value] of members) {
+    const text = json(value);
+    if (text !== undefined) line += `,${json(name)}:${text}`;
+  }
+  return `${line},"msg":${json(message) ?? 'null'}}\n`;
+}
+
+const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
+
+function textLine({ level, time, message }: LogEvent, members: readonly Member[], colour: boolean): string {
+  const name = level.toUpperCase();
+  const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
+  let line = `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}`;
+  for (const [name, value] of members) {
+    const text = bare(value);
+    if (text !== undefined) line += ` ${bare(name)}=${text}`;
+  }
+  return `${line}\n`;
+}
+
+const stringify = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
 
 /** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. An error is its text without the stack. */
 function json(value: unknown): string | undefined {
-  if (typeof value === 'string' && PLAIN.test(value)) return `"${value}"`;
-  for (const stringify of [JSON.stringify, odd]) {
-    try {
-      const text = stringify(value instanceof Error ? String(value) : value);
-      return text === undefined ? undefined : escapeUnprintable(text);
-    } catch {
-      // The next one takes more.
-    }
+  try {
+    const text = stringify(value instanceof Error ? String(value) : value);
+    return text === undefined ? undefined : escapeUnprintable(text);
+  } catch {
+    return '"[no JSON]"';
   }
-  return '"[no JSON]"';
-}
-
-const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
-
-function textHead({ level, time, message }: LogEvent, colour: boolean): string {
-  const name = level.toUpperCase();
-  const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
-  return `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}`;
 }
 
 const NEEDS_QUOTES = /^$|[\s"=\\\p{C}\p{Z}]/u;

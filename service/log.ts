@@ -31,12 +31,6 @@ export interface ProcessLog extends ServiceLog {
   flush(): void;
 }
 
-/** The first line of a log. */
-export interface Opening {
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
 /** Where lines go, each with its line feed. */
 export interface LogDestination {
   write(line: string): void;
@@ -67,26 +61,17 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
 /**
  * A log on stdout, or at the destination given. Every event is one line: in text `<ISO time> <LEVEL> <message> key=value …`,
  * in JSON an object with `level`, `time` (ISO), `msg` and the fields. Lines are out within 100 ms and at exit.
- * @param opening comes before all other lines; a start that fails without a line does not need it.
  */
-export function createLog(settings: LogSettings, destination?: LogDestination, opening?: Opening): ProcessLog {
+export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
   const target =
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
   const { format } = settings;
   const lineOf = lineWriter(settings);
   let lowest = LEVELS.indexOf(settings.level);
-  // Its time is the start's, whenever it is written.
-  let first = opening && lineOf({ level: 'info', time: isoTime(), message: opening.message }, opening.fields);
-  const open = () => {
-    if (first !== undefined && LEVELS.indexOf('info') >= lowest) target.write(first);
-    first = undefined;
-  };
   const at = (level: keyof Log) => {
     const rank = LEVELS.indexOf(level);
     return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      if (rank < lowest) return;
-      open();
-      target.write(lineOf({ level, time: isoTime(), message }, fields));
+      if (rank >= lowest) target.write(lineOf({ level, time: new Date().toISOString(), message }, fields));
     };
   };
   const log: ProcessLog = {
@@ -98,40 +83,23 @@ export function createLog(settings: LogSettings, destination?: LogDestination, o
     setLevel: (level) => {
       lowest = LEVELS.indexOf(level);
     },
-    pass: (line) => {
-      open();
-      target.write(line);
-    },
+    pass: (line) => target.write(line),
     flush: () => target.flush?.(),
   };
   return log;
 }
 
-let second = 0;
-let secondText = '';
-
-/** Lines of one second share the text up to the point. */
-function isoTime(): string {
-  const now = Date.now();
-  const milliseconds = now % 1000;
-  if (now - milliseconds !== second) {
-    second = now - milliseconds;
-    secondText = new Date(second).toISOString().slice(0, -4);
-  }
-  return `${secondText}${String(milliseconds).padStart(3, '0')}Z`;
-}
-
 /** A log that keeps to itself what other processes say, too, until it is told to speak. */
 export function quiet(log: ServiceLog): { readonly log: ServiceLog; readonly say: () => void } {
   let isQuiet = true;
-  const aloud =
-    (level: 'info' | 'warn'): Log['info'] =>
-    (...line) =>
-      isQuiet || log[level](...line);
+  const heard =
+    (write: Log['info']) =>
+    (...line: Parameters<Log['info']>) =>
+      isQuiet || write(...line);
   const say = () => {
     isQuiet = false;
   };
-  return { log: { ...log, info: aloud('info'), warn: aloud('warn') }, say };
+  return { log: { ...log, info: heard(log.info), warn: heard(log.warn) }, say };
 }
 
 const DROPPED: Readonly<Record<string, string>> = {

@@ -9,6 +9,7 @@ import { addressOf, workersOf } from './listener.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import { isSameState } from './state-engine.ts';
+import { packageVersion } from './surroundings.ts';
 
 function lineOf({ api, name, id }: Endpoint): string {
   return `${api}/${name} ${id}`;
@@ -43,6 +44,7 @@ export function announce(
   url: string,
   { loaded, signers, state }: { loaded: LoadedConfig; signers: Signers; state: StateClient | undefined },
 ): void {
+  log.info(`signed-data-proxy ${packageVersion()}`, { config: loaded.file });
   const backend = signers.ownKey(loaded.config)?.backend;
   log.info(`listening on ${url}`);
   const { current, next } = signers.inUse(loaded.config) ?? {};

@@ -10,7 +10,7 @@ import { Debts } from '../plugins-sdk/state/debts.ts';
 import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation } from './generation.ts';
 import { addressOf, drainDelayOf, limitClients } from './listener.ts';
-import { logSettings, quiet, type ServiceLog } from './log.ts';
+import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
 import { ReloadQueue } from './reload-queue.ts';
@@ -20,7 +20,7 @@ import type { Signers } from './signers.ts';
 import type { LastReload } from './status.ts';
 import type { WorkerLink } from './workers/link.ts';
 
-type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
+type Load = (env: Environment, log: ServiceLog) => Promise<LoadedConfig>;
 
 /** The one server of a service, and the generations of its config. */
 export class Server {
@@ -65,8 +65,7 @@ export class Server {
 
   /** @param listening runs before anybody is told. @returns the URL that it listens on. */
   async start(loaded: LoadedConfig, listening: () => Promise<void>): Promise<string> {
-    const announces = this.#link?.announces ?? true;
-    const [generation, say] = this.#generationOf(loaded, announces);
+    const generation = this.#generationOf(loaded, this.#log);
     this.#first = loaded;
     this.#install(generation);
     try {
@@ -80,10 +79,9 @@ export class Server {
       await Promise.all([this.#state?.close(), this.#signers.close()]);
       throw error;
     }
-    say();
     if (!this.#isStopping()) this.#phase = 'serving';
     const url = urlOf(this.#server);
-    if (announces) announce(this.#log, url, { loaded, signers: this.#signers, state: this.#state });
+    announce(this.#log, url, { loaded, signers: this.#signers, state: this.#state });
     return url;
   }
 
@@ -92,8 +90,8 @@ export class Server {
     return this.#current.operations;
   }
 
-  reload(variables: ReadVariables, announces: boolean): Promise<boolean> {
-    return this.#reloads.run(() => this.#reload(variables, announces));
+  reload(variables: ReadVariables, log: ServiceLog): Promise<boolean> {
+    return this.#reloads.run(() => this.#reload(variables, log));
   }
 
   stop(): Promise<void> {
@@ -101,13 +99,13 @@ export class Server {
     return this.#stopping;
   }
 
-  async #reload(variables: ReadVariables, announces: boolean): Promise<boolean> {
+  async #reload(variables: ReadVariables, log: ServiceLog): Promise<boolean> {
     try {
       if (this.#isStopping()) return false;
       const env = await readNow(variables);
-      const loaded = await this.#load(env, announces);
+      const loaded = await this.#load(env, log);
       if (this.#isStopping()) return false;
-      const replacing = this.#replace(loaded, env, announces);
+      const replacing = this.#replace(loaded, env, log);
       this.#replacing = replacing.catch(() => undefined);
       return await replacing;
     } catch (error) {
@@ -115,14 +113,14 @@ export class Server {
       if (this.#isStopping()) return false;
       this.#lastReload = { ...this.#lastReload, succeeded: false };
       for (const line of [...faultsOf(error), 'the config was not reloaded: the one before stays in force'])
-        this.#log.error(line);
+        log.error(line);
       return false;
     }
   }
 
-  async #replace(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<boolean> {
+  async #replace(loaded: LoadedConfig, env: Environment, log: ServiceLog): Promise<boolean> {
     const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#signers];
-    const [next, say] = this.#generationOf(loaded, announces, old);
+    const next = this.#generationOf(loaded, log, old);
     try {
       await next.start();
       if (this.#isStopping()) await next.stop(0);
@@ -137,22 +135,19 @@ export class Server {
     next.commit();
     this.#install(next);
     this.#log.setLevel?.(logSettings(env).level);
-    say();
-    if (announces) report(this.#log, { first, before: old.loaded, after: loaded, env, signers });
+    report(log, { first, before: old.loaded, after: loaded, env, signers });
     void this.#retire(old);
     return true;
   }
 
-  /** @returns it, and what has it say what it does from now on, where others say the same until then. */
-  #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
-    const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
+  #generationOf(loaded: LoadedConfig, log: ServiceLog, before?: Generation): Generation {
     const [meters, stateEngine, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link];
     const surroundings = {
       ...this.#signers.addressesIn(loaded),
       ...{ log, now: Date.now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
       ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
     };
-    return [new Generation(loaded, surroundings, () => this.#signers.release(loaded.config), before), say];
+    return new Generation(loaded, surroundings, () => this.#signers.release(loaded.config), before);
   }
 
   #install(generation: Generation): void {

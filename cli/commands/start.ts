@@ -8,7 +8,6 @@ import { type ReadVariables, readNow } from '../../service/reload-faults.ts';
 import {
   environmentFile,
   openFileWarning,
-  packageVersion,
   readEnvironment,
   userPath,
   whereKeyWasSought,
@@ -42,7 +41,7 @@ export async function start(given: Given): Promise<number> {
   const env = await Promise.race([readEnvironment(envFile, (finding) => doubts.push(finding)), signalled]);
   if (typeof env === 'string') return 0;
   const settings = { ...logSettings(env), ...(identity && { worker: identity.number, colour: identity.colour }) };
-  const log = createLog(settings, undefined, identity === undefined ? openingFor(file) : undefined);
+  const log = createLog(settings);
   reportCrashesTo(log);
   // Of several workers the primary process says so.
   const exposed = identity === undefined ? openFileWarning(envFile) : undefined;
@@ -81,8 +80,6 @@ function askedWorkers(given: Given): number | undefined {
 }
 
 const worker = () => import('../../service/workers/worker.ts');
-
-const openingFor = (config: string) => ({ message: `signed-data-proxy ${packageVersion()}`, fields: { config } });
 
 interface Supervised {
   readonly signalled: Promise<string>;

@@ -68,14 +68,12 @@ const GATHER_TIMEOUT_MS = 3000;
 
 /** The other workers, as this one asks them: through the primary process. */
 export class WorkerLink implements Workers {
-  readonly announces: boolean;
   readonly #identity: WorkerIdentity;
   readonly #line: Line<FromPrimary, FromWorker>;
   readonly #offers = new Map<string, () => Promise<unknown>>();
   readonly #buckets = new MemoryArea({ now: () => performance.now() });
 
   constructor(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
-    this.announces = identity.announces;
     this.#identity = identity;
     this.#line = line;
   }

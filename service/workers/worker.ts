@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { type ServiceOptions, startService } from '../index.ts';
-import type { ProcessLog } from '../log.ts';
+import { type ProcessLog, quiet, type ServiceLog } from '../log.ts';
 import type { ReadVariables } from '../reload-faults.ts';
 import { describeError } from '../terminal.ts';
 import { Line } from './line.ts';
@@ -23,11 +23,12 @@ export interface WorkerOptions extends ServiceOptions {
 /** Serves as one of several processes until a signal, or until the primary is gone; resolves with the exit code. */
 export async function work({ identity, file, env, log, variables, signalled }: WorkerOptions): Promise<number> {
   const line: Line<FromPrimary, FromWorker> = new Line(process, (message) => {
-    const reloaded = async (announces: boolean) => (await starting).reload(variables, announces);
+    const reloaded = (announces: boolean) =>
+      announcing(announces, log, async (aloud) => (await starting).reload(variables, aloud));
     return (message.kind === 'reload' ? reloaded(message.announces) : link.own(message.topic)).catch(() => undefined);
   });
   const link = new WorkerLink(identity, line);
-  const starting = startService({ file, env, log, link });
+  const starting = announcing(identity.announces, log, (aloud) => startService({ file, env, log: aloud, link }));
   // Node would end the process where it stands.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);
@@ -45,4 +46,11 @@ export async function work({ identity, file, env, log, variables, signalled }: W
   void line.tell({ kind: 'ending' });
   await (await starting).stop();
   return 0;
+}
+
+/** Has work log what other workers do not say. It may log all once it is done. */
+async function announcing<T>(isAloud: boolean, log: ProcessLog, work: (log: ServiceLog) => Promise<T>): Promise<T> {
+  if (isAloud) return work(log);
+  const quieted = quiet(log);
+  return work(quieted.log).finally(quieted.say);
 }
