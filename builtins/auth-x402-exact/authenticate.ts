@@ -1,20 +1,12 @@
 /** Lets a request in that pays what it costs, or has paid it before. */
-import {
-  type AuthMethod,
-  type CallContext,
-  ContextKey,
-  type Exchange,
-  isRefusal,
-  type Refusal,
-} from '../../plugins-sdk/index.ts';
+import { type AuthMethod, type CallContext, ContextKey, type Exchange } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { refusalOf } from '../shared/payments.ts';
-import type { Facilitators } from './facilitators.ts';
 import { Entry, identifierIn, type Room, type Sold } from './kept-answers.ts';
-import { type Offer, refusal } from './offer.ts';
-import { isSignedByPayer, type Payment, PaymentFault, paymentIn } from './payload.ts';
+import { refusal } from './offer.ts';
+import { isSignedByPayer, paymentIn } from './payload.ts';
 import type { Quote, Quoting } from './price.ts';
-import type { Purchase, Purchases, Wanted } from './purchases.ts';
+import type { Purchase, Purchases } from './purchases.ts';
 
 const HEADER = 'payment-signature';
 
@@ -25,21 +17,17 @@ export const attempts = new Attempts({
 /** What every request is looked at with. */
 export interface Means {
   now(): number;
-  facilitatorsOf(method: AuthMethod): Facilitators;
   quote: Quoting;
   readonly room: Room;
   readonly bought: Purchases;
-  draw(exchange: Exchange): Promise<void>;
+  readonly attempt: ReturnType<Attempts['in']>;
 }
 
 /** One request at an endpoint that is sold. */
 export interface Visit {
-  readonly exchange: Exchange;
   readonly quote: Quote;
-  /** What it has come with, for whichever of the endpoint's methods. */
-  payment?: Payment;
-  /** Why it was not taken: what a later method has to say would hide it. */
-  refusal?: Refusal;
+  /** Begun once: the offer is that of all methods of the endpoint, and so is what it comes to. */
+  entrance?: Promise<void>;
   purchase?: Purchase;
   /** What was sold before, and is given again. */
   sold?: Sold;
@@ -52,67 +40,38 @@ export interface Visit {
 export const visits = new ContextKey<Visit>('x402-exact visit');
 
 export function authenticator(means: Means) {
-  return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
+  return async (_: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
-    const visit = visits.get(exchange) ?? { exchange, quote: await means.quote(exchange.parameters, exchange) };
+    const visit = visits.get(exchange) ?? { quote: await means.quote(exchange.parameters, exchange) };
     visits.set(exchange, visit);
-    if (!visit.quote.isFree) await pay(visit, method, call, means);
-    visit.spent = performance.now() - began;
+    visit.entrance ??= enter(visit, exchange, call, means);
+    await visit.entrance;
+    visit.spent ??= performance.now() - began;
     return true;
   };
 }
 
 /** @throws Refusal */
-async function pay(visit: Visit, method: AuthMethod, call: CallContext, means: Means): Promise<void> {
-  const { offer, methods } = visit.quote;
-  const text = visit.exchange.headers[HEADER];
+async function enter(visit: Visit, exchange: Exchange, call: CallContext, means: Means): Promise<void> {
+  const { isFree, offer } = visit.quote;
+  if (isFree) return;
+  const text = exchange.headers[HEADER];
   if (text === undefined) throw refusal(offer, 'PAYMENT-SIGNATURE header is required');
-  await means.draw(visit.exchange);
-  if (visit.refusal !== undefined) throw visit.refusal;
-  try {
-    visit.payment ??= paymentFor(offer, text, means.now());
-    const { payment } = visit;
-    if (methods[offer.accepts.indexOf(payment.requirements)] === method)
-      return await buy(visit, payment, means.facilitatorsOf(method), call, means);
-  } catch (error) {
-    if (isRefusal(error)) visit.refusal = error;
-    throw error;
-  }
-  // Another method of the endpoint has its turn.
-  throw refusal(offer, 'invalid_payment_requirements');
-}
-
-function paymentFor(offer: Offer, text: string, now: number): Payment {
-  try {
-    return paymentIn(text, offer.accepts, now);
-  } catch (error) {
-    throw error instanceof PaymentFault ? refusal(offer, error.message) : error;
-  }
+  await means.attempt(exchange, () => pay(visit, text, exchange, call, means));
 }
 
 /** Takes a request's payment, or finds what it has paid for. */
-async function buy(
-  visit: Visit,
-  payment: Payment,
-  facilitators: Facilitators,
-  call: CallContext,
-  { room, bought, now }: Means,
-): Promise<void> {
+async function pay(visit: Visit, text: string, exchange: Exchange, call: CallContext, means: Means): Promise<void> {
+  const { room, bought, now } = means;
+  const payment = paymentIn(text, visit.quote, now());
   const id = identifierIn(payment);
   const identified = id === undefined ? undefined : new Entry(room, payment, id, now());
-  const wanted = { payment, exchange: visit.exchange, facilitators, offer: visit.quote.offer, identified };
-  const sold = await soldBefore(wanted, bought);
-  if (sold !== undefined) visit.sold = sold;
-  else visit.purchase = await bought.hold(wanted, () => call.signal.aborted);
-}
-
-/** What the payer has bought by the identifier. Whoever sends the payment itself again has it; another one has to be the payer's. */
-async function soldBefore(wanted: Wanted, bought: Purchases): Promise<Sold | undefined> {
-  try {
-    const found = await wanted.identified?.find();
-    if (found !== undefined && !found.isSame && !isSignedByPayer(wanted.payment)) await bought.verify(wanted);
-    return found?.sold;
-  } catch (error) {
+  const wanted = { payment, exchange, offer: visit.quote.offer, identified };
+  const found = await identified?.find().catch((error: unknown) => {
     throw refusalOf(error);
-  }
+  });
+  // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
+  if (found !== undefined && !found.isSame && !isSignedByPayer(payment)) await bought.verify(wanted);
+  if (found !== undefined) visit.sold = found.sold;
+  else visit.purchase = await bought.hold(wanted, () => call.signal.aborted);
 }

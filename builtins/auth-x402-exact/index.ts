@@ -61,12 +61,12 @@ function behaviour(services: Services): Behaviour {
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const quotingOf = perEndpoint(endpoints, (endpoint) => {
     const bazaar = document && bazaarOf(document, endpoint);
-    return quoting(endpoint, offerOf(endpoint, config, bazaar), prices);
+    return quoting(endpoint, offerOf(endpoint, config, bazaar), prices, facilitatorsOf);
   });
   const means: Means = {
-    ...{ now, facilitatorsOf, room: roomIn(services), bought: new Purchases(services, payments) },
+    ...{ now, room: roomIn(services), bought: new Purchases(services, payments) },
     quote: (parameters, exchange) => quotingOf(exchange.endpoint)(parameters, exchange),
-    draw: attempts.in(services),
+    attempt: attempts.in(services),
   };
   let isOver = false;
   return {
@@ -118,11 +118,10 @@ function hooksOn(means: Means, budget: number, node: string): Taps {
       await purchase.identified?.keep(answer, fingerprint, exchange);
     },
     concluded: (outcome, exchange) => {
-      const { purchase, sold, refusal } = visits.get(exchange) ?? {};
+      const { purchase, sold } = visits.get(exchange) ?? {};
       const isSigned = outcome.kind === 'signed';
       if (purchase !== undefined) return isSigned ? undefined : bought.release(purchase);
-      const isUntold = refusal?.fault === true && outcome.kind !== 'abandoned';
-      const ended = sold && isSigned ? 'repeated' : attempts.refusedAs(exchange, isUntold);
+      const ended = sold && isSigned ? 'repeated' : attempts.refusedAs(exchange, outcome);
       if (ended !== undefined) bought.counts.add(ended);
       return undefined;
     },

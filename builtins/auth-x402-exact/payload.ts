@@ -1,10 +1,11 @@
 /** The header `PAYMENT-SIGNATURE`: its shape, which offer it pays, how much, to whom and when, and whether its payer signed it. */
-import type { PaymentRequirements } from '@x402/core/types';
 import { Compile } from 'typebox/compile';
 import { type Address, isSameHex } from '../../lib/eth/hex.ts';
 import { ethers } from '../../lib/process/lazy.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
+import { type Offer, refusal } from './offer.ts';
+import type { Quote, Way } from './price.ts';
 
 /** Of any case: what a wallet says of the checksum changes nothing that is signed. */
 const address = Type.Unsafe<Address>(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }));
@@ -22,9 +23,8 @@ const SignedSchema = Type.Object({
 });
 const signedCheck = Compile(SignedSchema);
 
-/** A payment that fits one of the offered requirements, as far as can be told without asking anybody. */
-export interface Payment extends Readonly<Static<typeof SignedSchema>> {
-  readonly requirements: PaymentRequirements;
+/** A payment in one of the offered ways, as far as can be told without asking anybody. */
+export interface Payment extends Readonly<Static<typeof SignedSchema>>, Way {
   /** Epoch milliseconds. */
   readonly endsAt: number;
   /** As the client has sent them; nothing of them is checked. */
@@ -53,10 +53,7 @@ const MOST_SECONDS = 90_000;
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** Why a payment is not taken: a code of the protocol. */
-export class PaymentFault extends Error {}
-
-const invalid = () => new PaymentFault('invalid_payload');
+const invalid = (offer: Offer) => refusal(offer, 'invalid_payload');
 
 /** What tells an authorisation from all others. */
 export function idOf({ requirements, authorization }: Payment): string {
@@ -66,48 +63,48 @@ export function idOf({ requirements, authorization }: Payment): string {
 /**
  * Reads the header, and checks it against what was offered.
  * @param now epoch milliseconds.
- * @throws PaymentFault
+ * @throws Refusal 402
  */
-export function paymentIn(text: string, offers: readonly PaymentRequirements[], now: number): Payment {
-  const { accepted, payload, extensions } = decoded(text);
-  const requirements = requirementsFor(accepted, offers);
-  if ('permit2Authorization' in payload) throw new PaymentFault('unsupported_payload_type');
-  if (!signedCheck.Check(payload)) throw invalid();
+export function paymentIn(text: string, { offer, ways }: Quote, now: number): Payment {
+  const { accepted, payload, extensions } = decoded(text, offer);
+  const way = wayFor(accepted, ways, offer);
+  if ('permit2Authorization' in payload) throw refusal(offer, 'unsupported_payload_type');
+  if (!signedCheck.Check(payload)) throw invalid(offer);
   const { from, to, value, validAfter, validBefore, nonce } = payload.authorization;
-  if (!isSameHex(to, requirements.payTo)) throw new PaymentFault('invalid_exact_evm_payload_recipient_mismatch');
-  if (value !== requirements.amount) throw new PaymentFault('invalid_exact_evm_payload_authorization_value');
+  const isAmiss = (what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
+  if (!isSameHex(to, way.requirements.payTo)) throw isAmiss('recipient_mismatch');
+  if (value !== way.requirements.amount) throw isAmiss('authorization_value');
   const seconds = BigInt(Math.floor(now / 1000));
-  if (BigInt(validAfter) > seconds) throw new PaymentFault('invalid_exact_evm_payload_authorization_valid_after');
+  if (BigInt(validAfter) > seconds) throw isAmiss('authorization_valid_after');
   const left = BigInt(validBefore) - seconds;
-  if (left < LEAST_SECONDS || left > MOST_SECONDS)
-    throw new PaymentFault('invalid_exact_evm_payload_authorization_valid_before');
+  if (left < LEAST_SECONDS || left > MOST_SECONDS) throw isAmiss('authorization_valid_before');
   // Nothing but the members that are signed.
   const authorization = { from, to, value, validAfter, validBefore, nonce };
-  return { requirements, authorization, signature: payload.signature, endsAt: Number(validBefore) * 1000, extensions };
+  return { ...way, authorization, signature: payload.signature, endsAt: Number(validBefore) * 1000, extensions };
 }
 
 /** @returns a `PaymentPayload` of version 2. */
-function decoded(text: string): Sent {
-  if (text.length > LONGEST_HEADER || !BASE64.test(text)) throw invalid();
+function decoded(text: string, offer: Offer): Sent {
+  if (text.length > LONGEST_HEADER || !BASE64.test(text)) throw invalid(offer);
   let payload: unknown;
   try {
     payload = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64')));
   } catch {
-    throw invalid();
+    throw invalid(offer);
   }
   if (payloadCheck.Check(payload)) return payload;
-  throw memberAt(payload, 'x402Version') === 2 ? invalid() : new PaymentFault('invalid_x402_version');
+  throw memberAt(payload, 'x402Version') === 2 ? invalid(offer) : refusal(offer, 'invalid_x402_version');
 }
 
-function requirementsFor(accepted: Sent['accepted'], offers: readonly PaymentRequirements[]): PaymentRequirements {
-  if (accepted.scheme !== 'exact') throw new PaymentFault('unsupported_scheme');
-  const there = offers.filter(({ network }) => network === accepted.network);
-  if (there.length === 0) throw new PaymentFault('invalid_network');
+function wayFor(accepted: Sent['accepted'], ways: readonly Way[], offer: Offer): Way {
+  if (accepted.scheme !== 'exact') throw refusal(offer, 'unsupported_scheme');
+  const there = ways.filter(({ requirements: { network } }) => network === accepted.network);
+  if (there.length === 0) throw refusal(offer, 'invalid_network');
   const found = there.find(
-    ({ asset, amount, payTo }) =>
+    ({ requirements: { asset, amount, payTo } }) =>
       isSameHex(asset, accepted.asset) && amount === accepted.amount && isSameHex(payTo, accepted.payTo),
   );
-  if (found === undefined) throw new PaymentFault('invalid_payment_requirements');
+  if (found === undefined) throw refusal(offer, 'invalid_payment_requirements');
   return found;
 }
 

@@ -12,17 +12,23 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import { isLeftOut } from '../shared/parameter-value.ts';
+import type { Facilitators } from './facilitators.ts';
 import { type Offer, requirementsOf } from './offer.ts';
 import { type Accept, acceptsOf } from './terms.ts';
 
 type Prices = Services['prices'];
 type PluginPrice = Extract<Accept['amount'], { readonly by: string }>;
 
+/** One way to pay, and who verifies and settles it. */
+export interface Way {
+  readonly requirements: PaymentRequirements;
+  readonly facilitators: Facilitators;
+}
+
 /** What one request can be paid with, and how it is told so. */
 export interface Quote {
   readonly offer: Offer;
-  /** The endpoint's methods, each in the place of what it accepts in the offer. */
-  readonly methods: readonly AuthMethod[];
+  readonly ways: readonly Way[];
   /** Whether it costs nothing. */
   readonly isFree: boolean;
 }
@@ -31,19 +37,24 @@ export interface Quote {
 export type Quoting = (parameters: Parameters, exchange: Exchange) => Promise<Quote>;
 
 /** @param offer of the endpoint, whatever it costs. */
-export function quoting(endpoint: Endpoint, offer: Offer, prices: Prices): Quoting {
+export function quoting(
+  endpoint: Endpoint,
+  offer: Offer,
+  prices: Prices,
+  facilitatorsOf: (method: AuthMethod) => Facilitators,
+): Quoting {
   const declared = keys.parameters.of(endpoint) ?? [];
   const sold = acceptsOf(endpoint);
-  const methods = sold.map(({ method }) => method);
   return async (parameters, exchange) => {
-    const accepts: PaymentRequirements[] = [];
-    for (const { accept } of sold) {
+    const ways: Way[] = [];
+    for (const { method, accept } of sold) {
       const { amount } = accept;
       const isFixed = typeof amount === 'string';
       const price = isFixed ? amount : await pricedBy(amount, prices, completed(declared, parameters), exchange);
-      accepts.push(requirementsOf(accept, price));
+      ways.push({ requirements: requirementsOf(accept, price), facilitators: facilitatorsOf(method) });
     }
-    return { offer: { ...offer, accepts }, methods, isFree: accepts.some(({ amount }) => amount === '0') };
+    const accepts = ways.map(({ requirements }) => requirements);
+    return { offer: { ...offer, accepts }, ways, isFree: accepts.some(({ amount }) => amount === '0') };
   };
 }
 

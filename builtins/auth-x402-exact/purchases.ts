@@ -10,7 +10,6 @@ import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { type About, givenBackMark, isHeld, lifeUntil, type Mark } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Asked, type Facilitator, FacilitatorFailure, USED } from './facilitator.ts';
-import type { Facilitators } from './facilitators.ts';
 import type { Entry } from './kept-answers.ts';
 import { busy, encodedHeader, type Offer, refusal, toldOf } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
@@ -20,7 +19,6 @@ import { acceptsOf } from './terms.ts';
 export interface Wanted {
   readonly payment: Payment;
   readonly exchange: Exchange;
-  readonly facilitators: Facilitators;
   readonly offer: Offer;
   /** Where the client has given its payment an identifier. */
   readonly identified: Entry | undefined;
@@ -90,8 +88,8 @@ export class Purchases {
   }
 
   /** @returns who has found the payment good. @throws Refusal 402, or 401 where nobody can tell. */
-  async verify({ payment, facilitators, offer }: Wanted): Promise<Facilitator> {
-    const { said, by } = await facilitators.verify(askedOf(payment, offer)).catch((error: unknown) => {
+  async verify({ payment, offer }: Wanted): Promise<Facilitator> {
+    const { said, by } = await payment.facilitators.verify(askedOf(payment, offer)).catch((error: unknown) => {
       throw error instanceof FacilitatorFailure ? unavailable(error.message) : error;
     });
     if (said !== undefined) throw refusal(offer, said);
@@ -136,13 +134,13 @@ export class Purchases {
   }
 
   async #settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    const { payment, exchange, facilitators, verifier, offer } = purchase;
+    const { payment, exchange, verifier, offer } = purchase;
     // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
     await this.#begin(purchase, isTooLate);
     const isKnown = this.#services.debts.owe(unknown(purchase, 'the service has ended'));
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
-      const response = await facilitators.settle(verifier, () => !isTooLate(), askedOf(payment, offer));
+      const response = await payment.facilitators.settle(verifier, () => !isTooLate(), askedOf(payment, offer));
       const { transaction, errorReason } = response;
       const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
       // A mode that tells failures in its own way has them, too.

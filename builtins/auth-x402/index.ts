@@ -8,7 +8,6 @@ import {
   createHttpClient,
   definePlugin,
   type Exchange,
-  isRefusal,
   perMethod,
   Refusal,
   type Services,
@@ -92,12 +91,6 @@ interface Bought extends Redeemed {
   answered(): void;
 }
 const redeemed = new ContextKey<Bought>('x402Payment');
-/** Whether nobody could tell if a request's payment is good. */
-const isUntold = new ContextKey<boolean>('x402Untold');
-const noteUntold = (exchange: Exchange) => (error: unknown) => {
-  if (isRefusal(error) && error.fault) isUntold.set(exchange, true);
-  throw error;
-};
 
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = definePlugin({
@@ -131,7 +124,7 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
     const payment = redeemed.get(exchange);
     // A request is counted once, however many payments its endpoint accepts.
     if (payment === undefined) {
-      const ended = attempts.refusedAs(exchange, isUntold.get(exchange) === true && outcome.kind !== 'abandoned');
+      const ended = attempts.refusedAs(exchange, outcome);
       if (ended !== undefined) reports.counts.add(ended);
     }
     // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
@@ -170,7 +163,7 @@ function keeping({ debts }: Services, reports: Reports) {
 function behaviour(services: Services, payments: Payments): Behaviour {
   const { node, now, endpoints } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
-  const draw = attempts.in(services);
+  const attempt = attempts.in(services);
   const client = createHttpClient();
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
     return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
@@ -203,10 +196,11 @@ function behaviour(services: Services, payments: Payments): Behaviour {
       redemptions.look();
       throw challenged();
     }
-    await draw(exchange);
-    const proof = proofIn(text, challenged);
-    checkWindow(proof, now());
-    await redeem(method, proof, exchange, call).catch(noteUntold(exchange));
+    await attempt(exchange, async () => {
+      const proof = proofIn(text, challenged);
+      checkWindow(proof, now());
+      await redeem(method, proof, exchange, call);
+    });
     return true;
   };
   const concluded = settlement(redemptions, reports, services.background);

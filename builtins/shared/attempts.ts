@@ -2,7 +2,16 @@
 import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { clientKey } from '../../lib/http/client-address.ts';
 import { type ConfigKey, millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
-import { ContextKey, clientIp, type Exchange, Refusal, type Services, Type } from '../../plugins-sdk/index.ts';
+import {
+  ContextKey,
+  clientIp,
+  type Exchange,
+  isRefusal,
+  Refusal,
+  type Services,
+  Type,
+} from '../../plugins-sdk/index.ts';
+import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from './client-buckets.ts';
 
@@ -22,13 +31,19 @@ export const tooManyAttempts = () => new Refusal(401, 'Too many x402 verificatio
 /** Milliseconds in which a client has its attempts, where the config does not say. */
 const DEFAULT_WINDOW_MS = 60_000;
 
+interface Attempt {
+  readonly take: TokenTake;
+  /** Whether nobody could tell if the payment is good. */
+  isUntold?: boolean;
+}
+
 /** A limit, by client address, of payments that are looked at: one draw per request, however often it is asked for. */
 export class Attempts {
   readonly keys: readonly ConfigKey[];
   readonly #limitIn: (config: Services['config']) => { readonly max: number; readonly window: number };
   readonly #name: string;
   readonly #kept: StateKey<ClientBuckets>;
-  readonly #drawn: ContextKey<TokenTake>;
+  readonly #attempt: ContextKey<Attempt>;
 
   constructor({ path, what, max: most, name }: AttemptsOptions) {
     const window = optionalKey(
@@ -42,30 +57,33 @@ export class Attempts {
     this.#limitIn = (config) => ({ max: max.in(config) ?? most, window: window.in(config) ?? DEFAULT_WINDOW_MS });
     this.#name = name;
     this.#kept = new StateKey(`${name} buckets`);
-    this.#drawn = new ContextKey(`${name} draw`);
+    this.#attempt = new ContextKey(`${name} attempt`);
   }
 
-  /** @returns what draws for a request, and throws where too much was drawn. */
-  in({ config, states, stateEngine, workers }: Services): (exchange: Exchange) => Promise<void> {
+  /** @returns what has the payment of a request looked at, and throws where too many were. */
+  in({ config, states, stateEngine, workers }: Services) {
     const limit = this.#limitIn(config);
     const buckets = states.keep(this.#kept, JSON.stringify(limit), () =>
       clientBuckets(limit, stateEngine, this.#name, workers),
     );
-    return async (exchange) => {
-      const take = this.#drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
-      this.#drawn.set(exchange, take);
-      if (!take.allowed) throw tooManyAttempts();
+    return async <T>(exchange: Exchange, look: () => Promise<T>): Promise<T> => {
+      const attempt = this.#attempt.get(exchange) ?? { take: await buckets.take(clientKey(clientIp(exchange))) };
+      this.#attempt.set(exchange, attempt);
+      if (!attempt.take.allowed) throw tooManyAttempts();
+      try {
+        return await look();
+      } catch (error) {
+        if (isRefusal(error) && error.fault) attempt.isUntold = true;
+        throw error;
+      }
     };
   }
 
-  /**
-   * How a request ended whose payment was not taken; nothing for one that came without.
-   * @param isUntold whether nobody could tell if it is good, for another reason than that its client has left.
-   */
-  refusedAs(exchange: Exchange, isUntold: boolean): 'limited' | 'unavailable' | 'refused' | undefined {
-    const take = this.#drawn.get(exchange);
-    if (take === undefined) return undefined;
-    if (!take.allowed) return 'limited';
-    return isUntold ? 'unavailable' : 'refused';
+  /** How a request ended whose payment was not taken; nothing for one that came without. */
+  refusedAs(exchange: Exchange, { kind }: RequestOutcome): 'limited' | 'unavailable' | 'refused' | undefined {
+    const attempt = this.#attempt.get(exchange);
+    if (attempt === undefined) return undefined;
+    if (!attempt.take.allowed) return 'limited';
+    return attempt.isUntold && kind !== 'abandoned' ? 'unavailable' : 'refused';
   }
 }
