@@ -3,16 +3,18 @@ import type { TSchema } from 'typebox';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
+import { isWithin } from '../plugins-sdk/schema/path.ts';
 import { draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
 import { fill } from './variables.ts';
 
-/** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */
+/** An endpoint and the text that its ID is the hash of, or why it has none. */
 export interface Identified {
   readonly draft: EndpointDraft;
-  readonly text: string | undefined;
+  readonly text?: string;
+  readonly finding?: Finding;
 }
 
 /** The config with its variables replaced, and with samples for those that are unset. */
@@ -23,14 +25,14 @@ export class View {
   /** Whether everything has the shape that checks of plugins may rely on. */
   readonly isSound: boolean;
   readonly context: CheckContext;
-  /** The same with the names of unset variables in place of samples: what shows one depends on it. */
+  /** The same with the names of unset variables in place of samples: an ID that shows one depends on it. */
   readonly #named: CheckContext;
   readonly #references: Interpolated['references'];
 
   /** @param folder that of the config file. */
   constructor(source: Interpolated, schema: TSchema, folder: string) {
-    this.config = deepFreeze(fill(source, schema));
     this.#references = source.references;
+    this.config = deepFreeze(fill(source, schema));
     const wrong = explain(schema, this.config, '');
     const shapes = [...wrong, ...source.bareHex.findings(wrong)];
     this.isSound = shapes.length === 0;
@@ -43,8 +45,7 @@ export class View {
         path: (relative: string) => resolve(folder, relative),
       });
     this.context = contextOf(this.config);
-    const isCertain = [...source.references.values()].every(({ doubtful }) => !doubtful);
-    this.#named = isCertain ? this.context : contextOf(deepFreeze(fill(source, schema, (text) => text)));
+    this.#named = contextOf(deepFreeze(fill(source, schema, (text) => text)));
   }
 
   /** Whether the text at a path is not what the operator meant. */
@@ -53,51 +54,42 @@ export class View {
   /** The findings without those about stand-ins, and about endpoints whose ID depends on one. */
   certain(findings: readonly Finding[], identified: readonly Identified[]): Finding[] {
     const unknown = identified.filter(({ text }) => text === undefined).map(({ draft }) => draft.path);
-    const uncertain = new Set(unknown.filter((path) => this.#doubtsIn([path]).length > 0));
+    const uncertain = new Set(unknown.filter((path) => this.#unsetIn(path).length > 0));
     return findings.filter(({ path }) => !this.isDoubtful(path) && !uncertain.has(ownerOf(path)));
   }
 
   /** Identifies the endpoints; says why where that is impossible, or depends on variables. */
-  identify(definitions: readonly Definition[]): readonly (Identified & { readonly finding?: Finding })[] {
+  identify(definitions: readonly Definition[]): readonly Identified[] {
     return this.context.endpoints.map((draft, index) => {
-      const { text, error } = identityOf(definitions, this.#named.endpoints[index] ?? draft, this.#named);
-      if (text !== undefined && this.#shownIn(text).length === 0) return { draft, text };
-      const api = draft.path.slice(0, draft.path.indexOf('.'));
-      const doubts = this.#doubtsIn([draft.path, api]);
+      const [text, error] = identityOf(definitions, this.#named.endpoints[index] ?? draft, this.#named);
       // What fails without any stand-in near it is a fault of the endpoint, or of a plugin.
-      if (text === undefined && doubts.length === 0) return { draft, text, finding: identityFailure(draft, error) };
-      const names = text === undefined ? this.#unsetAt(doubts) : this.#shownIn(text);
-      return { draft, text: undefined, ...(names.length > 0 && { finding: unidentified(draft.path, names) }) };
+      const near = draft.path.slice(0, draft.path.indexOf('.'));
+      const unset = text === undefined ? this.#unsetIn(near) : this.#unsetIn('').filter((name) => shows(text, name));
+      if (unset.length > 0) return { draft, finding: unidentified(draft.path, unset) };
+      return text === undefined ? { draft, finding: identityFailure(draft, error) } : { draft, text };
     });
   }
 
-  /** The unset variables whose stand-ins a text shows. */
-  #shownIn(text: string): readonly string[] {
-    const all = this.#unsetAt([...this.#references.keys()]);
-    return all.filter((name) => new RegExp(`${standInFor(name)}(?![a-z0-9])`).test(text));
-  }
-
-  #unsetAt(paths: readonly string[]): readonly string[] {
-    return [...new Set(paths.flatMap((path) => this.#references.get(path)?.unset ?? []))];
-  }
-
-  /** The doubtful paths in endpoints, or in APIs outside their endpoints. */
-  #doubtsIn(owners: readonly string[]): readonly string[] {
-    return [...this.#references.keys()].filter((path) => this.isDoubtful(path) && owners.includes(ownerOf(path)));
+  /** The unset variables at a path and below it. */
+  #unsetIn(ancestor: string): readonly string[] {
+    const within = [...this.#references].filter(([path]) => isWithin(path, ancestor));
+    return [...new Set(within.flatMap(([, { unset }]) => unset))];
   }
 }
 
 function identityOf(definitions: readonly Definition[], draft: EndpointDraft, context: CheckContext) {
   try {
-    return { text: identityText(definitions, draft, context) };
+    return [identityText(definitions, draft, context)] as const;
   } catch (error) {
-    return { error };
+    return [undefined, error] as const;
   }
 }
 
+function shows(text: string, name: string): boolean {
+  return new RegExp(`${standInFor(name)}(?![a-z0-9])`).test(text);
+}
+
 function unidentified(path: string, names: readonly string[]): Finding {
-  return warningAt(
-    path,
-    `no endpoint ID: it depends on the ${names.length === 1 ? 'variable' : 'variables'} ${names.join(', ')}`,
-  );
+  const variables = `${names.length === 1 ? 'variable' : 'variables'} ${names.join(', ')}`;
+  return warningAt(path, `no endpoint ID: it depends on the ${variables}`);
 }
