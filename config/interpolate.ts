@@ -1,7 +1,6 @@
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
-import { BareHex } from './bare-hex.ts';
 import { errorAt } from './findings.ts';
 import { writtenNumbers } from './tree.ts';
 
@@ -36,7 +35,8 @@ export interface Interpolated {
   readonly findings: readonly Finding[];
   /** The values that were put in. */
   readonly values: ReadonlySet<string>;
-  readonly bareHex: BareHex;
+  /** Numbers written as `0x…` without quotes, by config path: to their writers often texts, such as names and keys. */
+  readonly bareHex: ReadonlyMap<string, string>;
 }
 
 /**
@@ -47,32 +47,36 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
   const references = new Map<string, Reference>();
   const findings: Finding[] = [];
   const values = new Set<string>();
-  const bareHex = new BareHex();
+  const bareHex = new Map<string, string>();
 
   const replaceIn = (text: string, path: string): string => {
-    const names = [...text.matchAll(TOKEN)].filter(([token]) => token !== '$${').map(([, name]) => name);
-    if (names.length === 0) return substitute(text, variables);
-    const mistakes = [...new Set(names)].map(problemOf).filter((problem) => problem !== undefined);
-    findings.push(...mistakes.map((problem) => errorAt(path, problem)));
-    const known = [...new Set(names.filter((name) => name !== undefined && !FORBIDDEN.has(name)).map(String))];
-    for (const name of known) {
-      const value = lookUp(name, variables);
-      if (value !== undefined) values.add(value);
-    }
-    const unset = known.filter((name) => lookUp(name, variables) === undefined);
-    references.set(path, {
-      whole: ONLY_REFERENCES.test(text),
-      unset,
-      empty: known.filter((name) => lookUp(name, variables) === ''),
-      doubtful: mistakes.length + unset.length > 0,
+    const found = new Map<string, string | undefined>();
+    const problems = new Set<string>();
+    const replaced = text.replace(TOKEN, (token, name: string | undefined) => {
+      if (token === '$${') return '${';
+      const problem = problemOf(name);
+      if (name === undefined || problem !== undefined) {
+        problems.add(String(problem));
+        return token;
+      }
+      const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+      found.set(name, value);
+      return value ?? standInFor(name);
     });
-    return substitute(text, variables);
+    if (found.size + problems.size === 0) return replaced;
+    findings.push(...[...problems].map((problem) => errorAt(path, problem)));
+    for (const value of found.values()) if (value !== undefined) values.add(value);
+    const namesOf = (wanted: string | undefined) => [...found.keys()].filter((name) => found.get(name) === wanted);
+    const unset = namesOf(undefined);
+    const doubtful = problems.size + unset.length > 0;
+    references.set(path, { whole: ONLY_REFERENCES.test(text), unset, empty: namesOf(''), doubtful });
+    return replaced;
   };
 
   const visit = (value: unknown, path: string): unknown => {
     if (typeof value === 'string') return replaceIn(value, path);
     if (typeof value !== 'object' || value === null) return value;
-    for (const [key, text] of writtenNumbers(value)) if (/^0x/.test(text)) bareHex.add(childPath(path, key), text);
+    for (const [key, text] of writtenNumbers(value)) if (/^0x/.test(text)) bareHex.set(childPath(path, key), text);
     if (Array.isArray(value)) return value.map((item, index) => visit(item, childPath(path, index)));
     if (!isRecord(value)) return value;
     const members = Object.entries(value).map(([key, member]) => {
@@ -89,17 +93,6 @@ function problemOf(name: string | undefined): string | undefined {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the text shows the syntax
   if (name === undefined) return 'malformed variable reference: write ${NAME}, or $${ for the text ${';
   return FORBIDDEN.has(name) ? `the variable ${name} cannot be used in the config` : undefined;
-}
-
-function lookUp(name: string, variables: Variables): string | undefined {
-  return Object.hasOwn(variables, name) && !FORBIDDEN.has(name) ? variables[name] : undefined;
-}
-
-function substitute(text: string, variables: Variables): string {
-  return text.replace(TOKEN, (token, name: string | undefined) => {
-    if (token === '$${') return '${';
-    return name === undefined ? token : (lookUp(name, variables) ?? standInFor(name));
-  });
 }
 
 /** What stands for a variable without a value. It fits into host names, so that a URL around it stays a URL. */

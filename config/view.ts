@@ -33,8 +33,7 @@ export class View {
   constructor(source: Interpolated, schema: TSchema, folder: string) {
     this.#references = source.references;
     this.config = deepFreeze(fill(source, schema));
-    const wrong = explain(schema, this.config, '');
-    const shapes = [...wrong, ...source.bareHex.findings(wrong)];
+    const shapes = explain(schema, this.config, '');
     this.isSound = shapes.length === 0;
     this.wrongShapes = shapes.filter(({ path }) => !this.isDoubtful(path));
     const contextOf = (config: View['config']): CheckContext =>

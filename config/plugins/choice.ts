@@ -1,6 +1,5 @@
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
-import type { BareHex } from '../bare-hex.ts';
-import type { Reference } from '../interpolate.ts';
+import type { Interpolated } from '../interpolate.ts';
 import type { Redact } from '../redact.ts';
 import type { PluginModule } from './module-exports.ts';
 
@@ -27,11 +26,9 @@ export interface PluginDraft {
   readonly isolated?: boolean;
 }
 
-export interface PluginRequest {
+export interface PluginRequest extends Pick<Interpolated, 'references' | 'bareHex'> {
   /** What stands under `settings.plugins`, variables replaced. */
   readonly entries: unknown;
-  readonly references: ReadonlyMap<string, Reference>;
-  readonly bareHex: BareHex;
   readonly configFile: string;
   /** Modules by source, which are not imported. */
   readonly modules?: ReadonlyMap<string, PluginModule> | undefined;

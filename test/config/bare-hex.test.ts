@@ -67,19 +67,17 @@ apis:
     assert.equal(bare, await validate(t, text(quote), { 'p.mjs': plugin }));
   });
 
-  it('is a number where a number may stand, and an error where that loses digits', async (t) => {
+  it('is a number where a number may stand, and a text where that would lose digits', async (t) => {
     const free = '{ type: free }';
     const explained = await validate(
       t,
       config(free, 'parameters: [{ name: q, fixed: 0x1F }]').replace('port: 0', 'port: 0x1F90'),
     );
     assert.match(explained, /"fixed":31,/);
-    assert.equal(
-      await validate(t, config(free, `parameters: [{ name: q, fixed: ${ADDRESS} }]`)),
-      'error: apis[0].endpoints[0].parameters[0].fixed: a number with more digits than can be kept, write it in quotes (a/e, line 10)\n',
-    );
+    const address = await validate(t, config(free, `parameters: [{ name: q, fixed: ${ADDRESS} }]`));
+    assert.match(address, new RegExp(`"fixed":"${ADDRESS}",`));
     const [first] = (await validate(t, config(free).replace('port: 0', `port: 0x${'f'.repeat(400)}`))).split('\n');
-    assert.equal(first, 'error: server.port: expected an integer, found a number (line 2)');
+    assert.equal(first, 'error: server.port: expected an integer, found a string (line 2)');
     const unknown = (await validate(t, config(free, `contract: ${ADDRESS}`))).split('\n');
     assert.equal(unknown.length, 2);
     assert.match(unknown[0] ?? '', /^error: apis\[0\]\.endpoints\[0\]\.contract: unknown key, .* \(a\/e, line 10\)$/);
