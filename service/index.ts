@@ -5,6 +5,7 @@ import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Address } from '../lib/eth/hex.ts';
 import { proxiesInForce } from '../lib/http/client/proxies.ts';
+import { listen, urlOf } from '../lib/http/listen.ts';
 import type { Definition } from '../plugins-sdk/define.ts';
 import { type Log, silentLog } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
@@ -15,11 +16,12 @@ import { StateStore } from '../plugins-sdk/state/state.ts';
 import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
 import { Background } from './background.ts';
 import { type AskedOperation, askControl, Control, controlPaths, runOperation } from './control.ts';
-import { listener } from './listener.ts';
+import { addressOf, listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { publicKeyWarning } from './public-keys.ts';
 import type { ReadVariables } from './reload-faults.ts';
+import { announce } from './report.ts';
 import { type RequestLogSettings, requestLog } from './request-log.ts';
 import { Server } from './server.ts';
 import type { StateClient } from './shared-state.ts';
@@ -95,10 +97,15 @@ export async function startService(
   warnOfVariables(env, log);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
-  const service = new Server(signers, log, load, state, link);
+  const service = new Server({ signers, log, load, state, link });
   const [socket] = controlPaths(file);
   const control = new Control(socket, log, () => service.operations());
-  const url = await service.start(loaded, () => control.open());
+  await service.start(loaded, async () => {
+    await listen(service.http, addressOf(loaded.config));
+    await control.open();
+  });
+  const url = urlOf(service.http);
+  announce(log, url, { loaded, signers, state });
   return {
     url,
     signer: { address: signerAddressOf(loaded) },

@@ -2,37 +2,42 @@ import type { LoadedConfig } from '../config/index.ts';
 import { drain } from '../http/drain.ts';
 import { Connections, createHttpServer } from '../http/limits.ts';
 import { errorForLog } from '../kernel/refusal.ts';
-import { listen, surviveRefusals, urlOf } from '../lib/http/listen.ts';
+import { surviveRefusals } from '../lib/http/listen.ts';
 import { withTimeout } from '../lib/time/with-timeout.ts';
 import type { Phase } from '../plugins-sdk/services.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
 import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation } from './generation.ts';
-import { addressOf, drainDelayOf, limitClients } from './listener.ts';
+import { drainDelayOf, limitClients } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
 import { ReloadQueue } from './reload-queue.ts';
-import { announce, report } from './report.ts';
+import { report } from './report.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import type { LastReload } from './status.ts';
 import type { WorkerLink } from './workers/link.ts';
 
-type Load = (env: Environment, log: ServiceLog) => Promise<LoadedConfig>;
+/** What serves, and by what. */
+interface ServerOptions {
+  readonly signers: Signers;
+  readonly log: ServiceLog;
+  /** Reads the config of a reload. */
+  readonly load: (env: Environment, log: ServiceLog) => Promise<LoadedConfig>;
+  readonly state: StateClient | undefined;
+  readonly link?: WorkerLink | undefined;
+  readonly now?: () => number;
+}
 
 /** The one server of a service, and the generations of its config. */
 export class Server {
-  readonly #signers: Signers;
-  readonly #log: ServiceLog;
-  readonly #load: Load;
-  readonly #link: WorkerLink | undefined;
-  readonly #state: StateClient | undefined;
-  readonly #meters: MeterRegistry;
+  readonly http = createHttpServer();
+  readonly meters: MeterRegistry;
+  readonly #options: ServerOptions;
   readonly #debts = new Debts();
-  readonly #server = createHttpServer();
-  readonly #connections = new Connections(this.#server, (request, response) => this.#current.handle(request, response));
+  readonly #connections = new Connections(this.http, (request, response) => this.#current.handle(request, response));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;
@@ -45,17 +50,14 @@ export class Server {
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
-  constructor(signers: Signers, log: ServiceLog, load: Load, state?: StateClient, link?: WorkerLink) {
-    this.#signers = signers;
-    this.#log = log;
-    this.#load = load;
-    this.#state = state;
-    this.#link = link;
-    this.#meters = new MeterRegistry(({ name }, error) =>
+  constructor(options: ServerOptions) {
+    const { log } = options;
+    this.#options = options;
+    this.meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
     );
-    limitClients(this.#server, () => this.#current.connectionLimits, log);
-    surviveRefusals(this.#server, (detail) => log.warn('connections cannot be accepted', { detail }));
+    limitClients(this.http, () => this.#current.connectionLimits, log);
+    surviveRefusals(this.http, (detail) => log.warn('connections cannot be accepted', { detail }));
   }
 
   get #current(): Generation {
@@ -63,26 +65,22 @@ export class Server {
     return this.#generation;
   }
 
-  /** @param listening runs before anybody is told. @returns the URL that it listens on. */
-  async start(loaded: LoadedConfig, listening: () => Promise<void>): Promise<string> {
-    const generation = this.#generationOf(loaded, this.#log);
+  /** @param listen has clients reach it, once the plugins have started. */
+  async start(loaded: LoadedConfig, listen: () => Promise<void>): Promise<void> {
+    const generation = this.#generationOf(loaded, this.#options.log);
     this.#first = loaded;
     this.#install(generation);
     try {
-      await this.#state?.start();
+      await this.#options.state?.start();
       await generation.start();
       generation.commit();
-      await listen(this.#server, addressOf(loaded.config));
-      await listening();
+      await listen();
     } catch (error) {
       await this.#remove(generation, 0);
-      await Promise.all([this.#state?.close(), this.#signers.close()]);
+      await Promise.all([this.#options.state?.close(), this.#options.signers.close()]);
       throw error;
     }
     if (!this.#isStopping()) this.#phase = 'serving';
-    const url = urlOf(this.#server);
-    announce(this.#log, url, { loaded, signers: this.#signers, state: this.#state });
-    return url;
   }
 
   /** Of the config in force. */
@@ -101,9 +99,8 @@ export class Server {
 
   async #reload(variables: ReadVariables, log: ServiceLog): Promise<boolean> {
     try {
-      if (this.#isStopping()) return false;
       const env = await readNow(variables);
-      const loaded = await this.#load(env, log);
+      const loaded = await this.#options.load(env, log);
       if (this.#isStopping()) return false;
       const replacing = this.#replace(loaded, env, log);
       this.#replacing = replacing.catch(() => undefined);
@@ -119,35 +116,33 @@ export class Server {
   }
 
   async #replace(loaded: LoadedConfig, env: Environment, log: ServiceLog): Promise<boolean> {
-    const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#signers];
+    const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#options.signers];
     const next = this.#generationOf(loaded, log, old);
     try {
       await next.start();
-      if (this.#isStopping()) await next.stop(0);
+      if (this.#isStopping()) throw new Error('the service stops');
     } catch (error) {
+      await next.stop(0);
       await next.letGo(this.#generations);
       throw error;
     }
-    if (this.#isStopping()) {
-      await next.letGo(this.#generations);
-      return false;
-    }
     next.commit();
     this.#install(next);
-    this.#log.setLevel?.(logSettings(env).level);
+    this.#options.log.setLevel?.(logSettings(env).level);
     report(log, { first, before: old.loaded, after: loaded, env, signers });
     void this.#retire(old);
     return true;
   }
 
   #generationOf(loaded: LoadedConfig, log: ServiceLog, before?: Generation): Generation {
-    const [meters, stateEngine, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link];
+    const { link: workers, now = Date.now } = this.#options;
+    const [meters, stateEngine, debts] = [this.meters, this.#options.state, this.#debts];
     const surroundings = {
-      ...this.#signers.addressesIn(loaded),
-      ...{ log, now: Date.now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
+      ...this.#options.signers.addressesIn(loaded),
+      ...{ log, now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
       ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
     };
-    return new Generation(loaded, surroundings, () => this.#signers.release(loaded.config), before);
+    return new Generation(loaded, surroundings, () => this.#options.signers.release(loaded.config), before);
   }
 
   #install(generation: Generation): void {
@@ -182,7 +177,7 @@ export class Server {
     const generations = [...this.#generations];
     for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#current.loaded.config);
-    const closed = drain(this.#server, this.#connections, delay);
+    const closed = drain(this.http, this.#connections, delay);
     let isServed = false;
     const served = closed.then(() => Promise.all(generations.map((generation) => generation.served())));
     const ended = served.then(() => {
@@ -190,15 +185,15 @@ export class Server {
       return Promise.all(generations.map((generation) => generation.drained()));
     });
     if (!(await drained(ended, this.#debts, delay))) {
-      if (!isServed) this.#log.warn('requests were cut off: they did not finish in time');
+      if (!isServed) this.#options.log.warn('requests were cut off: they did not finish in time');
       for (const generation of generations) generation.tell();
     }
-    this.#debts.tell(this.#log);
+    this.#debts.tell(this.#options.log);
     this.#connections.closeAll();
     const patience = Math.max(LONGEST_DRAIN_MS + delay - (performance.now() - started), 0);
     // A reload that has started plugins is waited for; one that has started none stops by itself.
     await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
-    await Promise.all([this.#state?.close(), this.#signers.close()]);
+    await Promise.all([this.#options.state?.close(), this.#options.signers.close()]);
   }
 }

@@ -1,21 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import type { Server } from 'node:http';
+import type { Server as HttpServer } from 'node:http';
 import { join } from 'node:path';
-import { type LoadedConfig, loadConfig } from '../../config/index.ts';
-import { Connections, createHttpServer } from '../../http/limits.ts';
+import { loadConfig } from '../../config/index.ts';
 import { hint } from '../../lib/text/suggest.ts';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Parameters } from '../../plugins-sdk/index.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import type { Phase } from '../../plugins-sdk/services.ts';
-import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
-import { DRAIN_TIME_MS } from '../drain.ts';
-import { Generation } from '../generation.ts';
 import { definitions } from '../index.ts';
-import { MeterRegistry } from '../meter-registry.ts';
+import { Server } from '../server.ts';
 import { Signers } from '../signers.ts';
 import { openState } from '../state-engine.ts';
 import { openIn, requestOf } from './in-process.ts';
@@ -37,75 +31,25 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   });
   for (const { path, message } of loaded.warnings) log.warn(`${path}: ${message}`);
   await signers.open(loaded, variables);
+  const state = openState(loaded, { log, now: subject.now, path: (relative) => join(folder, relative) });
+  const load = () => Promise.reject(new Error('a test has one config'));
+  const server = new Server({ signers, log, load, state, now: subject.now });
   const metrics = new TestMetrics();
-  const { server, node, stop } = await startIn(folder, loaded, { signers, log, now: subject.now, metrics });
-  let stopped: Promise<void> | undefined;
+  server.meters.connect(metrics);
+  // Its requests come by no port.
+  await server.start(loaded, async () => undefined);
   return {
-    ...asked(server, loaded.endpoints),
-    signer: node,
+    ...asked(server.http, loaded.endpoints),
+    signer: signers.addressesIn(loaded).node,
     log: lines,
     metrics: () => metrics.read(),
-    stop: () => {
-      stopped ??= stop();
-      return stopped;
-    },
+    stop: () => server.stop(),
   };
 };
 
-/** What a test reads, and what it moves. */
-interface Instruments {
-  readonly signers: Signers;
-  readonly log: Log;
-  readonly now: () => number;
-  readonly metrics: TestMetrics;
-}
-
-/** Starts the plugins of a config, and serves by them. */
-async function startIn(folder: string, loaded: LoadedConfig, { signers, log, now, metrics }: Instruments) {
-  const stateEngine = openState(loaded, { log, now, path: (relative) => join(folder, relative) });
-  const addresses = signers.addressesIn(loaded);
-  const meters = new MeterRegistry(() => undefined);
-  meters.connect(metrics);
-  let phase: Phase = 'starting';
-  const surroundings = {
-    ...addresses,
-    ...{ log, stateEngine, now, meters, debts: new Debts() },
-    lastReload: () => ({ succeeded: true, inForceSince: now() / 1000, generation: 1 }),
-    status: () => generation.status.read(),
-    phase: () => phase,
-  };
-  const generation: Generation = new Generation(loaded, surroundings, () => signers.release(loaded.config));
-  const letGo = async () => {
-    await generation.letGo([]);
-    await Promise.all([stateEngine?.close(), signers.close()]);
-  };
-  try {
-    await stateEngine?.start();
-    await generation.start();
-  } catch (error) {
-    await letGo();
-    throw error;
-  }
-  generation.commit();
-  phase = 'serving';
-  const server = createHttpServer();
-  const connections = new Connections(server, (request, response) => generation.handle(request, response));
-  const stop = async () => {
-    phase = 'stopping';
-    generation.endStreams();
-    await withTimeout(DRAIN_TIME_MS, generation.drained());
-    generation.tell();
-    connections.closeAll();
-    await generation.stop(DRAIN_TIME_MS);
-    await letGo();
-    server.close();
-  };
-  return { server, node: addresses.node, stop };
-}
-
 /** What asks it. */
 function asked(
-  server: Server,
+  server: HttpServer,
   endpoints: TestService['endpoints'],
 ): Pick<TestService, 'endpoints' | 'ask' | 'request' | 'open'> {
   const idOf = (endpoint: string) => {
@@ -134,12 +78,18 @@ function asked(
 function configWith(given: ServiceConfig, source: string, { budget, config: own }: ServedPlugin): ServiceConfig {
   const config: unknown = JSON.parse(JSON.stringify({ version: '1.0', ...given }));
   if (!isRecord(config)) throw new TypeError('harness.serve takes a config, an object');
-  const { settings = {} } = config;
+  const { settings = {}, server = {} } = config;
   const { plugins = [] } = isRecord(settings) ? settings : {};
   // What is wrong with them is for the schema to say.
   if (!isRecord(settings) || !Array.isArray(plugins)) return config;
   const entry = { source, timeout: budget === 'none' ? undefined : budget, config: own };
-  return { ...config, settings: { ...settings, plugins: [...plugins, JSON.parse(JSON.stringify(entry))] } };
+  // Between the ends of one process nobody needs time to go.
+  const quick = isRecord(server) ? { drainDelay: 0, ...server } : server;
+  return {
+    ...config,
+    server: quick,
+    settings: { ...settings, plugins: [...plugins, JSON.parse(JSON.stringify(entry))] },
+  };
 }
 
 function withKey(env: Readonly<Record<string, string | undefined>> = {}): Readonly<Record<string, string | undefined>> {

@@ -199,10 +199,11 @@ describe('start-up (specification, Startup sequence)', () => {
       ],
     });
     const lines = service.logs.filter(({ level }) => level === 'info').map(({ message }) => message);
-    assert.equal(lines[0], `listening on ${service.url}`);
-    assert.equal(lines[1], `signer ${TEST_ADDRESS}`);
+    assert.match(lines[0] ?? '', /^signed-data-proxy \d/);
+    assert.equal(lines[1], `listening on ${service.url}`);
+    assert.equal(lines[2], `signer ${TEST_ADDRESS}`);
     assert.deepEqual(
-      lines.slice(2).map((line) => line.replace(/0x[0-9a-f]{64}$/, '<id>')),
+      lines.slice(3).map((line) => line.replace(/0x[0-9a-f]{64}$/, '<id>')),
       ['b api/z <id>', 'b api/a <id>', 'a/z <id>'],
     );
   });
