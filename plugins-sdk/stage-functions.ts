@@ -60,8 +60,6 @@ export interface ContextContract<N extends StageName> {
   context(args: ArgsOf<N>, call: CallContext, hidden: Hidden, plugin: string): unknown;
   /** @throws WrongShape */
   accept(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
-  /** Looks at what a function that has ended well left in its context. @throws WrongShape */
-  ended?(context: unknown, args: ArgsOf<N>, plugin: string): void;
 }
 
 /**

@@ -7,14 +7,20 @@ import { type Memo, memoText } from './memo.ts';
 /** JSON texts by plugin. No map is changed: the exchange and its forks share it, and each replaces it for itself. */
 const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
 
-/** The JSON text of what the plugin has kept of the request, if anything. */
-export let memoTextOf: (context: object) => string | undefined;
-/** The JSON text of what becomes `answer`. */
-export let answerTextOf: (context: object) => string | undefined;
-/** Puts into a hook's memo what the hook left in another process. */
-export let replaceMemo: (context: object, memo: Memo) => void;
-/** Does work for a hook that takes none of its plugin's time. */
-export let uncharged: <T>(context: object, work: () => Promise<T>) => Promise<T>;
+/** What of a context only the service may see and do. */
+export interface Inside {
+  /** The JSON text of what the plugin has kept of the request, if anything. */
+  readonly memo: string | undefined;
+  /** The JSON text of what becomes `answer`. */
+  readonly answer: string | undefined;
+  /** Puts into a hook's memo what the hook left in another process. */
+  replaceMemo(memo: Memo): void;
+  /** Does work for a hook that takes none of its plugin's time. */
+  uncharged<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** Nothing of what is no context. */
+export let insideOf: (context: object) => Inside | undefined;
 /** Keeps what a hook has left in its memo, once it has ended well; later writes are never read. @throws WrongShape */
 export let keepMemo: (context: unknown) => void;
 
@@ -61,26 +67,18 @@ class Context {
   }
 
   static {
-    const inner = (context: object): Context | undefined => {
+    insideOf = (context) => {
       const own = wrapped.get(context) ?? context;
-      return #call in own ? own : undefined;
-    };
-    memoTextOf = (context) => {
-      const own = inner(context);
-      return own === undefined ? undefined : own.#kept;
-    };
-    answerTextOf = (context) => {
-      const own = inner(context);
-      return own === undefined ? undefined : own.#sent?.json;
-    };
-    replaceMemo = (context, memo) => {
-      const own = inner(context);
-      if (own !== undefined) own.#memo = memo;
-    };
-    uncharged = (context, work) => {
-      const own = inner(context);
-      const call = own === undefined ? undefined : own.#call;
-      return call instanceof Charge ? call.uncharged(work) : work();
+      if (!(#call in own)) return undefined;
+      const call = own.#call;
+      return {
+        memo: own.#kept,
+        answer: own.#sent?.json,
+        replaceMemo: (memo) => {
+          own.#memo = memo;
+        },
+        uncharged: (work) => (call instanceof Charge ? call.uncharged(work) : work()),
+      };
     };
     keepMemo = (context) => {
       if (isRecord(context) && #call in context && context.#memo !== undefined) context.#keep(context.#memo);

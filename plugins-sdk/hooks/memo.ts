@@ -7,7 +7,7 @@ export interface Memo {
 }
 
 /** Bytes of JSON text. */
-export const MAX_MEMO = 4096;
+const MAX_MEMO = 4096;
 
 // Taken before any plugin is loaded, since a plugin may replace it.
 const { byteLength } = Buffer;

@@ -1,6 +1,6 @@
 import { clientIp } from '../context-keys.ts';
 import type { ApiResponse, Exchange, Hidden, StageContracts } from '../kernel.ts';
-import { contextOf, errorContextOf, keepMemo } from './context.ts';
+import { contextOf, errorContextOf } from './context.ts';
 import type {
   AfterApiCallContext,
   BeforeApiCallContext,
@@ -62,24 +62,20 @@ export const publicHooks: StageContracts['contexts'] = {
       return contextOf<HttpRequestContext>(exchange, call, plugin, own);
     },
     accept: (value, _, plugin) => takeRejection(value, plugin),
-    ended: keepMemo,
   },
   onBeforeApiCall: {
     context: ([parameters, exchange], call, _, plugin) =>
       contextOf<BeforeApiCallContext>(exchange, call, plugin, { parameters }),
     accept: takeParameters,
-    ended: keepMemo,
   },
   onAfterApiCall: {
     context: ([response, parameters, exchange], call, _, plugin) =>
       contextOf<AfterApiCallContext>(exchange, call, plugin, { parameters, response: responseView(response) }),
     accept: (value, [response]) => takeResponse(value, response),
-    ended: keepMemo,
   },
   onBeforeSign: {
     context: ([data, exchange], call, _, plugin) => contextOf<BeforeSignContext>(exchange, call, plugin, { data }),
     accept: takeData,
-    ended: keepMemo,
   },
   onResponseSent: {
     context: ([status, answer, exchange], call, _, plugin) => {
@@ -87,7 +83,6 @@ export const publicHooks: StageContracts['contexts'] = {
       return contextOf<ResponseSentContext>(exchange, call, plugin, own, answer);
     },
     accept: () => undefined,
-    ended: keepMemo,
   },
   onError: {
     context: ([refusal, id, exchange], call, _, plugin) => {
@@ -95,6 +90,5 @@ export const publicHooks: StageContracts['contexts'] = {
       return errorContextOf(exchange, id, call, plugin, { error: new Error(refusal.message), stage, status });
     },
     accept: () => undefined,
-    ended: keepMemo,
   },
 };

@@ -4,6 +4,7 @@ import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
+import { keepMemo } from '../hooks/context.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import {
   type Encoded,
@@ -238,7 +239,7 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
 
 function contractOf(stage: StageName, { contexts, inputs, results }: Omit<StageContracts, 'of'>): Contract {
   const { context, returns = '' } = stageOf(stage);
-  if (context) return (contexts as unknown as Readonly<Record<string, Contract>>)[stage] ?? {};
+  if (context) return { ...(contexts as unknown as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
   const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
   const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
   return { ...(accept && { accept }), ...(input && { input }) };

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { deferred } from '../../../lib/time/deferred.ts';
 import { LATE, withTimeout } from '../../../lib/time/with-timeout.ts';
-import { answerTextOf, memoTextOf, replaceMemo, uncharged } from '../../../plugins-sdk/hooks/context.ts';
-import { MAX_MEMO, type Memo } from '../../../plugins-sdk/hooks/memo.ts';
+import { insideOf } from '../../../plugins-sdk/hooks/context.ts';
+import type { Memo } from '../../../plugins-sdk/hooks/memo.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
 import { notReadyAfter } from '../plugin-problem.ts';
 import { NotBegun, PluginProcess, type ProcessOptions } from './process.ts';
@@ -89,10 +90,7 @@ export class PluginHost {
     count('calls');
     if (this.#calls >= MOST_CALLS) throw new Error(`${MOST_CALLS} calls are in flight`);
     if ((this.#process?.unsent ?? 0) > MOST_UNSENT) throw new Error('too much waits for the process');
-    let begin: Call['begin'] = () => undefined;
-    const begun = new Promise<PluginProcess>((resolve) => {
-      begin = resolve;
-    });
+    const { promise: begun, resolve: begin } = deferred<PluginProcess>();
     const call: Call = { hook, context, begin, forget: () => undefined, isOver: false };
     this.#calls += 1;
     try {
@@ -100,7 +98,8 @@ export class PluginHost {
       // It may also end without having begun, by what keeps every process from getting ready.
       const begins = Promise.race([begun, answer.then(() => begun)]);
       // Its time is its own only from then on: before, others are served, or a process gets ready.
-      const one = await uncharged(context, () => withTimeout(2 * budget + LONGEST_START_MS, begins));
+      const wait = () => withTimeout(2 * budget + LONGEST_START_MS, begins);
+      const one = await (insideOf(context)?.uncharged(wait) ?? wait());
       if (one === LATE) throw new Error('the call did not begin in time');
       const answered = await withTimeout(budget + GRACE_MS, answer);
       if (answered !== LATE) return answered;
@@ -129,7 +128,7 @@ export class PluginHost {
     call.forget = forget;
     try {
       const { value, memo } = await answer;
-      if (memo !== undefined && JSON.stringify(memo).length <= MAX_MEMO) replaceMemo(call.context, memo as Memo);
+      if (memo !== undefined) insideOf(call.context)?.replaceMemo(memo as Memo);
       return value;
     } catch (error) {
       if (isAgain || !(error instanceof NotBegun)) throw error;
@@ -213,7 +212,7 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 
 /** What of a call is sent: the signal is asked for when somebody wants it, and long answers stay the texts that they are. */
 function sent({ hook, context }: Call) {
-  const [memo, answer] = [memoTextOf(context), answerTextOf(context)];
+  const { memo, answer } = insideOf(context) ?? {};
   const text = responseTextOf(Object(context.response));
   const members = Object.entries(context).flatMap(([name, member]): [string, unknown][] => {
     if (name === 'signal') return [];
