@@ -1,9 +1,9 @@
 import type { Tracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { optionalPackage } from '../../lib/process/optional-package.ts';
+import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
-import { SpanQueue } from './span-queue.ts';
 import { checkVariables } from './variables.ts';
 
 const INSTALL =
@@ -11,6 +11,8 @@ const INSTALL =
 
 /** Milliseconds that a stop waits for the collector. */
 const FLUSH_TIMEOUT_MS = 3000;
+/** Milliseconds in which spans that found no room are worth one line. */
+const QUIET_MS = 10_000;
 
 /** What makes spans. */
 export interface Tracing {
@@ -75,10 +77,10 @@ async function load({ variable, version, log }: ExportOptions): Promise<Exportin
   const { diag } = api;
   const said = (message: string) => log.warn(`OpenTelemetry: ${message}`);
   const nothing = () => undefined;
-  const logger = { error: said, warn: said, info: nothing, debug: nothing, verbose: nothing };
-  diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const queue = new SpanQueue(log);
-  const exporter = telling(new OTLPTraceExporter(), queue, log);
+  const quiet = { error: nothing, warn: nothing, info: nothing, debug: nothing, verbose: nothing };
+  const options = { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true };
+  diag.setLogger({ ...quiet, error: said, warn: said }, options);
+  const exporter = telling(new OTLPTraceExporter(), log);
   const own = { 'service.name': 'signed-data-proxy', 'service.version': version, 'process.pid': process.pid };
   const resource = resources
     .defaultResource()
@@ -86,27 +88,24 @@ async function load({ variable, version, log }: ExportOptions): Promise<Exportin
     .merge(resources.detectResources({ detectors: [resources.envDetector] }));
   const provider = new sdk.BasicTracerProvider({
     resource,
-    spanProcessors: [queue.before(new sdk.BatchSpanProcessor(exporter))],
+    spanProcessors: [new sdk.BatchSpanProcessor(exporter)],
   });
-  diag.disable();
+  const dropped = atMostEvery(QUIET_MS, said);
+  diag.setLogger({ ...quiet, warn: (message) => message.startsWith('Dropped ') && dropped(message) }, options);
   return {
     api,
     tracer: provider.getTracer('signed-data-proxy', version),
     // The provider does not wait for a batch that is on its way already.
-    flush: () => {
-      queue.tell();
-      return Promise.allSettled([provider.forceFlush(), exporter.forceFlush?.()]);
-    },
+    flush: () => Promise.allSettled([provider.forceFlush(), exporter.forceFlush?.()]),
     close: () => provider.shutdown(),
   };
 }
 
 /** Says when spans begin to be lost, and when they are taken again; the library would not. */
-function telling(exporter: SpanExporter, queue: SpanQueue, log: Log): SpanExporter {
+function telling(exporter: SpanExporter, log: Log): SpanExporter {
   let lost = 0;
   return {
     export: (spans, done) => {
-      queue.taken(spans.length);
       exporter.export(spans, (result) => {
         const isTaken = result.code === 0;
         if (isTaken && lost > 0) log.info('spans are exported again', { lost });
