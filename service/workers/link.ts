@@ -12,8 +12,6 @@ import type { Line } from './line.ts';
 /** What a worker says to the primary process. */
 export type FromWorker =
   | { readonly kind: 'ready'; readonly lasting: Lasting }
-  /** It cannot start, and ends. */
-  | { readonly kind: 'failed'; readonly lines: readonly string[] }
   /** It has got a signal, and drains. */
   | { readonly kind: 'ending' }
   /** Asks for what the other workers add to a topic. */

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '../../lib/time/deferred.ts';
@@ -40,8 +41,6 @@ interface Worker {
   readonly line: Line<FromWorker, FromPrimary>;
   readySince?: number;
   isEnding?: boolean;
-  /** Why it could not start, as it said itself. */
-  fault?: readonly string[];
 }
 
 /** The primary process: starts workers, replaces those that end, and has them reload and stop. It serves nothing. */
@@ -50,8 +49,8 @@ export class Primary {
   readonly #log: ProcessLog;
   /** By their numbers. */
   readonly #workers = new Map<number, Worker>();
-  /** Why the workers could not start. */
-  readonly #failed = deferred<readonly string[]>();
+  /** Set when a worker has ended before all were ready: why, where it has not said so itself. */
+  readonly #failed = deferred<{ readonly why?: string }>();
   readonly #reloads = new ReloadQueue<void>();
   /** What has one worker after the other at each number. */
   readonly #kept: Promise<void>[] = [];
@@ -76,7 +75,7 @@ export class Primary {
     const end = await Promise.race([signalled, this.#failed.promise]);
     this.#stop.abort();
     if (typeof end === 'string') this.#log.info('stopping', { signal: end });
-    else await complain('error', end);
+    else if (end.why !== undefined) await complain('error', [end.why]);
     for (const { child } of this.#workers.values()) child.kill('SIGTERM');
     await Promise.all(this.#kept);
     if (typeof end !== 'string') return 1;
@@ -97,16 +96,17 @@ export class Primary {
       const worker = this.#fork(number);
       const how = await endOf(worker.child);
       this.#workers.delete(number);
-      const { readySince, fault = [], child } = worker;
+      const { readySince, child } = worker;
       if (signal.aborted) {
         this.#isClean &&= readySince === undefined || child.exitCode === 0;
         return;
       }
-      if (!this.#serves) return this.#failed.resolve(worker.fault ?? [`a worker ${how} before all were ready`]);
+      // With this code it has said on stderr what keeps it from starting.
+      if (!this.#serves)
+        return this.#failed.resolve(child.exitCode === 1 ? {} : { why: `a worker ${how} before all were ready` });
       this.#restarts += 1;
       if (readySince !== undefined && performance.now() - readySince >= LONG_LIFE_MS) failures = 0;
       const wait = failures === 0 ? 0 : Math.min(DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
-      for (const line of fault) this.#log.error(line, { worker: number });
       const what = readySince === undefined ? 'a worker cannot start' : `a worker ${how}`;
       this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid: child.pid });
       failures += 1;
@@ -130,8 +130,7 @@ export class Primary {
 
   #hear(worker: Worker, message: FromWorker): unknown {
     if (message.kind === 'gather') return this.#gather(worker, message.topic);
-    if (message.kind === 'failed') worker.fault = message.lines;
-    else if (message.kind === 'ending') worker.isEnding = true;
+    if (message.kind === 'ending') worker.isEnding = true;
     else this.#ready(worker, message.lasting);
     return undefined;
   }
@@ -189,13 +188,11 @@ export class Primary {
 
 /** @returns how a process ended, once what it wrote is read. */
 async function endOf(child: ChildProcess): Promise<string> {
-  const closed = new Promise((resolve) => child.once('close', resolve));
-  const how = await new Promise<string>((resolve) => {
-    child.once('error', ({ message }) => resolve(`could not be made (${message})`));
-    child.once('exit', (code, signal) =>
-      resolve(signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`),
-    );
-  });
+  const closed = once(child, 'close').catch(() => undefined);
+  const how = await once(child, 'exit').then(
+    ([code, signal]) => (signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`),
+    ({ message }) => `could not be made (${message})`,
+  );
   await withTimeout(LAST_OUTPUT_TIMEOUT_MS, closed);
   return how;
 }

@@ -1,15 +1,11 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { type ServiceOptions, startService } from '../index.ts';
 import { type ProcessLog, quiet, type ServiceLog } from '../log.ts';
 import type { ReadVariables } from '../reload-faults.ts';
 import { describeError } from '../terminal.ts';
 import { Line } from './line.ts';
 import { type FromPrimary, type FromWorker, type WorkerIdentity, WorkerLink } from './link.ts';
-
-/** Milliseconds that the primary has to hear why this process ends. */
-const PRIMARY_TIMEOUT_MS = 5000;
 
 export interface WorkerOptions extends ServiceOptions {
   readonly identity: WorkerIdentity;
@@ -37,13 +33,14 @@ export async function work({ identity, file, env, log, variables, signalled }: W
     if (service?.lasting === undefined) return 0;
     // What it has said comes before what the primary says of all.
     log.flush();
-    void line.tell({ kind: 'ready', lasting: service.lasting });
+    line.tell({ kind: 'ready', lasting: service.lasting });
   } catch (error) {
-    await withTimeout(PRIMARY_TIMEOUT_MS, line.tell({ kind: 'failed', lines: describeError(error) }));
+    if (identity.restarts === 0) throw error;
+    for (const text of describeError(error)) log.error(text);
     return 1;
   }
   await end;
-  void line.tell({ kind: 'ending' });
+  line.tell({ kind: 'ending' });
   await (await starting).stop();
   return 0;
 }
