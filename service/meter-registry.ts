@@ -3,8 +3,8 @@ import { type Described, described, instrumentOf, isSame, type Kind, namesOf } f
 
 /** One that has been in force, and keeps its kind and labels until the end. */
 interface Exported extends Described {
-  /** Never throws. */
-  measure: Measure;
+  /** Never throws; absent without a sink. */
+  measure?: Measure | undefined;
 }
 
 /** One of a set of plugins. */
@@ -16,15 +16,12 @@ interface Meter extends Described {
   exported?: Exported;
 }
 
-const unheard: Measure = () => undefined;
-const nothing = () => 0;
-
 /** Told when a sink fails: once for each of its instruments. */
 export type SinkFailed = (instrument: Instrument, error: unknown) => void;
 
 /**
- * The instruments of one service, each made once. Without a sink measuring costs a call of an empty function. A sink that throws
- * loses what it was to measure, and nothing else: those who measure are in the middle of a request.
+ * The instruments of one service, each made once. A sink that throws loses what it was to measure, and nothing else: those who
+ * measure are in the middle of a request.
  */
 export class MeterRegistry {
   /** By each of their names in the text format. */
@@ -48,9 +45,9 @@ export class MeterRegistry {
 
   /** The instrument as it is in force already, or from now on. */
   getOrCreate({ kind, instrument }: Described): Exported {
-    const known = this.#exported.get(instrument.name);
+    const known = this.known(instrument.name);
     if (known !== undefined) return known;
-    const exported = { kind, instrument, measure: unheard };
+    const exported = { kind, instrument };
     for (const name of namesOf(exported)) this.#exported.set(name, exported);
     this.#open(exported);
     return exported;
@@ -69,30 +66,24 @@ export class MeterRegistry {
 
   #open(exported: Exported): void {
     const { kind, instrument } = exported;
-    if (this.#sink === undefined) return;
+    const sink = this.#sink;
+    if (sink === undefined) return;
     let isFaulty = false;
-    const complain = (error: unknown) => {
-      if (!isFaulty) this.#sinkFailed(instrument, error);
-      isFaulty = true;
+    const guarded = <T>(work: () => T): T | undefined => {
+      try {
+        return work();
+      } catch (error) {
+        if (!isFaulty) this.#sinkFailed(instrument, error);
+        isFaulty = true;
+        return undefined;
+      }
     };
-    exported.measure = unheard;
-    try {
-      if (kind === 'gauge') this.#sink.gauge(instrument, () => this.#inForce?.read(instrument.name) ?? 0);
-      else exported.measure = guarded(this.#sink[kind](instrument), complain);
-    } catch (error) {
-      complain(error);
-    }
+    exported.measure = guarded((): Measure | undefined => {
+      if (kind === 'gauge') return void sink.gauge(instrument, () => this.#inForce?.read(instrument.name) ?? 0);
+      const measure = sink[kind](instrument);
+      return (labels, value) => guarded(() => measure(labels, value));
+    });
   }
-}
-
-function guarded(measure: Measure, complain: (error: unknown) => void): Measure {
-  return (labels, value) => {
-    try {
-      measure(labels, value);
-    } catch (error) {
-      complain(error);
-    }
-  };
 }
 
 /** What an operator's plugin may have: instruments, and combinations of label values of each. */
@@ -112,32 +103,21 @@ export class MeterSet {
     this.#registry = registry;
   }
 
-  /**
-   * The instruments of one plugin of the set.
-   * @param series most combinations of label values of each.
-   * @param instruments most of them.
-   */
+  /** The instruments of one plugin of the set, of which it has so many at most, each with so many combinations of label values. */
   of(plugin: string, { series, instruments } = BOUNDS): Meters {
     const own = new Set<string>();
-    const ask = (kind: Kind, spec: MeterSpec) => {
+    const ask = (kind: Kind, { initial = [], ...spec }: MeterSpec, read = () => 0) => {
       const instrument = instrumentOf(kind, spec, series);
-      if (own.size >= instruments && !own.has(instrument.name)) {
+      if (own.size >= instruments && !own.has(instrument.name))
         throw new Error(`the instrument "${instrument.name}" is one too many: a plugin has at most ${instruments}`);
-      }
-      const meter = this.#ask({ kind, plugin, instrument, initial: [...(spec.initial ?? [])], read: nothing });
+      const meter = this.#ask({ kind, plugin, instrument, initial: [...initial], read });
       own.add(instrument.name);
-      return meter;
-    };
-    const measuring = (kind: 'counter' | 'histogram', spec: MeterSpec) => {
-      const meter = ask(kind, spec);
-      return (labels: Labels, value = 1) => meter.exported?.measure(labels, value);
+      return (labels: Labels, value = 1) => meter.exported?.measure?.(labels, value);
     };
     return {
-      counter: (spec) => measuring('counter', spec),
-      histogram: (spec) => measuring('histogram', spec),
-      gauge: (spec, read) => {
-        ask('gauge', spec).read = read;
-      },
+      counter: (spec) => ask('counter', spec),
+      histogram: (spec) => ask('histogram', spec),
+      gauge: (spec, read) => void ask('gauge', spec, read),
       connect: (sink) => this.#registry.connect(sink),
     };
   }
@@ -149,35 +129,33 @@ export class MeterSet {
     this.#registry.use(this);
   }
 
-  #export(meter: Meter): void {
-    const exported = this.#registry.getOrCreate(meter);
-    meter.exported = exported;
-    if (meter.kind === 'counter') for (const labels of meter.initial) exported.measure(labels, 0);
-  }
-
   /** The present value of a gauge; of one that is not here there is nothing to read. */
   read(name: string): number {
     return this.#meters.get(name)?.read() ?? 0;
   }
 
+  #export(meter: Meter): void {
+    meter.exported = this.#registry.getOrCreate(meter);
+    for (const labels of meter.initial) meter.exported.measure?.(labels, 0);
+  }
+
   #ask(asked: Meter): Meter {
     const { name } = asked.instrument;
-    const names = namesOf(asked);
-    for (const held of names.flatMap((each) => this.#meters.get(each) ?? [])) {
-      if (held.plugin !== asked.plugin || !isSame(held, asked))
+    for (const each of namesOf(asked)) {
+      const held = this.#meters.get(each);
+      if (held !== undefined && (held.plugin !== asked.plugin || !isSame(held, asked)))
         throw new Error(
           `the name of the instrument "${name}" is taken by ${described(held)} of plugin "${held.plugin}"`,
         );
-    }
-    for (const known of names.flatMap((each) => this.#registry.known(each) ?? [])) {
-      if (!isSame(known, asked))
+      const known = this.#registry.known(each);
+      if (known !== undefined && !isSame(known, asked))
         throw new Error(`the name of the instrument "${name}" is taken until a restart by ${described(known)}`);
     }
-    const held = this.#meters.get(name);
-    held?.initial.push(...asked.initial);
-    if (held !== undefined) return held;
-    for (const each of names) this.#meters.set(each, asked);
-    if (this.#committed) this.#export(asked);
-    return asked;
+    const meter = this.#meters.get(name) ?? { ...asked, initial: [] };
+    meter.initial.push(...asked.initial);
+    meter.read = asked.read;
+    for (const each of namesOf(asked)) this.#meters.set(each, meter);
+    if (this.#committed) this.#export(meter);
+    return meter;
   }
 }
