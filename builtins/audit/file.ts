@@ -6,7 +6,7 @@ import type { Measure } from '../../plugins-sdk/observe.ts';
 import { codeOf, explained, realFile } from '../shared/file-faults.ts';
 
 /** The key that names the file. */
-export const FIELD = 'settings.audit.path';
+const FIELD = 'settings.audit.path';
 /** Milliseconds in which lines are collected. */
 const DELAY_MS = 50;
 /** Milliseconds between two attempts while the file cannot be written. */
@@ -16,6 +16,7 @@ const CLOSE_TIMEOUT_MS = 3000;
 /** Characters that wait at most: those of some twenty thousand lines. */
 const MOST_WAITING = 8 << 20;
 const LINE_FEED = 10;
+const BRACE = 0x7b;
 
 export interface AuditFileOptions {
   readonly path: string;
@@ -46,10 +47,14 @@ export class AuditFile {
 
   /** @throws Error that says what is wrong with the path. */
   async start(): Promise<void> {
-    const { path, sync } = this.#options;
+    const { path } = this.#options;
     await explained(FIELD, path, async () => {
       await realFile(FIELD, { readlink, realpath, stat }, path);
-      await append(path, [], sync);
+      const begin = await withFile(path, (file) => byteAt(file, 0));
+      if (begin !== undefined && begin !== BRACE)
+        throw new Error(
+          `${FIELD}: ${path} has something else in it, which does not begin with "{": choose another file`,
+        );
     });
   }
 
@@ -113,28 +118,31 @@ export class AuditFile {
   }
 }
 
-/**
- * Opens the file each time, so that a program for logs may move it away.
- * @returns how many of the lines are whole in the file, when the system has not taken all. @throws Error of the system.
- */
-async function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
+/** Opens the file each time, so that a program for logs may move it away. */
+async function withFile<T>(path: string, run: (file: FileHandle) => Promise<T>): Promise<T> {
   const file = await open(path, 'a+', 0o600);
   try {
-    const begin = (await endsWithLine(file)) ? '' : '\n';
-    const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
-    // The system does not mix one write with those of other processes.
-    const { bytesWritten } = await file.write(bytes);
-    if (sync) await file.datasync();
-    return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
+    return await run(file);
   } finally {
     await file.close();
   }
 }
 
-/** A write that was cut short, by whichever process, has left no line feed. */
-async function endsWithLine(file: FileHandle): Promise<boolean> {
-  const { size } = await file.stat();
-  if (size === 0) return true;
-  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
-  return buffer[0] === LINE_FEED;
+/** @returns how many of the lines are whole in the file, when the system has not taken all. @throws Error of the system. */
+function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
+  return withFile(path, async (file) => {
+    const last = await byteAt(file, (await file.stat()).size - 1);
+    // A write that was cut short, by whichever process, has left no line feed.
+    const begin = last === undefined || last === LINE_FEED ? '' : '\n';
+    const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
+    // The system does not mix one write with those of other processes.
+    const { bytesWritten } = await file.write(bytes);
+    if (sync) await file.datasync();
+    return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
+  });
+}
+
+async function byteAt(file: FileHandle, position: number): Promise<number | undefined> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(1), 0, 1, Math.max(position, 0));
+  return bytesRead === 0 ? undefined : buffer[0];
 }

@@ -1,13 +1,4 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { isRecord } from '../../lib/json/value.ts';
-import {
-  type CheckContext,
-  closedObject,
-  error,
-  type Finding,
-  optionalKey,
-  stateKey,
-} from '../../plugins-sdk/config.ts';
+import { closedObject, optionalKey } from '../../plugins-sdk/config.ts';
 import {
   definePlugin,
   type Exchange,
@@ -17,7 +8,7 @@ import {
   Type,
 } from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
-import { AuditFile, FIELD } from './file.ts';
+import { AuditFile } from './file.ts';
 import { lineOf } from './line.ts';
 
 const AuditSchema = closedObject(
@@ -84,23 +75,11 @@ function fileFor({ states, log, meters }: Services, path: string, sync: boolean)
   return file;
 }
 
-function check({ config, path: absolute }: CheckContext): Finding[] {
-  const { path } = auditKey.in(config) ?? {};
-  if (path === undefined) return [];
-  const state = stateKey.in(config);
-  if (isRecord(state) && typeof state.path === 'string' && absolute(path) === absolute(state.path))
-    return [error(FIELD, 'is the file of settings.state.path: choose another one')];
-  return isForeign(absolute(path))
-    ? [error(FIELD, 'is a file with something else in it, which does not begin with "{": choose another one')]
-    : [];
-}
-
 /** A line for each signed answer that a request came to, in a file that it is written to behind the requests. */
 export const audit = definePlugin({
   name: 'audit',
   keys: [auditKey],
   changesAnswers: false,
-  check,
   setup(services) {
     const { config, now } = services;
     const settings = auditKey.in(config);
@@ -116,21 +95,3 @@ export const audit = definePlugin({
     };
   },
 });
-
-/** Whether there is a file that begins otherwise than a record does: lines would be added to somebody's file. */
-function isForeign(path: string): boolean {
-  try {
-    // To open a pipe would wait for its writer.
-    if (!statSync(path).isFile()) return false;
-    const file = openSync(path, 'r');
-    try {
-      const first = Buffer.alloc(1);
-      return readSync(file, first) === 1 && first.toString() !== '{';
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    // The start says what is wrong with a file that cannot be read.
-    return false;
-  }
-}
