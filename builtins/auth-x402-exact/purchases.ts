@@ -7,8 +7,8 @@ import type { DebtLine } from '../../plugins-sdk/state.ts';
 import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { type About, givenBackMark, isHeld, lifeUntil, type Mark } from '../shared/payment-mark.ts';
-import { type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
+import { type About, isHeld, lifeUntil, type Mark } from '../shared/payment-mark.ts';
+import { type End, type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Asked, type Facilitator, FacilitatorFailure, USED } from './facilitator.ts';
 import type { Entry } from './kept-answers.ts';
 import { busy, encodedHeader, type Offer, refusal, toldOf } from './offer.ts';
@@ -24,22 +24,25 @@ export interface Wanted {
   readonly identified: Entry | undefined;
 }
 
-/** One request's hold on a payment that was verified. */
-export interface Purchase extends Wanted {
+/** A request's hold on a payment, which may not be verified yet. */
+interface Held extends Wanted {
   readonly ticket: Ticket;
-  /** The facilitator that has found the payment good. */
-  readonly verifier: Facilitator;
   /** Whether an earlier request may have paid with it: its identifier stays, whatever becomes of this one. */
   readonly isInDoubt: boolean;
+}
+
+/** One request's hold on a payment that was verified. */
+export interface Purchase extends Held {
+  /** The facilitator that has found the payment good. */
+  readonly verifier: Facilitator;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: a request that goes on asks for an answer that nobody pays. */
   isReleased?: true;
 }
 
-/** How a settlement ends, and what the payment is then. */
-const ENDS = { settled: 'settled', unsettled: 'not settled', unknown: 'unknown' } as const;
-
+const OUTCOMES = ['settled', 'unsettled', 'unknown'] as const;
+type Outcome = (typeof OUTCOMES)[number];
 const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const UNKNOWN = 'it is not known whether a payment was settled';
 
@@ -57,7 +60,7 @@ export class Purchases {
         'x402_exact_settlements_total',
         'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
       ],
-      outcomes: Object.keys(ENDS),
+      outcomes: OUTCOMES,
       others: ['refused', 'unavailable', 'limited', 'released'],
       tokensOf: (endpoint) => acceptsOf(endpoint).map(({ accept }) => accept),
     });
@@ -73,16 +76,16 @@ export class Purchases {
     const ticket = ticketFor(idOf(payment), aboutOf(wanted, this.#services.now()));
     const mark = await this.#payments.hold(ticket, this.#life(payment));
     if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(offer) : refusal(offer, USED);
+    const held: Held = { ...wanted, ticket, isInDoubt: mark.before?.state === 'unknown' };
     try {
       const verifier = await this.verify(wanted);
       // Only now: before, whoever names a payer could take his identifiers.
       if ((await identified?.claim()) === false) throw busy(offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       paidBy.set(exchange, factsOf(payment));
-      return { ...wanted, ticket, verifier, isInDoubt: mark.before?.state === 'unknown' };
+      return { ...held, verifier };
     } catch (error) {
-      if (mark.before?.state !== 'unknown') await identified?.drop();
-      await this.#payments.release(ticket);
+      await this.#letGo(held);
       throw refusalOf(error);
     }
   }
@@ -111,24 +114,31 @@ export class Purchases {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
     this.counts.add('released');
-    if (!purchase.isInDoubt) await purchase.identified?.drop();
-    await this.#payments.release(purchase.ticket);
+    await this.#letGo(purchase);
+  }
+
+  /** The payment is as it was, and so is its identifier: no facilitator has heard that it is to be settled. */
+  async #letGo({ ticket, identified, isInDoubt }: Held): Promise<void> {
+    if (!isInDoubt) await identified?.drop();
+    await this.#payments.release(ticket);
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
-  async #begin({ ticket, payment, offer, identified, isInDoubt }: Purchase, isTooLate: () => boolean): Promise<void> {
-    let isOurs = true;
+  async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
+    const { ticket, payment, offer } = purchase;
+    let held: Held = purchase;
     try {
       if (payment.endsAt <= this.#services.now()) throw refusal(offer, ENDED);
-      isOurs = await this.#payments.advance(ticket, 'settling', this.#life(payment));
-      if (!isOurs) throw busy(offer);
+      if (!(await this.#payments.advance(ticket, 'settling', this.#life(payment)))) {
+        // The request that has the payment now may have the identifier as well.
+        held = { ...purchase, identified: undefined };
+        throw busy(offer);
+      }
       // It may have waited for the state: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
       this.counts.add('released');
-      // The request that has the payment now may have the identifier as well.
-      if (isOurs && !isInDoubt) await identified?.drop();
-      await this.#payments.release(ticket);
+      await this.#letGo(held);
       throw refusalOf(error);
     }
   }
@@ -146,11 +156,11 @@ export class Purchases {
       // A mode that tells failures in its own way has them, too.
       addAnswerHeaders(exchange, headers);
       if (errorReason === undefined) return await this.#settled(purchase, transaction);
-      await this.#unsettled(purchase, errorReason, transaction);
+      await this.#giveBack(purchase, 'unsettled', errorReason, transaction);
       throw refusal(offer, errorReason, headers);
     } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
-      await (error.isUnsent ? this.#unsettled(purchase, error.message) : this.#unknown(purchase, error.message));
+      await this.#giveBack(purchase, error.isUnsent ? 'unsettled' : 'unknown', error.message);
       throw unavailable(error.message);
     } finally {
       isKnown();
@@ -165,33 +175,31 @@ export class Purchases {
     log.info('payment settled', { ...details, transaction });
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
     await Promise.all([
-      this.#end(purchase, 'settled', this.#life(payment), change),
+      this.#end(purchase, 'settled', change, this.#life(payment)),
       this.#payments.index.add(transaction, ticket.payment, exchange.requestId),
     ]);
     if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
   }
 
-  /** It is certain that this request has not paid it. @param transaction that failed, if one was sent. */
-  async #unsettled(purchase: Purchase, reason: string, transaction = ''): Promise<void> {
-    const sent = transaction === '' ? {} : { transaction };
-    this.#services.log.warn('a payment was not settled', { ...detailsOf(purchase), detail: reason, ...sent });
-    if (!purchase.isInDoubt) await purchase.identified?.drop();
-    await this.#end(purchase, 'unsettled', purchase.isInDoubt ? OPEN_TTL_MS : this.#life(purchase.payment));
+  /**
+   * It can be used again: the chain takes it once. In doubt it stays what it is, whatever a later request is told.
+   * @param said why. @param sent a transaction that failed, if there is one.
+   */
+  async #giveBack(purchase: Purchase, outcome: 'unsettled' | 'unknown', said: string, sent = ''): Promise<void> {
+    const { log } = this.#services;
+    const transaction = sent && { transaction: sent };
+    if (outcome === 'unknown') log.error(UNKNOWN, unknown(purchase, said).fields);
+    else log.warn('a payment was not settled', { ...detailsOf(purchase), detail: said, ...transaction });
+    const isOpen = outcome === 'unknown' || purchase.isInDoubt;
+    if (!isOpen) await purchase.identified?.drop();
+    const state = isOpen ? 'unknown' : 'not settled';
+    const change = ({ by: _, before: __, ...mark }: Mark): Mark => ({ ...mark, state });
+    await this.#end(purchase, outcome, change, isOpen ? OPEN_TTL_MS : this.#life(purchase.payment));
   }
 
-  /** Its identifier stays: it may have been paid. */
-  async #unknown(purchase: Purchase, said: string): Promise<void> {
-    this.#services.log.error(UNKNOWN, unknown(purchase, said).fields);
-    await this.#end(purchase, 'unknown', OPEN_TTL_MS);
-  }
-
-  /** Counts and marks what became of a payment. It is given back three times: each costs an upstream call. */
-  async #end(
-    { payment, exchange, ticket }: Purchase,
-    outcome: keyof typeof ENDS,
-    life: number,
-    change = (mark: Mark) => givenBackMark(mark, true, { free: ENDS[outcome], used: ENDS[outcome] }),
-  ): Promise<void> {
+  /** Counts and marks what became of a payment. */
+  async #end(purchase: Purchase, outcome: Outcome, change: End['change'], life: number): Promise<void> {
+    const { payment, exchange, ticket } = purchase;
     this.counts.addSold(exchange.endpoint, payment.requirements, outcome);
     await this.#payments.end(ticket, { change, life, isCertain: true });
   }

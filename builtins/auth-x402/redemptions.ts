@@ -2,7 +2,7 @@ import { Refusal } from '../../plugins-sdk/index.ts';
 import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { givenBackMark, lifeUntil, type Mark } from '../shared/payment-mark.ts';
+import { lifeUntil, type Mark, MOST_REFUNDS } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
 
@@ -40,6 +40,14 @@ function tooOld(reason: string): Refusal {
 }
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
+
+/** The mark of a payment that is given back: free, unless that was done three times and counts. */
+export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mark {
+  const refunds = mark.refunds + Number(counts);
+  if (refunds > MOST_REFUNDS) return { ...mark, state: 'used up' };
+  const { by: __, ...free } = mark;
+  return { ...free, state: 'given back', refunds };
+}
 
 /** A payment that a request has redeemed, and milliseconds for which it is remembered. */
 export interface Redeemed {
@@ -106,8 +114,7 @@ export class Redemptions {
    * @returns whether it can be used again; where the state is away, once that is back.
    */
   async refund({ ticket, life }: Redeemed, counts: boolean, lost: DebtLine): Promise<boolean> {
-    const change = (mark: Mark) => givenBackMark(mark, counts, { free: 'given back', used: 'used up' });
-    const mark = await this.#options.payments.end(ticket, { change, life, lost });
+    const mark = await this.#options.payments.end(ticket, { change: (mark) => refundedMark(mark, counts), life, lost });
     return mark?.state !== 'used up';
   }
 

@@ -63,6 +63,7 @@ export function lifeUntil(end: number, now: number): number {
 }
 
 const OPEN: ReadonlySet<PaymentState> = new Set(['held', 'redeemed', 'settling', 'unknown']);
+const HELD: ReadonlySet<PaymentState> = new Set(['held', 'settling', 'unknown']);
 
 /** Whether no end of it is known. */
 export function isOpen({ state }: Mark): boolean {
@@ -70,9 +71,8 @@ export function isOpen({ state }: Mark): boolean {
 }
 
 /** Whether a request has it that may come to nothing yet. */
-export function isHeld({ by, state, before }: Mark): boolean {
-  if (by === undefined) return false;
-  return state === 'held' || state === 'settling' || (state === 'unknown' && before !== undefined);
+export function isHeld({ by, state }: Mark): boolean {
+  return by !== undefined && HELD.has(state);
 }
 
 /** @returns nothing for what is no mark. */
@@ -80,20 +80,4 @@ export function markIn(text: string | undefined): Mark | undefined {
   const mark = text === undefined ? undefined : jsonIn(text);
   const isMark = isRecord(mark) && typeof mark.state === 'string' && Number.isSafeInteger(mark.refunds);
   return isMark ? (mark as unknown as Mark) : undefined;
-}
-
-/**
- * The mark of a payment that is given back. It is free, unless that was done three times and counts. One that an earlier request may
- * have paid with stays so.
- */
-export function givenBackMark(
-  mark: Mark,
-  counts: boolean,
-  states: Readonly<Record<'free' | 'used', PaymentState>>,
-): Mark {
-  const { by, before, ...rest } = mark;
-  const refunds = mark.refunds + Number(counts);
-  const { free, used } = before?.state === 'unknown' ? { free: before.state, used: before.state } : states;
-  if (refunds > MOST_REFUNDS) return { ...rest, state: used, ...(by !== undefined && { by }) };
-  return { ...rest, state: free, refunds };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { type About, givenBackMark, type Mark } from '../../builtins/shared/payment-mark.ts';
+import { refundedMark } from '../../builtins/auth-x402/redemptions.ts';
+import type { About, Mark } from '../../builtins/shared/payment-mark.ts';
 import { Payments, type Ticket, ticketFor } from '../../builtins/shared/payments.ts';
 import { Debts, type StateArea } from '../../plugins-sdk/state.ts';
 
@@ -32,8 +33,7 @@ export function ticketOf(payment: string, about: Partial<About> = {}): Ticket {
 
 /** What a request does with a payment, in the words of the native scheme. */
 export function steps(payments: Payments, ticket: Ticket, life: number) {
-  const change = (counts: boolean) => (mark: Mark) =>
-    givenBackMark(mark, counts, { free: 'given back', used: 'used up' });
+  const change = (counts: boolean) => (mark: Mark) => refundedMark(mark, counts);
   return {
     hold: async () => (await payments.hold(ticket, life))?.by === ticket.token,
     redeem: () => payments.advance(ticket, 'redeemed', life),
