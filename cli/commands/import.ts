@@ -7,7 +7,16 @@ import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { codeOf } from '../../service/text.ts';
 import { type Given, suggestion, UsageError } from '../arguments.ts';
-import { fileText, type Imported, importDocument, isUrl, leftOutLines, merge, readDocument } from '../import/index.ts';
+import {
+  fileText,
+  type Imported,
+  importDocument,
+  isUrl,
+  leftOutLines,
+  merge,
+  nameOfSource,
+  readDocument,
+} from '../import/index.ts';
 import { printJson } from '../json-output.ts';
 
 const MAX_CONFIG = 1024 * 1024;
@@ -46,20 +55,21 @@ async function naming<T>(place: string | undefined, work: () => Promise<T>): Pro
 
 /** What can be imported; what cannot is told. @throws Error where that is everything. */
 async function imports(given: Given, source: string): Promise<Imported> {
-  const tree = await naming(source, () => readDocument(isUrl(source) ? source : userPath(source)));
+  const name = nameOfSource(source);
+  const tree = await naming(name, () => readDocument(isUrl(source) ? source : userPath(source)));
   const options = { ...optionsOf(given, source), builtins: definitions() };
-  const imported = await naming(source, () => importDocument(tree, options));
+  const imported = await naming(name, () => importDocument(tree, options));
   const lines = leftOutLines(imported.leftOut);
   if (!given.flag('json')) await complain('left out', lines);
   if (imported.apis.length > 0) return imported;
-  const error = new Error(`${source}: ${nothingIn(tree, lines)}`);
+  const error = new Error(`${name}: ${nothingIn(tree, lines)}`);
   throw given.flag('json') ? Object.assign(error, { lines: [...lines, error.message] }) : error;
 }
 
 /** @throws UsageError */
 function optionsOf(given: Given, source: string) {
   const url = given.optional('url');
-  if (url !== undefined && !(isUrl(url) && URL.canParse(url)))
+  if (url !== undefined && !(/^https?:/i.test(url) && URL.canParse(url)))
     throw new UsageError('option --url <url> must be the base of the upstream, such as https://api.example.com/v1');
   const methods = given.all('only').flatMap(methodsIn);
   const patterns = given.all('include').map(patternOf);

@@ -8,7 +8,7 @@ import { repair } from './repair.ts';
 export type { Imported } from './convert.ts';
 export { leftOutLines } from './left-out.ts';
 export { type Merged, merge } from './merge.ts';
-export { isUrl, readDocument } from './read.ts';
+export { isUrl, nameOfSource, readDocument } from './read.ts';
 export { fileText } from './write.ts';
 
 /**

@@ -10,14 +10,27 @@ const LIMITS = { depth: 200, values: 1_000_000, isExact: false };
 
 /** Reads an OpenAPI document, JSON or YAML. @param source a URL, or the absolute path of a file. */
 export async function readDocument(source: string): Promise<Tree> {
-  const text = decode(await (isUrl(source) ? fetched(source) : readBounded(source, MAX_BYTES)), source);
+  const name = nameOfSource(source);
+  const text = decode(await (isUrl(source) ? fetched(source) : readBounded(source, MAX_BYTES)), name);
   if (/^\s*</.test(text))
-    throw new Error(`${source} is a web page, or XML: give the JSON or YAML document that such a page shows`);
-  return json(text) ?? parseConfig(text, source, LIMITS);
+    throw new Error(`${name} is a web page, or XML: give the JSON or YAML document that such a page shows`);
+  return json(text) ?? parseConfig(text, name, LIMITS);
 }
 
+/** Whether a text is meant as a URL; the HTTP client refuses all but http and https. */
 export function isUrl(source: string): boolean {
-  return /^https?:\/\//i.test(source);
+  return /^[a-z][\w+.-]*:\/\//i.test(source);
+}
+
+/** How texts call a document: a URL without its user name, password and query, which may be secret. */
+export function nameOfSource(source: string): string {
+  return isUrl(source) ? publicUrl(source) : source;
+}
+
+function publicUrl(text: string, base?: string): string {
+  if (!URL.canParse(text, base)) return 'the document';
+  const { protocol, host, pathname } = new URL(text, base);
+  return `${protocol}//${host}${pathname}`;
 }
 
 async function fetched(url: string): Promise<Buffer> {
@@ -28,7 +41,8 @@ async function fetched(url: string): Promise<Buffer> {
     const { status, headers: answered, body } = await client.request({ method: 'GET', url, headers, ...bounds });
     if (status === 200) return body;
     const { location } = answered;
-    const where = typeof location === 'string' ? `, which points to ${location}: redirects are not followed` : '';
+    const where =
+      typeof location === 'string' ? `, which points to ${publicUrl(location, url)}: redirects are not followed` : '';
     throw new Error(`the document cannot be fetched: status ${status}${where}`);
   } finally {
     await client.close();

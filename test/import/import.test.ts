@@ -288,8 +288,33 @@ describe('import', () => {
     const host = upstream.url.replace('http://', '');
     assert.match(stderr, new RegExp(`^note: the server ${host} is this machine, or in a private network$`, 'm'));
     const moved = await runCli(t, ['import', `${upstream.url}/moved`]);
-    const why = 'status 302, which points to /docs/api.json: redirects are not followed';
+    const why = `status 302, which points to ${upstream.url}/docs/api.json: redirects are not followed`;
     assert.equal(moved.stderr, `error: ${upstream.url}/moved: the document cannot be fetched: ${why}\n`);
+  });
+
+  it('is told by its URL without user name, password and query, which may be secret', async (t) => {
+    const upstream = await upstreamFor(t);
+    upstream.on('/page', (_req, res) => void res.end('<html>'));
+    upstream.on('/text', (_req, res) => void res.end('[1]'));
+    upstream.on('/empty', (_req, res) => void res.end('{"openapi":"3.1.0"}'));
+    upstream.on(
+      '/moved',
+      (_req, res) => void res.writeHead(302, { location: '//u:pass%77ord@b.example/?k=hush' }).end(),
+    );
+    const sources = ['page', 'text', 'empty', 'moved', 'absent'].map((path) => `${upstream.url}/${path}?key=hush#hush`);
+    const wrong = ['https://u:pass%77ord@a.example:1/x', 'https://u:pass%77ord@b c/', 'ftp://u:pass%77ord@a.example/x'];
+    const told = [...sources, ...wrong].flatMap((source) => [[source], [source, '--json']]);
+    for (const words of told) {
+      const { code, stdout, stderr } = await runCli(t, ['import', ...words]);
+      assert.equal(code, 1);
+      assert.doesNotMatch(stdout + stderr, /pass%77ord|hush/);
+    }
+    const said = async (source: string) => (await runCli(t, ['import', source])).stderr;
+    const user = 'GET https://a.example:1 failed: the URL must not contain a user name or password';
+    assert.equal(await said(String(wrong[0])), `error: https://a.example:1/x: ${user}\n`);
+    assert.equal(await said(String(wrong[1])), 'error: the document: GET failed: the URL is not valid\n');
+    const moved = `${upstream.url}/moved: the document cannot be fetched: status 302, which points to http://b.example/`;
+    assert.equal(await said(`${upstream.url}/moved`), `error: ${moved}: redirects are not followed\n`);
   });
 
   it('reads one document, and says how several become one', async (t) => {
