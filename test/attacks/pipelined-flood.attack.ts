@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { transformSync } from 'esbuild';
-import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
+import { folderWith, launch, PACKAGE_ROOT, PROGRAM } from '../cli/run.ts';
 import { configText, KEY } from '../cli/service-config.ts';
 import { urlOf } from '../cli/started.ts';
 import { floodPipelined } from '../support/pipelined-flood.ts';
@@ -21,7 +21,7 @@ it('64 connections of one address that pipeline and read nothing end nobody and 
   }).code;
   const config = configText(undefined, '').replace('{ port: 0 }', '{ port: 0, connections: { perAddress: 64 } }');
   const cwd = await folderWith(t, { 'c.yaml': config, 'watch.mjs': watch });
-  const args = ['--import', './watch.mjs', join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'c.yaml'];
+  const args = ['--import', './watch.mjs', PROGRAM, 'start', '-c', 'c.yaml'];
   const running = launch(t, process.execPath, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY, NODE_V8_COVERAGE: '' } });
   const url = await urlOf(running);
   const random = randomFrom(seed);

@@ -1,7 +1,7 @@
-/** The program starts from source, wherever it lies and whoever starts it. */
+/** The program starts from source, module by module or in few files, wherever it lies. */
 import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
@@ -22,9 +22,10 @@ const MANIFEST: { exports: Record<string, unknown> } = JSON.parse(
 /** A source tree of the program with a main module of its own, and what `npm install` brings. */
 async function sourceTree(t: TestContext) {
   const folder = await realpath(await folderWith(t));
-  for (const part of ['cli', 'node_modules', 'plugins-sdk', 'service', 'verify']) await mkdir(join(folder, part));
-  for (const file of ['cli/bin.js', 'cli/program.js', 'package.json'])
-    await cp(join(PACKAGE_ROOT, file), join(folder, file), { recursive: true });
+  for (const part of ['cli', 'node_modules', 'plugins-sdk', 'service', 'tools/scripts', 'verify'])
+    await mkdir(join(folder, part), { recursive: true });
+  for (const file of ['cli/bin.js', 'tools/scripts/program.ts', 'package.json'])
+    await cp(join(PACKAGE_ROOT, file), join(folder, file));
   const write = (file: string, text: string) => writeFile(join(folder, file), text);
   await write('cli/main.ts', MAIN);
   await write('cli/text.ts', `export const text: string = 'first';`);
@@ -33,49 +34,49 @@ async function sourceTree(t: TestContext) {
   const installed = join(PACKAGE_ROOT, 'node_modules');
   for (const name of await readdir(installed))
     if (!name.startsWith('.')) await symlink(join(installed, name), join(folder, 'node_modules', name));
-  const start = async (cwd = folder): Promise<unknown[]> => {
-    const { code, stdout, stderr } = await launch(t, process.execPath, ['cli/bin.js'], { cwd }).ended;
+  const run = async (...words: string[]) => {
+    const { code, stdout, stderr } = await launch(t, words[0] ?? '', words.slice(1), { cwd: folder }).ended;
     assert.deepEqual([code, stderr], [0, '']);
-    return JSON.parse(stdout);
+    return stdout;
   };
-  return { folder, write, start };
+  const build = () => run('npm', 'run', '-s', 'program');
+  const built = async (): Promise<unknown[]> => JSON.parse(await run('npm', 'run', '-s', 'cli'));
+  const start = async (): Promise<unknown[]> => JSON.parse(await run(process.execPath, 'cli/bin.js'));
+  return { folder, write, build, built, start };
 }
 
 describe('the program from source', () => {
-  it('starts from few files, which are made again when a source has changed, and knows where its source lies', async (t) => {
-    const { folder, write, start } = await sourceTree(t);
-    const source = pathToFileURL(join(folder, 'cli/main.ts')).href;
-    const [first, ...rest] = [await start(), await start()];
-    assert.deepEqual(rest, [first]);
-    const [text, libraries, url, file] = first ?? [];
-    assert.deepEqual([text, libraries, url], ['first', ['string', 1], source]);
-    assert.match(String(file), new RegExp(`^${folder}/\\.cache/program/[^/]+/main\\.js$`));
-
+  it('npm makes it of few files, anew when a source has changed, and it knows where its source lies', async (t) => {
+    const { folder, write, built } = await sourceTree(t);
+    const [source, file] = ['cli/main.ts', '.cache/built/program/main.js'].map((name) => join(folder, name));
+    const said = (text: string) => [text, ['string', 1], pathToFileURL(source ?? '').href, file];
+    assert.deepEqual(await built(), said('first'));
     await write('cli/text.ts', `export const text: string = 'second';`);
-    const [changed, , , other] = await start();
-    assert.equal(changed, 'second');
-    assert.notEqual(other, file);
+    assert.deepEqual(await built(), said('second'));
+    // What an earlier source has left is gone: the folder does not grow.
+    await write('.cache/built/program/chunk-OLD.js', '');
+    assert.deepEqual(await built(), said('second'));
+    assert.ok(!(await readdir(join(folder, '.cache/built/program'))).includes('chunk-OLD.js'));
+  });
 
-    await rm(dirname(String(other)), { recursive: true });
-    assert.equal((await start())[0], 'second');
-    await write('.cache/program/current.json', '{');
-    assert.equal((await start())[0], 'second');
-
+  it('may be moved', async (t) => {
+    const { folder, build } = await sourceTree(t);
+    await build();
     const moved = join(await realpath(await folderWith(t)), 'moved');
     await rename(folder, moved);
     t.after(() => rm(moved, { recursive: true, force: true }));
-    assert.equal((await start(moved))[2], pathToFileURL(join(moved, 'cli/main.ts')).href);
+    const { stdout } = await launch(t, process.execPath, [join(moved, '.cache/built/cli/bin.js')]).ended;
+    assert.equal(JSON.parse(stdout)[2], pathToFileURL(join(moved, 'cli/main.ts')).href);
   });
 
-  it('starts from its modules where nothing can be written', async (t) => {
-    const { folder, write, start } = await sourceTree(t);
-    await write('.cache', 'no folder');
+  it('starts from its modules where nothing was built', async (t) => {
+    const { folder, start } = await sourceTree(t);
     const file = join(folder, 'cli/main.ts');
     assert.deepEqual(await start(), ['first', ['string', 1], pathToFileURL(file).href, file]);
   });
 
   it('leaves plugins what is installed for them', async (t) => {
-    const { start, folder, write } = await sourceTree(t);
+    const { built, folder, write } = await sourceTree(t);
     const own = 'plugins/node_modules/typebox';
     await mkdir(join(folder, own), { recursive: true });
     await write(`${own}/package.json`, '{"name": "typebox", "version": "9.9.9", "exports": "./a.mjs"}');
@@ -86,6 +87,6 @@ describe('the program from source', () => {
       `const plugin = new URL('../plugins/p.mjs', import.meta.url).href;
        console.log(JSON.stringify(await import(plugin)));`,
     );
-    assert.deepEqual(await start(), { own: true });
+    assert.deepEqual(await built(), { own: true });
   });
 });

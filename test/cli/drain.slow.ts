@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openRaw } from '../support/raw-http.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { folderWith, launch, launchCli, PACKAGE_ROOT, type Running } from './run.ts';
+import { folderWith, launch, launchCli, PROGRAM, type Running } from './run.ts';
 import { endpointId, KEY, specifications } from './service-config.ts';
 
 function configOf(url: string, more = ''): string {
@@ -171,7 +171,7 @@ describe('SIGTERM', () => {
 describe('file descriptors', () => {
   const limited = async (t: TestContext, descriptors: number) => {
     const cwd = await folderWith(t, { 'c.yaml': configOf('http://127.0.0.1:9') });
-    const command = `ulimit -n ${descriptors}; exec "${process.execPath}" "${PACKAGE_ROOT}/cli/bin.js" start -c c.yaml`;
+    const command = `ulimit -n ${descriptors}; exec "${process.execPath}" "${PROGRAM}" start -c c.yaml`;
     return launch(t, 'sh', ['-c', command], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
   };
 

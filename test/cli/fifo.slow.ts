@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { folderWith, launch, launchCli, PACKAGE_ROOT, runCli } from './run.ts';
+import { folderWith, launch, launchCli, PROGRAM, runCli } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
 const { eth, all } = specifications();
@@ -50,7 +50,7 @@ describe('files that are pipes (decisions, Configuration)', { skip, concurrency:
 
   it('are what a shell makes of a command', async (t) => {
     const cwd = await folderWith(t, { 'c.yaml': configText() });
-    const command = `node ${PACKAGE_ROOT}/cli/bin.js config validate -c <(cat c.yaml) --env <(echo A=1)`;
+    const command = `node ${PROGRAM} config validate -c <(cat c.yaml) --env <(echo A=1)`;
     const { code, stdout } = await launch(t, 'bash', ['-c', command], { cwd }).ended;
     assert.deepEqual([code, stdout], [0, ids]);
   });
@@ -87,7 +87,7 @@ describe('files that are pipes (decisions, Configuration)', { skip, concurrency:
       ['-c', silent],
       ['-c', 'c.yaml', '--env', silent],
     ]) {
-      const running = launch(t, process.execPath, [join(PACKAGE_ROOT, 'cli/bin.js'), 'start', ...args], { cwd, env });
+      const running = launch(t, process.execPath, [PROGRAM, 'start', ...args], { cwd, env });
       // Somebody reads by the time that a writer can open it.
       const writer = await open(silent, 'w');
       t.after(() => writer.close());

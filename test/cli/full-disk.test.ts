@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { environment, folderWith, PACKAGE_ROOT } from './run.ts';
+import { environment, folderWith, PROGRAM } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 import { loggingProgram, until } from './started.ts';
 
@@ -41,7 +41,7 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
   it('loses no line as long as they can wait, and tears none', async (t) => {
     const cwd = await folderWith(t, { 'c.yaml': configText() });
     const file = join(cwd, 'log');
-    const child = await loggingTo(t, file, [join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'c.yaml'], cwd);
+    const child = await loggingTo(t, file, [PROGRAM, 'start', '-c', 'c.yaml'], cwd);
     await until(() => fileText(file).includes('prices/all'));
     const url = /listening on (http:[^"]+)/.exec(fileText(file))?.[1];
     const ask = async (from: number, to: number) => {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { Operation } from '../../plugins-sdk/define.ts';
 import { askControl, Control, controlPaths } from '../../service/control.ts';
-import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
+import { folderWith, launch, PROGRAM, runCli } from './run.ts';
 
 const ASKED = { name: 'payments release', words: { id: `0x${'1'.repeat(64)}` } };
 const uid = process.getuid?.() ?? 0;
@@ -141,15 +141,7 @@ describe('the socket that commands ask', () => {
     await mkdir(process.env.RUNTIME_DIRECTORY, { mode: 0o700 });
     const [path] = controlPaths(file);
     assert.deepEqual(await serve(t, path, 'one'), []);
-    const program = [
-      process.execPath,
-      `${PACKAGE_ROOT}/cli/bin.js`,
-      'payments',
-      ASKED.words.id,
-      '--release',
-      '-c',
-      file,
-    ];
+    const program = [process.execPath, PROGRAM, 'payments', ASKED.words.id, '--release', '-c', file];
     const words = ['-rm', 'sh', '-c', 'mount --bind "$1" /run && shift && exec "$@"', 'sh', run, ...program];
     const { code, stdout, stderr } = await launch(t, 'unshare', words, { env: { RUNTIME_DIRECTORY: '' } }).ended;
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: 'result  one\n', stderr: '' });

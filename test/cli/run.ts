@@ -11,7 +11,8 @@ import { complain, describeError } from '../../service/terminal.ts';
 import type { Lifetime } from '../support/lifetime.ts';
 
 export const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
-const PROGRAM = join(PACKAGE_ROOT, 'cli/bin.js');
+/** The program in few files, which `npm run program` makes of the source. */
+export const PROGRAM = join(PACKAGE_ROOT, '.cache/built/cli/bin.js');
 
 /** How a process ended, and all it wrote. */
 export interface Ended {

@@ -1,11 +1,10 @@
 /** Signatures are the same with each arithmetic, and the log names the one that is used. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, Wallet } from 'ethers';
 import { hide } from '../support/hide.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
+import { folderWith, launch, PROGRAM } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
 
@@ -20,7 +19,7 @@ describe('the arithmetic of signing', { concurrency: 4 }, () => {
       const upstream = await upstreamFor(t);
       upstream.json('/eth', { price: 1.5 });
       const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
-      const words = [...hide(...hidden), join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'c.yaml'];
+      const words = [...hide(...hidden), PROGRAM, 'start', '-c', 'c.yaml'];
       const running = launch(t, process.execPath, words, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
       const [, said] = await running.output(new RegExp(`INFO signer ${ADDRESS} backend=(.*)\\n`));
       assert.equal(said, backend);

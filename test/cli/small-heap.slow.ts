@@ -6,7 +6,7 @@ import { it } from 'node:test';
 import { readPage, textsOf } from '../support/docs.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
+import { folderWith, launch, PROGRAM } from './run.ts';
 import { KEY } from './service-config.ts';
 import { lastLine, onSignal, startIn } from './started.ts';
 
@@ -24,7 +24,7 @@ apis:
     endpoints: [{ name: e, path: /e, parameters: [{ name: n }] }]
 `,
   });
-  const args = ['--max-old-space-size=64', `${PACKAGE_ROOT}/cli/bin.js`, 'start', '-c', 'c.yaml'];
+  const args = ['--max-old-space-size=64', PROGRAM, 'start', '-c', 'c.yaml'];
   // Counting what is covered would take more of the heap than the service.
   const env = { SERVICE_PRIVATE_KEY: KEY, NODE_V8_COVERAGE: '' };
   const running = launch(t, process.execPath, args, { cwd, env });

@@ -5,7 +5,7 @@ import { startCollector } from '../support/collector.ts';
 import { notInstalled } from '../support/hide.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
-import { folderWith, launch, PACKAGE_ROOT, type Running } from './run.ts';
+import { folderWith, launch, PROGRAM, type Running } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
 
@@ -24,7 +24,7 @@ describe('spans of a service that is started by the command line', async () => {
   /** Starts the service with these variables; in a `.env` beside the config those of `file`. */
   async function start(t: TestContext, env: Readonly<Record<string, string>>, words: string[] = [], file = '') {
     const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url), '.env': file });
-    const args = [...words, `${PACKAGE_ROOT}/cli/bin.js`, 'start', '-c', 'c.yaml'];
+    const args = [...words, PROGRAM, 'start', '-c', 'c.yaml'];
     return launch(t, process.execPath, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
   }
 

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { environment, folderWith, PACKAGE_ROOT } from './run.ts';
+import { environment, folderWith, PROGRAM } from './run.ts';
 import { KEY } from './service-config.ts';
 import { until, withPlugin } from './started.ts';
 
@@ -15,7 +14,7 @@ const [STOP, GO] = ['\x13', '\x11'];
 async function startOnTerminal(t: TestContext) {
   const plugin = `export default { name: 'p', hooks: { onHttpRequest({ headers }) { if (headers.say) console.log(headers.say); } } };`;
   const cwd = await folderWith(t, withPlugin(plugin, 'http://127.0.0.1:1'));
-  const command = `echo pid $$; exec '${process.execPath}' '${join(PACKAGE_ROOT, 'cli/bin.js')}' start -c c.yaml`;
+  const command = `echo pid $$; exec '${process.execPath}' '${PROGRAM}' start -c c.yaml`;
   const env = environment({ SERVICE_PRIVATE_KEY: KEY, TERM: 'dumb' });
   const terminal = spawn('script', ['-qefc', command, '/dev/null'], { cwd, env, stdio: 'pipe' });
   const ended = once(terminal, 'close');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { launch, launchCli, PACKAGE_ROOT, runCli } from './run.ts';
+import { launch, launchCli, PACKAGE_ROOT, PROGRAM, runCli } from './run.ts';
 
 const { version }: { version: string } = JSON.parse(await readFile(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
 
@@ -297,10 +297,9 @@ ${envOption}${jsonOption}${helpOption}`,
   });
 
   it('through the installed program', async (t) => {
-    const program = join(PACKAGE_ROOT, 'cli/bin.js');
-    const { code, stdout } = await launch(t, program, ['--version']).ended;
+    const { code, stdout } = await launch(t, PROGRAM, ['--version']).ended;
     assert.deepEqual([code, stdout.split(' ')[0]], [0, title]);
-    const wrong = await launch(t, program, ['strat']).ended;
+    const wrong = await launch(t, PROGRAM, ['strat']).ended;
     assert.deepEqual([wrong.code, wrong.stderr], [1, 'error: unknown command "strat"; did you mean "start"?\n']);
   });
 

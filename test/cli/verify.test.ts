@@ -9,7 +9,7 @@ import { finished, submitted } from '../support/async.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { type Ended, folderWith, launch, launchCli, PACKAGE_ROOT, runCli } from './run.ts';
+import { type Ended, folderWith, launch, launchCli, PROGRAM, runCli } from './run.ts';
 
 const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const UNPINNED = 'Pinned: no, any signer was accepted; say with --node whose signature it must be';
@@ -131,7 +131,7 @@ describe('verify', () => {
   it('reads stdin', async (t) => {
     const shell = '"$0" "$1" verify - < "$2"';
     const cwd = await folderWith(t, { 'a.json': JSON.stringify(await answer()) });
-    const words = [process.execPath, join(PACKAGE_ROOT, 'cli/bin.js'), join(cwd, 'a.json')];
+    const words = [process.execPath, PROGRAM, join(cwd, 'a.json')];
     assert.deepEqual(await launch(t, 'sh', ['-c', shell, ...words]).ended, expected);
     assert.deepEqual(
       await launchCli(t, ['verify', '-']).ended,

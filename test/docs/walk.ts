@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { definitions } from '../../service/index.ts';
-import { folderWith, launch, PACKAGE_ROOT, type Running } from '../cli/run.ts';
+import { folderWith, launch, PACKAGE_ROOT, PROGRAM, type Running } from '../cli/run.ts';
 import { anvil } from '../support/chain.ts';
 import { type Block, blocksOf, commandsOf, readPage, wholeConfig } from '../support/docs.ts';
 
@@ -189,7 +189,7 @@ while [ "$1" != -- ]; do
   shift
 done
 shift
-exec node ${JSON.stringify(join(PACKAGE_ROOT, 'cli/bin.js'))} $command "$@"
+exec node ${JSON.stringify(PROGRAM)} $command "$@"
 `;
 
 /** Endpoint IDs by name. @throws ConfigErrors */

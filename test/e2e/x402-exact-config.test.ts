@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
-import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
+import { folderWith, launch, PROGRAM } from '../cli/run.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { leaveOut } from '../support/hide.ts';
 import { eventually } from '../support/http.ts';
@@ -193,12 +192,10 @@ describe('x402-exact at the start', () => {
     const cwd = await folderWith(t, {
       'exact.yaml': stringify({ version: '1.0', server: { port: 0 }, ...config(terms) }),
     });
-    const started = launch(
-      t,
-      process.execPath,
-      [...leaveOut('@x402/core'), join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'exact.yaml'],
-      { cwd, env: { SERVICE_PRIVATE_KEY: TEST_KEY } },
-    );
+    const started = launch(t, process.execPath, [...leaveOut('@x402/core'), PROGRAM, 'start', '-c', 'exact.yaml'], {
+      cwd,
+      env: { SERVICE_PRIVATE_KEY: TEST_KEY },
+    });
     await started.output(/listening/);
     started.child.kill('SIGTERM');
     assert.equal((await started.ended).code, 0);

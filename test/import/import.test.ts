@@ -5,7 +5,7 @@ import { chmod, chown, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { folderWith, launch, PACKAGE_ROOT, runCli } from '../cli/run.ts';
+import { folderWith, launch, PROGRAM, runCli } from '../cli/run.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
 const price = {
@@ -340,7 +340,7 @@ describe('the file that import writes', () => {
   const skip = spawnSync('prlimit', ['--version']).status === 0 ? false : 'there is no prlimit';
   it('is whole, or is not there: of a disk that is full no half of a config is left', { skip }, async (t) => {
     const cwd = await withFile(t);
-    const program = [process.execPath, join(PACKAGE_ROOT, 'cli/bin.js'), 'import', 'api.json', '--out'];
+    const program = [process.execPath, PROGRAM, 'import', 'api.json', '--out'];
     const full = async (...args: string[]) => {
       const { code, stderr } = await launch(t, 'prlimit', ['--fsize=512:unlimited', ...program, ...args], { cwd })
         .ended;

@@ -1,6 +1,6 @@
 /** What a process runs out of, found by alerts. */
 import { describe, it, type TestContext } from 'node:test';
-import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
+import { folderWith, launch, PROGRAM } from '../cli/run.ts';
 import { configText, KEY } from '../cli/service-config.ts';
 import { onSignal } from '../cli/started.ts';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
@@ -10,7 +10,7 @@ import { Scrape } from '../support/metrics.ts';
 async function start(t: TestContext, body: string, shell: string, env = {}) {
   const settings = 'settings: { metrics: { port: 0 }, plugins: [{ source: ./p.mjs }] }';
   const cwd = await folderWith(t, { ...onSignal(body), 'c.yaml': configText(undefined, settings) });
-  const words = ['-c', `${shell} exec "$@"`, 'sh', process.execPath, `${PACKAGE_ROOT}/cli/bin.js`];
+  const words = ['-c', `${shell} exec "$@"`, 'sh', process.execPath, PROGRAM];
   const { child, output } = launch(t, 'sh', [...words, 'start', '-c', 'c.yaml'], {
     ...{ cwd, env: { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', NODE_V8_COVERAGE: '', ...env } },
   });

@@ -1,12 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { program } from '../../cli/program.js';
 
 /**
  * Prints what `node --test` is to run: `*.test.ts` in groups of their folder, since a process that loads the service spends
  * more on that than on its tests; or with the argument `slow` `*.slow.ts`, which take long, flood, or measure memory, each
  * by itself; or with `again` what failed in the last of these runs, each by itself, since a busy machine misses deadlines.
- * Also makes the program that tests start, lest many of them make it at once.
  */
 
 /** They change what node, or the process, has; or they take a minute and more of a processor. They begin. */
@@ -74,7 +72,6 @@ const all = () => [...ALONE.filter((file) => files.includes(file)).map(byItself)
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-await program();
 const paths = kind === 'again' ? again() : all();
 if (kind !== 'again') rmSync(failed, { force: true });
 console.log(paths.join('\n'));

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundlePackage } from '../../cli/program.js';
 import { type Manifest, PUBLISHED, typed, writePackages } from './packages.ts';
+import { bundleProgram } from './program.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
 
@@ -22,9 +22,6 @@ const TEMPLATE = 'cli/plugin/template';
 
 /** Declarations refer to koa, whose types are no part of it. */
 const KOA_TYPES = '@types/koa';
-
-/** A package holds what this makes. */
-const SOURCE_ONLY = 'cli/program.js';
 
 /** Modules that do something when they are imported: those that are run or given to node's `--import`. */
 const SIDE_EFFECTS = [
@@ -59,8 +56,7 @@ function compile(): void {
 /** The compiler takes no file that is JavaScript already, no data, and not what is to stay TypeScript. */
 function copyRest(): void {
   const needed = (file: string) =>
-    (/\.(?:m?js|d\.mts|sol)$/.test(file) && file !== SOURCE_ONLY) ||
-    (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
+    /\.(?:m?js|d\.mts|sol)$/.test(file) || (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
   for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
     if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
   for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!/\.(?:png|svg)$/.test(file)) copy(file);
@@ -118,4 +114,4 @@ renameInDeclarations();
 writeManifest(manifest);
 writePackages(dist, join(root, 'tools/packages'), manifest);
 await bundlePage();
-await bundlePackage(join(dist, 'program'));
+await bundleProgram(dist, true);

@@ -1,2 +1,0 @@
-export function program(): Promise<string>;
-export function bundlePackage(outdir: string): Promise<void>;
