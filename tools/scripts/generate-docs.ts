@@ -19,7 +19,8 @@ const SDK = 'docs/sdk.md';
 const ALERTS = 'examples/deploy/chart/alerts.yaml';
 const MONITORING = 'examples/deploy/monitoring.yaml';
 const BEGIN_RULES = '# What follows is generated from chart/alerts.yaml: npm run docs\n';
-const BEGIN_STAGES = '<!-- What follows is generated from kernel/stages.ts and kernel/values.ts: npm run docs -->\n';
+const BEGIN_STAGES =
+  '<!-- What follows is generated from kernel/stages.ts and kernel/values.ts, but for the first paragraph of each stage: npm run docs -->\n';
 
 /** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
 export function generatedFiles(): ReadonlyMap<string, string> {
@@ -31,7 +32,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
     [
       STAGES,
-      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText('kernel/values.ts'), fileText('plugins-sdk/stage-functions.ts'))}`,
+      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText(STAGES), fileText('kernel/values.ts'), fileText('plugins-sdk/stage-functions.ts'))}`,
     ],
     [SDK, sdkReference(fileText(SDK))],
     [
