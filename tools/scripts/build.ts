@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Manifest, PUBLISHED, typed, writePackages } from './packages.ts';
+import { type Manifest, PUBLISHED, writePackages } from './packages.ts';
 import { bundleProgram } from './program.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
@@ -81,7 +81,8 @@ function renameInDeclarations(): void {
 
 /** What a consumer of the package sees under a name: the source's module in JavaScript, and its types. */
 function builtExport(target: Manifest['exports'][string]): Manifest['exports'][string] {
-  return typeof target === 'string' && target.endsWith('.ts') ? typed(target.replace(/\.ts$/, '.js')) : target;
+  if (typeof target !== 'string' || !target.endsWith('.ts')) return target;
+  return { types: target.replace(/\.ts$/, '.d.ts'), default: target.replace(/\.ts$/, '.js') };
 }
 
 function writeManifest(manifest: Manifest): void {

@@ -1,10 +1,10 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+
+/** Parts of the built package as packages of their own, in its folder `packages/`: what checks answers, and what plugins are written with. */
 
 /** Folders of code that are published. */
 export const PUBLISHED = ['kernel', 'http', 'builtins', 'lib', 'plugins-sdk', 'config', 'service', 'cli', 'verify'];
-
-/** Parts of the built package as packages of their own, in its folder `packages/`: what checks answers, and what plugins are written with. */
 
 type Conditions = Readonly<Record<string, string>>;
 
@@ -15,13 +15,14 @@ export interface Manifest {
   readonly [key: string]: unknown;
 }
 
+/** What a package says of itself. Without `exports` it is a folder of Solidity, whose files stand at the top: `import "name/File.sol"`. */
+interface Own {
+  readonly exports?: Readonly<Record<string, { readonly default: string }>>;
+  readonly contracts?: string;
+}
+
 const RELATIVE = /(?:\bfrom |\bimport |\bimport\()\s*['"](\.[^'"]+)['"]/g;
 const PACKAGE = /(?:\bfrom|\bimport|\brequire|\blazy)\s*\(?\s*['"]((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[\w./-]*)?['"]/g;
-
-/** What a consumer of a package sees under a name: a module and its types. */
-export function typed(module: string): Conditions {
-  return { types: module.replace(/\.js$/, '.d.ts'), default: module };
-}
 
 /** Files that the given ones lead to, with the declarations of modules; paths are relative to the base. */
 function reached(base: string, files: readonly string[]): string[] {
@@ -46,62 +47,21 @@ function dependenciesOf(base: string, files: readonly string[], { dependencies }
   return Object.fromEntries(Object.entries(dependencies).filter(([name]) => named.has(name)));
 }
 
-/** What all of them have, and what each says of itself. */
-function heading({ version, license, type, engines }: Manifest, own: Manifest): Record<string, unknown> {
-  const { name, description, keywords, ...rest } = own;
-  return { name, version, description, keywords, license, type, engines, ...rest };
-}
-
-/** What a package holds, and what its manifest says of that. */
-interface Contents {
-  /** Where each file comes from, by where it goes. */
-  readonly files: ReadonlyMap<string, string>;
-  readonly says: Readonly<Record<string, unknown>>;
-}
-
-/** Modules, and all that they lead to. */
-function modulesOf(dist: string, own: Manifest, manifest: Manifest): Contents {
-  const exports = Object.entries(own.exports).map(([path, module]): [string, string] => [path, String(module)]);
-  const root = exports.find(([path]) => path === '.')?.[1];
-  const files = reached(
-    dist,
-    exports.map(([, module]) => join('.', module)),
-  );
-  return {
-    files: new Map(files.map((file) => [file, file])),
-    says: {
-      // For bundlers and type checkers that do not read `exports`.
-      ...(root && { main: root, types: typed(root).types }),
-      exports: Object.fromEntries(exports.map(([path, module]) => [path, typed(module)])),
-      files: [...new Set(files.map((file) => file.split('/')[0]))],
-      dependencies: dependenciesOf(dist, files, manifest),
-    },
-  };
-}
-
-/** A folder of Solidity, whose files stand at the top: `import "name/File.sol"`. Without `exports`, tools of that language find them. */
-function contractsOf(dist: string, folder: string): Contents {
-  const names = readdirSync(join(dist, folder)).filter((name) => name.endsWith('.sol'));
-  return {
-    files: new Map(names.map((name) => [name, join(folder, name)])),
-    says: { type: undefined, engines: undefined, contracts: undefined, files: names },
-  };
-}
-
 /** @param dist the built package. @param sources has a folder for each package: its README and what is its own in its manifest. */
 export function writePackages(dist: string, sources: string, manifest: Manifest): void {
+  const { version, license, engines } = manifest;
   for (const name of readdirSync(sources)) {
-    const own: Manifest = JSON.parse(readFileSync(join(sources, name, 'package.json'), 'utf8'));
-    const { files, says } =
-      typeof own.contracts === 'string' ? contractsOf(dist, own.contracts) : modulesOf(dist, own, manifest);
+    const { contracts, ...own }: Own = JSON.parse(readFileSync(join(sources, name, 'package.json'), 'utf8'));
+    const base = join(dist, contracts ?? '');
+    const modules = Object.values(own.exports ?? {}).map((target) => join(target.default));
+    const files = own.exports ? reached(base, modules) : readdirSync(base).filter((file) => file.endsWith('.sol'));
     const target = join(dist, 'packages', name);
-    for (const [to, from] of files) {
-      mkdirSync(dirname(join(target, to)), { recursive: true });
-      cpSync(join(dist, from), join(target, to));
-    }
+    for (const file of files) cpSync(join(base, file), join(target, file));
     cpSync(join(sources, name, 'README.md'), join(target, 'README.md'));
     cpSync(join(dist, 'LICENSE'), join(target, 'LICENSE'));
-    const built = { ...heading(manifest, own), ...says };
+    const needs = own.exports && { engines, dependencies: dependenciesOf(base, files, manifest) };
+    const held = [...new Set(files.map((file) => file.split('/')[0]))];
+    const built = { ...own, version, license, files: held, ...needs };
     writeFileSync(join(target, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
   }
 }
