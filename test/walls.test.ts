@@ -158,9 +158,9 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   config: { lines: 2960 },
   service: { lines: 3355 },
   builtins: { lines: 13965 },
-  cli: { lines: 3166 },
+  cli: { lines: 3077 },
   verify: { lines: 1400 },
-  tools: { lines: 1525 },
+  tools: { lines: 1511 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */
