@@ -4,10 +4,20 @@ import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.
 import { withKeys } from '../../plugins-sdk/hooks/context.ts';
 import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { withDefaults } from '../../plugins-sdk/schema/defaults.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { PluginProblem } from './plugin-problem.ts';
 
-/** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */
-export function configKeysOf(keys: EndpointKeys): readonly ConfigKey[] {
-  return Object.entries(keys).map(([name, schema]) => optionalKey('apiOrEndpoint', name, schema));
+/**
+ * The config keys of a simple plugin, by what its file exports as `keys`: each may stand at an API and, overriding it, at an endpoint.
+ * @throws PluginProblem
+ */
+export function simpleKeys(exported: unknown = {}): readonly ConfigKey[] {
+  if (!isEndpointKeys(exported)) throw new PluginProblem('its "keys" must be an object of schemas by name');
+  return Object.entries(exported).map(([name, schema]) => optionalKey('apiOrEndpoint', name, schema));
+}
+
+function isEndpointKeys(value: unknown): value is EndpointKeys {
+  return isRecord(value) && Object.entries(value).every(([name, schema]) => /^[\w-]+$/.test(name) && isRecord(schema));
 }
 
 type Members = Readonly<Record<string, unknown>>;

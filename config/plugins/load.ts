@@ -9,16 +9,9 @@ import type { Services } from '../../plugins-sdk/services.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
-import {
-  checkDefinition,
-  isDefinition,
-  refuseIgnored,
-  signingWarning,
-  simpleKeys,
-  simplePlugin,
-} from './check-definition.ts';
+import { checkDefinition, isDefinition, refuseIgnored, signingWarning, simplePlugin } from './check-definition.ts';
 import type { LoadedPlugins, PluginChoice, PluginDraft, PluginRequest } from './choice.ts';
-import { hooksWithKeys, keyValuesOf } from './endpoint-keys.ts';
+import { hooksWithKeys, keyValuesOf, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import { isFactory, type PluginModule } from './module-exports.ts';

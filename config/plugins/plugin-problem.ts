@@ -11,6 +11,5 @@ export const notReadyAfter = (milliseconds: number) => (): never => {
 /** What is misspelt would be ignored. @throws PluginProblem */
 export function refuseUnknown(members: readonly string[], known: readonly string[], where: string): void {
   const odd = members.find((member) => !known.includes(member));
-  if (odd !== undefined)
-    throw new PluginProblem(`${where} unknown member "${odd}"${hint(odd, known, 'known members')}`);
+  if (odd !== undefined) throw new PluginProblem(`${where} "${odd}"${hint(odd, known, 'known')}`);
 }

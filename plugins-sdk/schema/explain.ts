@@ -133,7 +133,7 @@ const names: Readonly<Record<string, string>> = {
   boolean: 'true or false',
   array: 'a list',
   object: 'a mapping',
-  null: 'null',
+  function: 'a function',
 };
 
 function wrongType(nodes: readonly SchemaNode[], value: unknown, path: string): Reason {

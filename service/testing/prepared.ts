@@ -1,6 +1,6 @@
-import { checkDefinition, isDefinition, simpleKeys, simplePlugin } from '../../config/plugins/check-definition.ts';
+import { checkDefinition, isDefinition, simplePlugin } from '../../config/plugins/check-definition.ts';
 import { missingCounterparts } from '../../config/plugins/counterparts.ts';
-import { hooksWithKeys, keyValues } from '../../config/plugins/endpoint-keys.ts';
+import { hooksWithKeys, keyValues, simpleKeys } from '../../config/plugins/endpoint-keys.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition, EndpointKeys } from '../../plugins-sdk/define.ts';
 import type { Endpoint } from '../../plugins-sdk/kernel.ts';

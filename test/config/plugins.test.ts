@@ -179,7 +179,11 @@ test('a module or a factory that never finishes is given up', async (t) => {
   ]);
 });
 
-const needsSetup = (member: string) => `the default export has "${member}", which needs a plugin with "setup"`;
+const needsSetup = (member: string) =>
+  `the default export, without "setup", has an unknown member "${member}", known: name, hooks, credentials`;
+
+const innerHook = (hook: string) =>
+  `the default export, without "setup", has an unknown hook "${hook}", known: onHttpRequest, onBeforeApiCall, onAfterApiCall, onBeforeSign, onResponseSent, onError`;
 
 const ignored = (member: string) =>
   `the export "${member}" is for plugins without "setup": make it a member of the definition`;
@@ -197,12 +201,15 @@ const WRONG_SHAPES: readonly (readonly [string, string])[] = [
   ['{ name: "a", hooks: [] }', 'the default export has no "hooks", an object of functions'],
   ['{ name: "a", hooks: new (class { onError() {} })() }', 'the default export has no "hooks", an object of functions'],
   ['{ name: " ", hooks: {} }', 'the default export has no "name", a short text of one line'],
-  ['{ name: "a", hooks: { onBeforeSing() {} } }', 'unknown hook "onBeforeSing", did you mean "onBeforeSign"?'],
+  [
+    '{ name: "a", hooks: { onBeforeSing() {} } }',
+    'the default export, without "setup", has an unknown hook "onBeforeSing", did you mean "onBeforeSign"?',
+  ],
   ['{ name: "a", hooks: { onBeforeSign: 1 } }', 'the hook "onBeforeSign" must be a function'],
-  ['{ name: "a", hooks: { present: { sync() {} } } }', 'the hook "present" needs a plugin with "setup"'],
-  ['{ name: "a", hooks: { authenticate: { x: 1 } } }', 'the hook "authenticate" needs a plugin with "setup"'],
-  ['{ name: "a", hooks: {}, observe: {} }', 'the default export has "observe", which needs a plugin with "setup"'],
-  ['{ name: "a", hooks: {}, start() {} }', 'the default export has "start", which needs a plugin with "setup"'],
+  ['{ name: "a", hooks: { present: { sync() {} } } }', innerHook('present')],
+  ['{ name: "a", hooks: { authenticate: { x: 1 } } }', innerHook('authenticate')],
+  ['{ name: "a", hooks: {}, observe: {} }', needsSetup('observe')],
+  ['{ name: "a", hooks: {}, start() {} }', needsSetup('start')],
   ['{ name: "a", hooks: {}, configSchema: {} }', needsSetup('configSchema')],
   ['{ name: "a", hooks: {}, signerAddress() {} }', needsSetup('signerAddress')],
   ['{ name: "a", hooks: {}, required: true }', needsSetup('required')],
@@ -210,53 +217,66 @@ const WRONG_SHAPES: readonly (readonly [string, string])[] = [
   ['{ name: "a", hooks: {}, openapi() {} }', needsSetup('openapi')],
   ['{ name: "a", hooks: {}, behindProxy() {} }', needsSetup('behindProxy')],
   ['{ name: "a", hooks: {}, onError() {} }', 'the default export has "onError", which belongs into "hooks"'],
-  [
-    '{ name: "a", hooks: {}, budgt: 3 }',
-    'the default export has an unknown member "budgt", known members: name, hooks, credentials',
-  ],
+  ['{ name: "a", hooks: {}, budgt: 3 }', needsSetup('budgt')],
   ['() => undefined', 'what its factory returns must be {name, hooks}'],
-  ['async () => ({ name: "a", hooks: { onErorr() {} } })', 'unknown hook "onErorr", did you mean "onError"?'],
+  [
+    'async () => ({ name: "a", hooks: { onErorr() {} } })',
+    'what its factory returns, without "setup", has an unknown hook "onErorr", did you mean "onError"?',
+  ],
   ['class Plugin {}', 'the default export is a class: export {name, hooks}, or a function that returns them'],
   ['() => { throw new Error("no") }', 'cannot be loaded: no'],
   ['async () => { throw "no" }', 'cannot be loaded: no'],
   ['{ setup() {} }', 'the default export has no "name", a short text of one line'],
-  ...['-1', '0', '0.5', 'Infinity', 'NaN', '2 ** 31', '"5"'].map((budget): [string, string] => [
+  ...['-1', '0'].map((budget): [string, string] => [
     `{ name: "a", setup() {}, budget: ${budget} }`,
-    'its "budget" must be "none" or whole milliseconds from 1 to 2147483647',
+    'the default export: budget: must be at least 1',
   ]),
-  ['{ name: "a", setup() {}, keys: [{}] }', 'its "keys" must be a list of config keys'],
+  ['{ name: "a", setup() {}, budget: 2 ** 31 }', 'the default export: budget: must be at most 2147483647'],
+  ...['0.5', 'Infinity', 'NaN', '"5"'].map((budget): [string, string] => [
+    `{ name: "a", setup() {}, budget: ${budget} }`,
+    `the default export: budget: expected "none" or an integer or a function, found a ${budget === '"5"' ? 'string' : 'number'}`,
+  ]),
+  ['{ name: "a", setup() {}, keys: [{}] }', 'the default export: keys[0].level: required key is missing'],
   [
     '{ name: "a", setup() {}, keys: [{level: "api", path: "a..b", schema: {}}] }',
-    'its "keys" must be a list of config keys',
+    'the default export: keys[0].path: has the wrong form, expected: names with dots between them (pattern ^[\\w-]+(?:\\.[\\w-]+)*$)',
   ],
-  ['{ name: "a", setup() {}, auth: { x: 1 } }', 'its "auth" must be an object of schemas by auth type'],
-  ...['"sync"', '[""]', '{ live: {} }'].map((modes): [string, string] => [
-    `{ name: "a", setup() {}, modes: ${modes} }`,
-    'its "modes" must be a list of names',
-  ]),
+  ['{ name: "a", setup() {}, auth: { x: 1 } }', 'the default export: auth.x: expected a mapping, found a number'],
+  ['{ name: "a", setup() {}, modes: "sync" }', 'the default export: modes: expected a list, found a string'],
+  ['{ name: "a", setup() {}, modes: [""] }', 'the default export: modes[0]: must not be empty'],
+  ['{ name: "a", setup() {}, modes: { live: {} } }', 'the default export: modes: expected a list, found a mapping'],
   [
     '{ name: "a", setup() {}, requiresSharedState: { mode: ["live"] } }',
-    'its "requiresSharedState" has an unknown member "mode", did you mean "modes"?',
+    'the default export: requiresSharedState.mode: unknown key, did you mean "modes"?',
   ],
-  ['{ name: "a", setup() {}, credentials: [1] }', 'its "credentials" must be a list of header names'],
-  ['{ name: "a", setup() {}, identity: { url: 1 } }', 'its "identity" must be an object of functions'],
-  ['{ name: "a", setup() {}, check: 1 }', 'its "check" must be a function'],
+  [
+    '{ name: "a", setup() {}, credentials: [1] }',
+    'the default export: credentials[0]: expected a string, found a number, write it in quotes',
+  ],
+  [
+    '{ name: "a", setup() {}, identity: { url: 1 } }',
+    'the default export: identity.url: expected a function, found a number',
+  ],
+  ['{ name: "a", setup() {}, check: 1 }', 'the default export: check: expected a function, found a number'],
   [
     '{ name: "a", setup() {}, credential: ["X-Tok"] }',
-    'the default export has an unknown member "credential", did you mean "credentials"?',
+    'the default export: credential: unknown key, did you mean "credentials"?',
   ],
   [
     '{ name: "a", setup() {}, configschema: {} }',
-    'the default export has an unknown member "configschema", did you mean "configSchema"?',
+    'the default export: configschema: unknown key, did you mean "configSchema"?',
   ],
   [
     '{ name: "a", setup() {}, identity: { ulr() {} } }',
-    'its "identity" has an unknown member "ulr", did you mean "url"?',
+    'the default export: identity.ulr: unknown key, did you mean "url"?',
   ],
-  ['{ name: "a", setup() {}, signerAddress: "0x" }', 'its "signerAddress" must be a function'],
+  [
+    '{ name: "a", setup() {}, signerAddress: "0x" }',
+    'the default export: signerAddress: expected a function, found a string',
+  ],
   ['{ name: "a", setup() {} }; export const keys = {}', ignored('keys')],
   ['{ name: "a", setup() {} }; export const configSchema = {}', ignored('configSchema')],
-  ['{ name: "a", setup() {}, required: 1 }', 'its "required" must be true or false'],
+  ['{ name: "a", setup() {}, required: 1 }', 'the default export: required: expected true or false, found a number'],
 ];
 
 test('a default export of the wrong shape is an error that says what is wrong', async (t) => {

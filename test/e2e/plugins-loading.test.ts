@@ -175,7 +175,7 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
     },
     'has a member that no plugin has': {
       text: 'export default { name: "p", version: "2", setup: () => ({}) };',
-      expected: /has an unknown member "version", known members: name, .*, openapi, setup$/,
+      expected: /: the default export: version: unknown key, known keys: name, .*, openapi, setup$/,
     },
     'has a hook that is no function': {
       text: 'export default { name: "p", hooks: { onBeforeSign: 1 } };',
@@ -205,7 +205,7 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
     },
     'returns what there is not': {
       text: 'export default { name: "p", setup: () => ({ hook: {} }) };',
-      expected: /"setup" returned an unknown member "hook", did you mean "hooks"\?$/,
+      expected: /: what "setup" returned: hook: unknown key, did you mean "hooks"\?$/,
     },
     'delivers a mode that it calls otherwise': {
       text: 'export default { name: "p", modes: ["live"], setup: () => ({ hooks: { present: { liev: () => undefined } } }) };',
@@ -289,24 +289,28 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       'admit, resolve, parseBody, onHttpRequest, price, authenticate, validate, prepare, present, answer, onBeforeApiCall';
     const more =
       'callApi, onAfterApiCall, encode, encrypt, onBeforeSign, statements, sign, attest, approve, concluded, respond';
+    const made = 'what "setup" returned: ';
     const cases: readonly [string, string][] = [
-      ['hooks: { onbeforesign() {} }', 'unknown hook "onbeforesign", did you mean "onBeforeSign"?'],
-      ['hooks: { toString() {} }', `unknown hook "toString", known hooks: ${hooks}, ${more}, onResponseSent, onError`],
+      ['hooks: { onbeforesign() {} }', `${made}hooks.onbeforesign: unknown key, did you mean "onBeforeSign"?`],
+      [
+        'hooks: { toString() {} }',
+        `${made}hooks.toString: unknown key, known keys: ${hooks}, ${more}, onResponseSent, onError`,
+      ],
       ['hooks: { vary() {} }', '"hooks" has "vary", which belongs beside it'],
-      ['hooks: { onError: 1 }', 'the hook "onError" must be a function'],
-      ['hooks: { present() {} }', 'the hook "present" must be an object of functions by mode'],
-      ['hooks: { authenticate: null }', 'the hook "authenticate" must be an object of functions by auth type'],
-      ['hooks: { authenticate: { t: 1 } }', 'the hook "authenticate" of "t" must be a function'],
+      ['hooks: { onError: 1 }', `${made}hooks.onError: expected a function, found a number`],
+      ['hooks: { present() {} }', `${made}hooks.present: expected a mapping, found a function`],
+      ['hooks: { authenticate: null }', `${made}hooks.authenticate: expected a mapping, found nothing`],
+      ['hooks: { authenticate: { t: 1 } }', `${made}hooks.authenticate.t: expected a function, found a number`],
       ['hooks: new (class { onError() {} })()', '"hooks" must be a plain object of functions'],
       ['hooks: []', '"hooks" must be a plain object of functions'],
       ['onError() {}', '"setup" returned "onError", which belongs into "hooks"'],
-      ['varry() {}', '"setup" returned an unknown member "varry", did you mean "vary"?'],
-      ['vary: "text"', '"vary" must be a function'],
-      ['start: {}', '"start" must be a function'],
-      ['stop: 1', '"stop" must be a function'],
+      ['varry() {}', `${made}varry: unknown key, did you mean "vary"?`],
+      ['vary: "text"', `${made}vary: expected a function, found a string`],
+      ['start: {}', `${made}start: expected a function, found a mapping`],
+      ['stop: 1', `${made}stop: expected a function, found a number`],
     ];
-    for (const [made, why] of cases) {
-      const text = `export default { name: 'full', setup: () => ({ ${made} }) };`;
+    for (const [given, why] of cases) {
+      const text = `export default { name: 'full', setup: () => ({ ${given} }) };`;
       const message = `settings.plugins[1] (line 5): plugin "full" of ./p.mjs cannot be set up: ${why}`;
       await assert.rejects(start([{ source: 'builtin:cache' }, { source: './p.mjs' }], { 'p.mjs': text }), { message });
     }

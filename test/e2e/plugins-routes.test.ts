@@ -123,39 +123,41 @@ describe('a route that cannot be served stops the start and names the plugin', (
     }
   };
   const handle = "handle: () => ({ status: 200, body: '{}' })";
-  const PLACE = 'settings.plugins[0] (line 4): plugin "odd" of ./odd.mjs cannot be set up:';
+  const PLACE = 'settings.plugins[0] (line 4): plugin "odd" of ./odd.mjs cannot be set up: what "setup" returned: ';
+  const PATH =
+    'routes[0].path: has the wrong form, expected: a path that begins with a slash, or * (pattern ^(?:/|\\*$))';
 
   for (const [route, why] of [
+    [`{ method: 'GET', path: 'price', admit: false, ${handle} }`, PATH],
+    [`{ method: 'GET', path: '', admit: false, ${handle} }`, PATH],
+    [`{ method: 'GET', path: '/a', admit: false }`, 'routes[0].handle: required key is missing'],
     [
-      `{ method: 'GET', path: 'price', admit: false, ${handle} }`,
-      'route GET price: the path must start with a slash, or be *',
+      `{ method: 'GET', path: '/a', admit: false, handle: {} }`,
+      'routes[0].handle: expected a function, found a mapping',
     ],
-    [`{ method: 'GET', path: '', admit: false, ${handle} }`, 'route GET : the path must start with a slash, or be *'],
-    [`{ method: 'GET', path: '/a', admit: false }`, 'route GET /a: has no handler'],
-    [`{ method: 'GET', path: '/a', admit: false, handle: {} }`, 'route GET /a: has no handler'],
-    [`{ method: 'GET', path: '/a', ${handle} }`, 'route GET /a: "admit" must be true, false or "asked"'],
-    [`{ method: 'FETCH', path: '/a', admit: false, ${handle} }`, 'route FETCH /a: there is no such method'],
-    [`{ path: '/a', admit: false, ${handle} }`, 'route undefined /a: needs a method and a path'],
-    [`{ method: 'GET', admit: false, ${handle} }`, 'route GET undefined: needs a method and a path'],
+    [`{ method: 'GET', path: '/a', ${handle} }`, 'routes[0].admit: required key is missing'],
+    [`{ method: 'FETCH', path: '/a', admit: false, ${handle} }`, 'routes[0].method: there is no such method'],
+    [`{ path: '/a', admit: false, ${handle} }`, 'routes[0].method: required key is missing'],
+    [`{ method: 'GET', admit: false, ${handle} }`, 'routes[0].path: required key is missing'],
     [
       `{ method: 'POST', path: '/a', admit: false, maxbody: 9, ${handle} }`,
-      'route POST /a: unknown member "maxbody", did you mean "maxBody"?',
+      'routes[0].maxbody: unknown key, did you mean "maxBody"?',
     ],
   ] as const) {
-    it(why, async () => {
-      assert.equal(await starting(route), `${PLACE} ${why}`);
+    it(`${route}: ${why}`, async () => {
+      assert.equal(await starting(route), `${PLACE}${why}`);
     });
   }
 
   for (const [routes, why] of [
-    ['5', '"routes" is no list'],
-    ['{}', '"routes" is no list'],
-    ['[null]', 'a route is no object'],
-    ['[{ method: Symbol("m"), path: "/a" }]', 'route Symbol(m) /a: needs a method and a path'],
-    ['[{ get method() { throw new Error("boom"); } }]', 'boom'],
+    ['5', `${PLACE}routes: expected a list, found a number`],
+    ['{}', `${PLACE}routes: expected a list, found a mapping`],
+    ['[null]', `${PLACE}routes[0]: expected a mapping, found nothing`],
+    ['[{ method: Symbol("m"), path: "/a" }]', `${PLACE}routes[0].method: expected a string, found symbol`],
+    ['[{ get method() { throw new Error("boom"); } }]', PLACE.replace(/what .*/, 'boom')],
   ] as const) {
     it(`no routes at all: ${routes}`, async () => {
-      assert.equal(await starting(`], routes: ${routes}, start: () => [`), `${PLACE} ${why}`);
+      assert.equal(await starting(`], routes: ${routes}, start: () => [`), why);
     });
   }
 

@@ -222,7 +222,7 @@ describe('settings.state in the config', () => {
     for (const odd of ["processes: 'some'", "processes: 'many', timeout: 'none'", "processes: 'one', timeout: 0"])
       await assert.rejects(
         startTestService(config, { files: { 'own-engine.mjs': plugin.replace("processes: 'many'", odd) } }),
-        /its "engines" must be an object of \{schema, processes, timeout, open\} by type/,
+        /the default export: engines\.own\.(?:processes: expected|timeout: (?:expected|must))/,
         odd,
       );
   });

@@ -275,7 +275,8 @@ describe('plugins that contradict each other', () => {
 
   it('a description that is no function is an error of the config', async () => {
     await assert.rejects(startWith({}, "export default { name: 'p', openapi: {}, setup: () => ({}) };"), {
-      message: 'settings.plugins[0].source: plugin "./p0.mjs": its "openapi" must be a function',
+      message:
+        'settings.plugins[0].source: plugin "./p0.mjs": the default export: openapi: expected a function, found a mapping',
     });
   });
 });

@@ -685,33 +685,43 @@ describe('testPlugin', () => {
     const route = { method: 'GET', path: '/x', admit: true, handle: () => ({ status: 204, body: '' }) };
     const returning = (made: unknown) => ({ name: 'p', setup: () => made });
     const routed = (members: object) => returning({ routes: [{ ...route, ...members }] });
+    const made = 'what "setup" returned: ';
     const cases: readonly (readonly [unknown, string])[] = [
       [
         { name: 'p', hooks: { onHttpRequests: () => undefined } },
-        'unknown hook "onHttpRequests", did you mean "onHttpRequest"?',
+        'the plugin, without "setup", has an unknown hook "onHttpRequests", did you mean "onHttpRequest"?',
       ],
       [{ name: 'p', hooks: { onHttpRequest: true } }, 'the hook "onHttpRequest" must be a function'],
-      [{ name: 'p', hooks: { encode: () => undefined } }, 'the hook "encode" needs a plugin with "setup"'],
+      [
+        { name: 'p', hooks: { encode: () => undefined } },
+        'the plugin, without "setup", has an unknown hook "encode", known: onHttpRequest, onBeforeApiCall, onAfterApiCall, onBeforeSign, onResponseSent, onError',
+      ],
       [{ name: 'p' }, 'the plugin has no "hooks", an object of functions'],
       [{ hooks: {} }, 'the plugin has no "name", a short text of one line'],
       [{ setup: () => ({}) }, 'the plugin has no "name", a short text of one line'],
       [
         { name: 'p', credential: [], setup: () => ({}) },
-        'the plugin has an unknown member "credential", did you mean "credentials"?',
+        'the plugin: credential: unknown key, did you mean "credentials"?',
       ],
       [
         returning(Promise.resolve({})),
         '"setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once',
       ],
-      [returning({ route: [] }), '"setup" returned an unknown member "route", did you mean "routes"?'],
-      [returning({ routes: {} }), '"routes" is no list'],
-      [returning({ hooks: { present: () => undefined } }), 'the hook "present" must be an object of functions by mode'],
+      [returning({ route: [] }), `${made}route: unknown key, did you mean "routes"?`],
+      [returning({ routes: {} }), `${made}routes: expected a list, found a mapping`],
+      [
+        returning({ hooks: { present: () => undefined } }),
+        `${made}hooks.present: expected a mapping, found a function`,
+      ],
       [returning({ hooks: new Map() }), '"hooks" must be a plain object of functions'],
-      [routed({ handle: undefined }), 'route GET /x: has no handler'],
-      [routed({ maxBody: '1kb' }), 'route GET /x: "maxBody" must be a number of bytes'],
-      [routed({ admit: undefined }), 'route GET /x: "admit" must be true, false or "asked"'],
-      [routed({ path: 'x' }), 'route GET x: the path must start with a slash, or be *'],
-      [routed({ method: 'FETCH' }), 'route FETCH /x: there is no such method'],
+      [routed({ handle: undefined }), `${made}routes[0].handle: expected a function, found undefined`],
+      [routed({ maxBody: '1kb' }), `${made}routes[0].maxBody: expected an integer, found a string`],
+      [routed({ admit: undefined }), `${made}routes[0].admit: expected true or false or "asked", found undefined`],
+      [
+        routed({ path: 'x' }),
+        `${made}routes[0].path: has the wrong form, expected: a path that begins with a slash, or * (pattern ^(?:/|\\*$))`,
+      ],
+      [routed({ method: 'FETCH' }), `${made}routes[0].method: there is no such method`],
     ];
     for (const [plugin, message] of cases) await assert.rejects(faulty(plugin), { message });
   });
@@ -725,7 +735,7 @@ describe('testPlugin', () => {
     );
     for (const budget of [0, 0.5, Infinity, 2 ** 31])
       await assert.rejects(testPlugin({ name: 'p', hooks: {} }, { budget }), {
-        message: 'its "budget" must be "none" or whole milliseconds from 1 to 2147483647',
+        message: /^budget: (?:must|expected) /,
       });
     const configured = { name: 'p', configSchema: Type.Object({ max: Type.Integer() }), setup: () => ({}) };
     await assert.rejects(testPlugin(configured, { config: { max: '1', mix: 1 } }), {

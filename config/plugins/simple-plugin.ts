@@ -1,0 +1,52 @@
+import { isPlain, isRecord } from '../../lib/json/value.ts';
+import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
+import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
+
+// The process of an isolated plugin loads this, which is why no library checks it.
+
+const HOOKS: readonly string[] = Object.keys(publicHooks);
+const LONGEST_NAME = 100;
+
+/** Whether it is a plugin with `setup`. */
+export function isDefinition(value: unknown): value is Definition {
+  return isRecord(value) && typeof value.setup === 'function';
+}
+
+/** @throws PluginProblem unless the value is `{name, hooks}`. */
+export function simplePlugin(value: unknown, what: string): SimplePlugin {
+  assertSimplePlugin(value, what);
+  return value;
+}
+
+function assertSimplePlugin(value: unknown, what: string): asserts value is SimplePlugin {
+  if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
+  if (value instanceof Promise) throw new PluginProblem(`${what} is a promise: export a function that returns it`);
+  checkName(value.name, what);
+  const { hooks, credentials = [] } = value;
+  const members = Object.keys(value).filter((member) => value[member] !== undefined);
+  // Before the hooks, since a hook that stands beside them is often the only one.
+  const stray = members.find((member) => HOOKS.includes(member));
+  if (stray !== undefined) throw new PluginProblem(`${what} has "${stray}", which belongs into "hooks"`);
+  refuseUnknown(members, ['name', 'hooks', 'credentials'], `${what}, without "setup", has an unknown member`);
+  if (!isTable(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
+  refuseUnknown(Object.keys(hooks), HOOKS, `${what}, without "setup", has an unknown hook`);
+  const odd = HOOKS.find((name) => Object.hasOwn(hooks, name) && typeof hooks[name] !== 'function');
+  if (odd !== undefined) throw new PluginProblem(`the hook "${odd}" must be a function`);
+  if (!Array.isArray(credentials) || !credentials.every((name) => typeof name === 'string' && name !== ''))
+    throw new PluginProblem('its "credentials" must be a list of header names');
+}
+
+/** @throws PluginProblem */
+export function checkName(name: unknown, what: string): void {
+  const isName =
+    typeof name === 'string' &&
+    name.length <= LONGEST_NAME &&
+    /^[^\s\p{C}"](?:[^\p{C}\p{Zl}\p{Zp}"]*[^\s\p{C}"])?$/u.test(name);
+  if (!isName) throw new PluginProblem(`${what} has no "name", a short text of one line`);
+}
+
+/** Whether its members can be listed: methods of a class cannot, and would be left out silently. */
+export function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isRecord(value) && isPlain(value);
+}
