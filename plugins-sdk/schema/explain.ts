@@ -174,50 +174,39 @@ function named(type: string): string {
   return names[type] ?? type;
 }
 
-/** The bounds that a value of the right type breaks. */
+const BOUNDS: Readonly<Record<string, string>> = {
+  minimum: 'must be at least',
+  maximum: 'must be at most',
+  exclusiveMinimum: 'must be more than',
+  exclusiveMaximum: 'must be less than',
+  multipleOf: 'must be a multiple of',
+};
+
+const UNITS: Readonly<Record<string, string>> = { Length: 'characters', Items: 'entries', Properties: 'keys' };
+
+/** The bounds that a value of the right type breaks: of a text its size, or else its form. */
 function limits(node: SchemaNode, value: unknown): string[] {
-  if (typeof value === 'number') return numberLimits(node, value);
-  if (typeof value === 'string') return stringLimits(node, value);
-  if (Array.isArray(value)) return sizeLimits(node, value.length, 'Items', 'entries');
-  return isRecord(value) ? sizeLimits(node, Object.keys(value).length, 'Properties', 'keys') : [];
+  const own = Errors(node.raw, value).filter(({ schemaPath }) => schemaPath === '#');
+  const bounds = own.flatMap(({ keyword, params }) => boundText(keyword, Object.values(params).at(-1)));
+  const form = own.find(({ keyword }) => keyword === 'pattern' || keyword === 'format');
+  return bounds.length > 0 || form === undefined ? bounds : [formText(node, form.keyword, String(value))];
 }
 
-function numberLimits(node: SchemaNode, value: number): string[] {
-  const bounds: readonly [string, string, (limit: number) => boolean][] = [
-    ['minimum', 'must be at least', (limit) => value >= limit],
-    ['maximum', 'must be at most', (limit) => value <= limit],
-    ['exclusiveMinimum', 'must be more than', (limit) => value > limit],
-    ['exclusiveMaximum', 'must be less than', (limit) => value < limit],
-    ['multipleOf', 'must be a multiple of', (limit) => value % limit === 0],
-  ];
-  return bounds.flatMap(([keyword, text, holds]) => {
-    const limit = node.keyword(keyword);
-    return typeof limit === 'number' && !holds(limit) ? [`${text} ${limit}`] : [];
-  });
+function boundText(keyword: string, limit: unknown): string[] {
+  if (BOUNDS[keyword] !== undefined) return [`${BOUNDS[keyword]} ${limit}`];
+  const [, least, size = ''] = /^(?:(min)|max)(Length|Items|Properties)$/.exec(keyword) ?? [];
+  if (UNITS[size] === undefined) return [];
+  if (least && limit === 1) return ['must not be empty'];
+  return [`must have at ${least ? 'least' : 'most'} ${limit} ${UNITS[size]}`];
 }
 
-function stringLimits(node: SchemaNode, value: string): string[] {
-  const sizes = sizeLimits(node, [...value].length, 'Length', 'characters');
-  if (sizes.length > 0) return sizes;
-  const broken = ['pattern', 'format'].find((keyword) => {
-    const form = node.keyword(keyword);
-    return typeof form === 'string' && !Check({ type: 'string', [keyword]: form }, value);
-  });
-  if (broken === undefined) return [];
-  const form = String(node.keyword(broken));
+function formText(node: SchemaNode, keyword: string, value: string): string {
+  const form = String(node.keyword(keyword));
   const [, scheme, secure] = /^\^(\w+)(s)\?:\/\//.exec(form) ?? [];
   const missing = scheme === undefined ? undefined : missingScheme(value, `${scheme}${secure}:// or ${scheme}://`);
   const description = node.keyword('description');
   const expected = typeof description === 'string' ? `, expected: ${description}` : '';
-  return [missing ?? `has the wrong form${expected} (${broken} ${form})`];
-}
-
-function sizeLimits(node: SchemaNode, size: number, suffix: string, unit: string): string[] {
-  const least = node.keyword(`min${suffix}`);
-  const most = node.keyword(`max${suffix}`);
-  if (typeof least === 'number' && size < least)
-    return [least === 1 ? 'must not be empty' : `must have at least ${least} ${unit}`];
-  return typeof most === 'number' && size > most ? [`must have at most ${most} ${unit}`] : [];
+  return missing ?? `has the wrong form${expected} (${keyword} ${form})`;
 }
 
 /** For a keyword that has no words of its own here. */
