@@ -1,6 +1,7 @@
 /** For plugins that keep what they have over reloads, share it among requests or processes, or are engines for that. */
 
 export { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
+export { takeFrom } from '../lib/bounded/token-buckets.ts';
 export { randomId } from '../lib/eth/random-id.ts';
 export { steadyClock } from '../lib/time/steady-clock.ts';
 export type { Flight } from './kernel.ts';
@@ -20,7 +21,7 @@ export {
   type Taken,
 } from './state/area.ts';
 export { type DebtLine, Debts } from './state/debts.ts';
-export { MemoryArea, takeFrom } from './state/memory-area.ts';
+export { MemoryArea } from './state/memory-area.ts';
 export { type Closable, StateKey, type States } from './state/state.ts';
 export { update } from './state/update.ts';
 export type { Workers } from './workers.ts';

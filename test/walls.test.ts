@@ -153,8 +153,8 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1350, files: 9 },
   http: { lines: 535, files: 7 },
-  lib: { lines: 2208 },
-  'plugins-sdk': { lines: 3583 },
+  lib: { lines: 2190 },
+  'plugins-sdk': { lines: 3541 },
   config: { lines: 2885 },
   service: { lines: 3355 },
   builtins: { lines: 13965 },

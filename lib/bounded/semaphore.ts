@@ -17,7 +17,7 @@ export interface SlotLimits {
   /** Slots in all. */
   readonly limit: number;
   /** How many of them those of a name may have; others may have all. */
-  readonly caps?: ReadonlyMap<string, number>;
+  readonly caps?: ReadonlyMap<string, number> | undefined;
 }
 
 interface Waiter {
@@ -40,7 +40,7 @@ export class Semaphore {
 
   /** @throws {RangeError} when a limit is no positive integer */
   constructor(limit: number, caps?: ReadonlyMap<string, number>) {
-    this.#limits = { limit, ...(caps && { caps }) };
+    this.#limits = { limit, caps };
     this.change(this.#limits);
   }
 
@@ -89,22 +89,16 @@ export class Semaphore {
       if (signal?.aborted) return reject(reasonOf(signal));
       const slot = this.tryAcquire(name);
       if (slot) return resolve(slot);
-      const leave = () => {
+      const end = (settle: () => void) => {
         this.#waiting.delete(waiter);
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
+        settle();
       };
-      const fail = (reason: unknown) => {
-        leave();
-        reject(reason);
-      };
-      const grant = (release: Release) => {
-        leave();
-        resolve(release);
-      };
-      const onAbort = () => fail(reasonOf(signal));
-      const timer = setTimeout(() => fail(new SlotTimeout(timeoutMs)), Math.min(timeoutMs, LONGEST_TIMER));
-      const waiter = { name, grant };
+      const onAbort = () => end(() => reject(reasonOf(signal)));
+      const onTimeout = () => end(() => reject(new SlotTimeout(timeoutMs)));
+      const timer = setTimeout(onTimeout, Math.min(timeoutMs, LONGEST_TIMER));
+      const waiter = { name, grant: (release: Release) => end(() => resolve(release)) };
       signal?.addEventListener('abort', onAbort);
       this.#waiting.add(waiter);
     });

@@ -1,6 +1,52 @@
 import { steadyClock } from '../time/steady-clock.ts';
 import { BoundedTtlMap } from './bounded-ttl-map.ts';
 
+/** A token bucket: `max` tokens, that many of which flow in per `window` milliseconds. */
+export interface BucketLimit {
+  readonly max: number;
+  readonly window: number;
+}
+
+/** What was taken from a bucket. */
+export interface Taken {
+  /** Tokens that were taken, from 0 to what was asked for. */
+  readonly granted: number;
+  /** Whole milliseconds until the bucket holds a token; 0 when all that was asked for was granted. */
+  readonly retryAfter: number;
+  /** Tokens in the bucket now, a fraction included; negative when more was spent than it held. */
+  readonly left: number;
+}
+
+/** What is kept of a bucket. */
+export interface Bucket {
+  /** Tokens that were missing at that time. */
+  readonly used: number;
+  /** Milliseconds. */
+  readonly at: number;
+}
+
+/**
+ * What a token bucket becomes; the one place where its arithmetic is. It is exact in integers: tokens are counted in parts, `window` of
+ * them to the token, of which `max` flow in per millisecond.
+ *
+ * @param bucket nothing: a full one.
+ * @param take `debt` tokens that were spent already, and `n` at most beside them.
+ * @returns also the bucket, and the milliseconds until it is full.
+ */
+export function takeFrom(
+  bucket: Bucket | undefined,
+  { max, window }: BucketLimit,
+  { n, debt, now }: { readonly n: number; readonly debt: number; readonly now: number },
+): Taken & { readonly bucket: Bucket; readonly ttl: number } {
+  const { used, at } = bucket ?? { used: 0, at: now };
+  const owed = Math.max(Math.round(used * window) - Math.max(now - at, 0) * max, 0) + Math.round(debt * window);
+  const granted = Math.min(n, Math.max(Math.floor((max * window - owed) / window), 0));
+  const missing = owed + granted * window;
+  const retryAfter = granted === n ? 0 : Math.max(Math.ceil((missing + window - max * window) / max), 0);
+  const after = { used: missing / window, at: now };
+  return { granted, retryAfter, left: max - after.used, bucket: after, ttl: Math.ceil(missing / max) };
+}
+
 /** What a client's bucket answered. */
 export interface TokenTake {
   /** Whether a token was taken. A refusal costs nothing. */
@@ -19,11 +65,7 @@ export interface ClientBuckets {
   used(key: string): number;
 }
 
-export interface TokenBucketsOptions {
-  /** Tokens in a full bucket, and tokens that flow in per `window`. */
-  readonly max: number;
-  /** Milliseconds in which an empty bucket fills up. */
-  readonly window: number;
+export interface TokenBucketsOptions extends BucketLimit {
   /** Most clients with a bucket of their own; 100,000 by default. */
   readonly capacity?: number;
   /** Milliseconds; the process's monotonic clock by default. One that goes back neither fills nor drains a bucket. */
@@ -43,67 +85,51 @@ const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
  * - A client with a place is counted exactly. It keeps its tokens, however many others come.
  * - While the table is full all new clients together get what one would get. So does a client that finds a place while the
  *   shared bucket is not full again: what it has drawn of that is not forgotten.
- *
- * Arithmetic is exact in integers. Time is counted in tokens' worth of it, `max` units to the millisecond and `window`
- * units to the token. A bucket is kept as the one moment at which it will be full (the generic cell rate algorithm
- * of ITU-T I.371).
  */
 export class TokenBuckets implements ClientBuckets {
-  readonly #max: number;
-  readonly #window: number;
+  readonly #limit: BucketLimit;
   readonly #elapsed: () => number;
-  readonly #fullAt: BoundedTtlMap<number>;
-  /** When the bucket that clients without a place share will be full. */
-  #sharedFullAt = 0;
+  readonly #buckets: BoundedTtlMap<Bucket>;
+  /** That of all clients without a place. */
+  #shared: Bucket | undefined;
 
   /** @throws RangeError when `max`, `window` or `capacity` is no positive integer. */
   constructor({ max, window, capacity = 100_000, now }: TokenBucketsOptions) {
-    this.#max = positiveInteger('max', max);
-    this.#window = positiveInteger('window', window);
-    this.#fullAt = new BoundedTtlMap(positiveInteger('capacity', capacity));
+    for (const [name, value] of Object.entries({ max, window, capacity }))
+      if (!Number.isSafeInteger(value) || value < 1)
+        throw new RangeError(`${name} must be a positive integer, not ${value}`);
+    this.#limit = { max, window };
+    this.#buckets = new BoundedTtlMap(capacity);
     this.#elapsed = steadyClock(now);
   }
 
   /** Clients that have a place, those with a full bucket that nobody has dropped yet included. */
   get size(): number {
-    return this.#fullAt.size;
+    return this.#buckets.size;
   }
 
   take(key: string): TokenTake {
-    const now = this.#elapsed() * this.#max;
-    const fullAt = Math.max(this.#fullAtOf(key), now);
-    const missing = fullAt - now + this.#window - this.#max * this.#window;
-    if (missing > 0) return { allowed: false, retryAfter: Math.ceil(missing / this.#max) };
-    this.#keep(key, fullAt + this.#window, now);
-    return ALLOWED;
+    const { granted, retryAfter } = this.#take(key, 1, 0);
+    return granted === 1 ? ALLOWED : { allowed: false, retryAfter };
   }
 
   /** Tokens that are missing from a client's bucket, rounded up. */
   used(key: string): number {
-    const now = this.#elapsed() * this.#max;
-    return Math.max(Math.ceil((this.#fullAtOf(key) - now) / this.#window), 0);
+    return Math.ceil(this.#limit.max - this.#take(key, 0, 0).left);
   }
 
   /** Takes tokens out of a client's bucket until it holds no more than so many; below zero: as many are owed. */
   lower(key: string, left: number): void {
-    const now = this.#elapsed() * this.#max;
-    const fullAt = now + Math.ceil((this.#max - left) * this.#window);
-    if (fullAt > Math.max(this.#fullAtOf(key), now)) this.#keep(key, fullAt, now);
+    this.#take(key, 0, Math.max(this.#take(key, 0, 0).left - left, 0));
   }
 
-  /** A full bucket that is still there is its client's own. */
-  #fullAtOf(key: string): number {
-    return this.#fullAt.get(key, Number.NEGATIVE_INFINITY) ?? this.#sharedFullAt;
+  #take(key: string, n: number, debt: number): Taken {
+    const now = this.#elapsed();
+    // A full bucket that is still there is its client's own.
+    const known = this.#buckets.get(key, Number.NEGATIVE_INFINITY) ?? this.#shared;
+    const { bucket, ttl, ...taken } = takeFrom(known, this.#limit, { n, debt, now });
+    const hasTaken = taken.granted > 0 || debt > 0;
+    if (hasTaken && !this.#buckets.set(key, bucket, now + ttl, now)) this.#shared = bucket;
+    return taken;
   }
-
-  #keep(key: string, fullAt: number, now: number): void {
-    if (!this.#fullAt.set(key, fullAt, fullAt, now)) this.#sharedFullAt = fullAt;
-  }
-}
-
-function positiveInteger(name: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new RangeError(`${name} must be a positive integer, not ${value}`);
-  }
-  return value;
 }

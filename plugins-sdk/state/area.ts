@@ -1,5 +1,8 @@
 import type { Static, TSchema } from 'typebox';
+import type { BucketLimit, Taken } from '../../lib/bounded/token-buckets.ts';
 import type { Log } from '../log.ts';
+
+export type { BucketLimit, Taken };
 
 /** What stands under a key instead of what was expected; no `value`: nothing. */
 export interface Conflict {
@@ -14,22 +17,6 @@ export interface CompareAndSetOptions {
   readonly keepLonger?: boolean;
   /** Resolves only once the change is where a crash cannot take it back. */
   readonly durable?: boolean;
-}
-
-/** A token bucket: `max` tokens, that many of which flow in per `window` milliseconds. */
-export interface BucketLimit {
-  readonly max: number;
-  readonly window: number;
-}
-
-/** What was taken from a bucket. */
-export interface Taken {
-  /** Tokens that were taken, from 0 to what was asked for. */
-  readonly granted: number;
-  /** Whole milliseconds until the bucket holds a token; 0 when all that was asked for was granted. */
-  readonly retryAfter: number;
-  /** Tokens in the bucket now, a fraction included; negative when more was spent than it held. */
-  readonly left: number;
 }
 
 /**

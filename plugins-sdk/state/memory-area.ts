@@ -1,43 +1,12 @@
 import { BoundedTtlMap } from '../../lib/bounded/bounded-ttl-map.ts';
-import {
-  type BucketLimit,
-  type CompareAndSetOptions,
-  type Conflict,
-  type StateArea,
-  StateUnavailable,
-  type Taken,
-} from './area.ts';
+import { type Bucket, type BucketLimit, type Taken, takeFrom } from '../../lib/bounded/token-buckets.ts';
+import { type CompareAndSetOptions, type Conflict, type StateArea, StateUnavailable } from './area.ts';
 
 export interface MemoryAreaOptions {
   /** Most keys held at once; 100,000 by default. */
   readonly capacity?: number;
   /** Milliseconds; `Date.now` by default. */
   readonly now?: () => number;
-}
-
-interface Bucket {
-  /** Tokens that are missing at that time. */
-  readonly used: number;
-  /** Milliseconds. */
-  readonly at: number;
-}
-
-/** Keeps what should be a whole number of tokens from being rounded down. */
-const EPSILON = 1e-6;
-
-/** What a token bucket becomes; the one place where its arithmetic is. */
-export function takeFrom(
-  bucket: Bucket | undefined,
-  { max, window }: BucketLimit,
-  { n, debt, now }: { readonly n: number; readonly debt: number; readonly now: number },
-): Taken & { readonly bucket: Bucket; readonly ttl: number } {
-  const elapsed = bucket === undefined ? 0 : Math.max(now - bucket.at, 0);
-  const owed = Math.max((bucket?.used ?? 0) - (elapsed * max) / window, 0) + debt;
-  const granted = Math.min(n, Math.max(Math.floor(max - owed + EPSILON), 0));
-  const used = owed + granted;
-  const left = max - used;
-  const retryAfter = granted === n ? 0 : Math.max(Math.ceil(((1 - left) * window) / max), 0);
-  return { granted, retryAfter, left, bucket: { used, at: now }, ttl: Math.ceil((used * window) / max) };
 }
 
 /** State in memory, gone with the process: what every engine does, said in the shortest way. */
