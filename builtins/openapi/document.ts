@@ -13,10 +13,9 @@ import {
   refTo,
   type ServiceDescription,
 } from '../../plugins-sdk/openapi.ts';
-import { Claims, type Said } from './claims.ts';
 import { ground } from './ground.ts';
-import { requestSchema } from './request-schema.ts';
-import { responsesOf, withAnswerHeaders } from './responses.ts';
+import { merged } from './merged.ts';
+import { joinedResponses, rendered, withAnswerHeaders } from './responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
 export interface ServiceSource extends Omit<DescribedService, 'own'> {
@@ -32,133 +31,120 @@ export interface ServiceSource extends Omit<DescribedService, 'own'> {
 export function describeService(source: ServiceSource): ServiceDescription {
   const builder = new DocumentBuilder(source);
   const document = builder.build();
-  const auth = new Map(Object.entries(builder.auth.toObject()));
-  const modes = new Map(Object.entries(builder.modes.toObject()));
-  return { document, auth, modes, remarks: builder.remarks };
+  const { auth, modes, remarks } = builder;
+  return { document, auth, modes, remarks };
 }
 
 const ABOUT =
   'Calls upstream APIs and signs what they answer. An endpoint is asked at `POST /endpoints/{endpointId}`; its ID, a hash ' +
   'of its specification, stands in its path below. Answers are signed by `node`, which `GET /health` names: pin it.';
 
-function partsOf({ plugins, config, endpoints }: ServiceSource): Said<OpenApiPart>[] {
-  const said = plugins.flatMap(({ definition: { name: plugin, openapi }, config: own }) => {
-    const value = openapi?.({ config, endpoints, own });
-    return value === undefined ? [] : [{ plugin, value }];
-  });
-  return [{ plugin: 'service', value: ground }, ...said];
-}
-
 class DocumentBuilder {
-  readonly auth = new Claims<DescribedAuth>('auth type');
-  readonly modes = new Claims<DescribedMode>('mode');
+  readonly auth: ReadonlyMap<string, DescribedAuth>;
+  readonly modes: ReadonlyMap<string, DescribedMode>;
   readonly remarks = new Map<string, readonly string[]>();
   readonly #source: ServiceSource;
-  readonly #parts: readonly Said<OpenApiPart>[];
-  readonly #schemas = new Claims<OpenApiObject>('schema');
-  readonly #headers = new Claims<OpenApiObject>('header');
-  readonly #schemes = new Claims<OpenApiObject>('security scheme');
-  readonly #operations = new Claims<OpenApiObject>('operation');
-  readonly #ids = new Claims<string>('operationId');
-  readonly #responses = new Claims<OpenApiObject>('response');
+  readonly #parts: readonly OpenApiPart[];
+  /** Components that operations refer to. */
+  readonly #schemes: Named[] = [];
+  readonly #responses: Named[] = [];
 
   constructor(source: ServiceSource) {
+    const { plugins, config, endpoints } = source;
     this.#source = source;
-    this.#parts = partsOf(source);
-    for (const { plugin, value } of this.#parts) {
-      this.auth.addAll(plugin, value.auth);
-      this.modes.addAll(plugin, value.modes);
-      this.#schemas.addAll(plugin, value.schemas);
-      this.#headers.addAll(plugin, value.headers);
-    }
+    const said = plugins.map(({ definition, config: own }) => definition.openapi?.({ config, endpoints, own }) ?? {});
+    this.#parts = [ground, ...said];
+    this.auth = new Map(Object.entries(merged('auth type', this.#each('auth'))));
+    this.modes = new Map(Object.entries(merged('mode', this.#each('modes'))));
   }
 
   build(): OpenApiObject {
     const { endpoints, version } = this.#source;
-    this.#describeAnswers();
     const info = { title: 'Signed-data proxy', version, description: ABOUT };
-    const servers = this.#parts.flatMap(({ value }) => value.servers ?? []);
+    const servers = this.#each('servers').flatMap((some) => some ?? []);
     return {
       openapi: '3.1.0',
-      info: Object.assign(info, ...this.#parts.map(({ value }) => value.info)),
+      info: Object.assign(info, ...this.#each('info')),
       servers: servers.length > 0 ? servers : [{ url: '/' }],
       tags: tagsOf(endpoints),
       paths: this.#paths(),
       components: {
-        schemas: this.#schemas.toObject(),
-        headers: this.#headers.toObject(),
-        responses: this.#responses.toObject(),
-        securitySchemes: this.#schemes.toObject(),
+        schemas: this.#schemas(),
+        headers: merged('header', this.#each('headers')),
+        responses: merged('response', this.#responses),
+        securitySchemes: merged('security scheme', this.#schemes),
       },
     };
   }
 
-  /** `EncodedAnswer` for the kind `Encoded`, and what modes make of it. */
-  #describeAnswers(): void {
-    const signed = this.#parts.flatMap(({ value }) => value.signed ?? []);
+  /** What each part says of a thing. */
+  #each<K extends keyof OpenApiPart>(member: K): OpenApiPart[K][] {
+    return this.#parts.map((part) => part[member]);
+  }
+
+  /** `EncodedAnswer` for the kind `Encoded`, what modes make of it, and what else plugins refer to. */
+  #schemas(): Named {
+    const signed = this.#each('signed').flatMap((one) => one ?? []);
     const required: Named = Object.assign({}, ...signed.map((part) => part.required));
     const optional: Named = Object.assign({}, ...signed.map((part) => part.optional));
     const about = signed.flatMap(({ description }) => description ?? []).join(' ');
-    const examples: Named = Object.assign({}, ...this.#parts.map(({ value }) => value.examples));
-    const kinds = new Claims<Named>('kind of answer');
-    for (const { plugin, value } of this.#parts) kinds.addAll(plugin, value.answers);
-    const answers: Record<string, OpenApiObject> = {};
-    for (const [kind, { plugin, value: members }] of kinds) {
+    const examples: Named = Object.assign({}, ...this.#each('examples'));
+    const kinds = Object.entries(merged('kind of answer', this.#each('answers')));
+    const all = kinds.map(([kind, members]) => {
       const properties = { ...NAMES, ...members, ...required, ...optional };
-      const answer = objectSchema(about, properties, Object.keys(optional));
-      answers[kind] = answer;
-      this.#schemas.add(plugin, `${kind}Answer`, { ...answer, ...(examples[kind] && { examples: [examples[kind]] }) });
-    }
-    for (const { plugin, value } of this.modes.values()) this.#schemas.addAll(plugin, value.schemas?.(answers));
+      return [kind, objectSchema(about, properties, Object.keys(optional))] as const;
+    });
+    const named = all.map(([kind, answer]) => {
+      const example = examples[kind];
+      return { [`${kind}Answer`]: example ? { ...answer, examples: [example] } : answer };
+    });
+    const ofModes = [...this.modes.values()].map((mode) => mode.schemas?.(Object.fromEntries(all)));
+    return merged('schema', [...this.#each('schemas'), ...named, ...ofModes]);
   }
 
   #paths(): OpenApiObject {
     const { endpoints } = this.#source;
     const names = operationNames(endpoints);
-    const paths: Record<string, OpenApiObject> = {};
-    const add = (plugin: string, method: string, path: string, operation: OpenApiObject) => {
-      this.#operations.add(plugin, `${method} ${path}`, operation);
-      this.#ids.add(plugin, String(operation.operationId), `${method} ${path}`);
-      paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
-    };
-    for (const [index, endpoint] of endpoints.entries())
-      add('service', 'POST', `/endpoints/${endpoint.id}`, this.#operation(endpoint, names[index] ?? ''));
-    for (const { plugin, value } of this.#parts) {
-      for (const { method, path, admit, operation, responses } of value.routes ?? []) {
-        const said = [{ plugin, value: responses }, ...(admit ? this.#admission() : [])];
-        const about = { tags: [OWN_TAG], security: [], ...operation };
-        add(plugin, method, path, { ...about, responses: responsesOf(this.#responses, `${method} ${path}`, said) });
-      }
-    }
+    const asked = endpoints.map((endpoint, index) => {
+      return { method: 'POST', path: `/endpoints/${endpoint.id}`, operation: this.#operation(endpoint, names[index]) };
+    });
+    const routes = this.#each('routes').flatMap((some) => some ?? []);
+    const others = routes.map(({ method, path, admit, operation: about, responses }) => {
+      const said = [responses, ...(admit ? this.#each('admit') : [])];
+      const operation = { tags: [OWN_TAG], security: [], ...about, responses: this.#render(`${method} ${path}`, said) };
+      return { method, path, operation };
+    });
+    const all: readonly { method: string; path: string; operation: OpenApiObject }[] = [...asked, ...others];
+    merged(
+      'operationId',
+      all.map(({ method, path, operation }) => ({ [String(operation.operationId)]: `${method} ${path}` })),
+    );
+    const paths: Record<string, Named> = {};
+    for (const { method, path, operation } of all)
+      paths[path] = merged(`operation at ${path}`, [paths[path], { [method.toLowerCase()]: operation }]);
     return paths;
   }
 
-  #admission(): Said<Responses | undefined>[] {
-    return this.#parts.map(({ plugin, value }) => ({ plugin, value: value.admit }));
-  }
-
-  #operation(endpoint: Endpoint, operationId: string): OpenApiObject {
+  #operation(endpoint: Endpoint, operationId: string | undefined): OpenApiObject {
     const { api, name, auth, block } = endpoint;
-    const parts = this.#parts.flatMap(({ plugin, value }): Said<DescribedOperation>[] => {
-      const operation = value.operation?.(endpoint);
-      return operation === undefined ? [] : [{ plugin, value: operation }];
-    });
+    const label = `${api}/${name}`;
+    const parts = this.#parts.flatMap((part) => part.operation?.(endpoint) ?? []);
     const types = [...new Set(auth.map(({ type }) => type))];
-    const methods = types.map((type) => ({ type, ...(this.auth.get(type) ?? undescribed(type)) }));
-    const security = methods.map((method) => this.#security(method));
+    const methods = types.map((type) => ({ type, value: this.auth.get(type) ?? undescribed(type) }));
+    const security = methods.map(({ type, value }) => this.#security(type, value));
     // When all methods fail the last one answers; where one lets everyone in none fails.
     const refusing = methods.every(({ value }) => value.scheme !== undefined) ? methods.slice(-1) : [];
-    const { early, delivered, text } = this.#delivery(endpoint, parts);
+    const { early, responses, text } = this.#delivery(endpoint, parts);
     const said = [
-      ...this.#admission(),
-      ...parts.map(({ plugin, value }) => ({ plugin, value: value.responses })),
-      ...refusing.map(({ plugin, value }) => ({ plugin, value: value.responses })),
-      { ...delivered, value: withAnswerHeaders(delivered.value, parts) },
-      ...(early ? [] : parts.map(({ plugin, value }) => ({ plugin, value: value.failures }))),
+      ...this.#each('admit'),
+      ...parts.map((part) => part.responses),
+      ...refusing.map(({ value }) => value.responses),
+      withAnswerHeaders(responses, parts),
+      ...(early ? [] : parts.map((part) => part.failures)),
     ];
     return {
       operationId,
-      summary: `${api}/${name}`,
+      summary: label,
       description:
         typeof block.description === 'string' && block.description ? block.description : `The answer: ${text}`,
       tags: [api],
@@ -168,35 +154,59 @@ class DocumentBuilder {
         {},
         ...methods.map(({ type, value }) => value.operation?.(auth.filter((one) => one.type === type))),
       ),
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: requestSchema(`${api}/${name}`, parts) } },
-      },
-      responses: responsesOf(this.#responses, `${api}/${name}`, said),
+      requestBody: { required: true, content: { 'application/json': { schema: requestSchema(label, parts) } } },
+      responses: this.#render(label, said),
     };
   }
 
-  #delivery({ id, mode }: Endpoint, parts: readonly Said<DescribedOperation>[]) {
+  #delivery({ id, mode }: Endpoint, parts: readonly DescribedOperation[]) {
     // As in the pipeline, whoever answers first has encoded.
-    const answer = parts.find(({ value }) => value.answer !== undefined)?.value.answer;
-    const remarks = parts.flatMap(({ value }) => value.remark ?? []);
+    const answer = parts.find((part) => part.answer !== undefined)?.answer;
+    const remarks = parts.flatMap(({ remark }) => remark ?? []);
     this.remarks.set(id, remarks);
     const text = [answer?.text ?? 'signed', ...remarks].join('; ');
     const said = this.modes.get(mode);
-    if (said === undefined || answer === undefined) {
-      const description = `The answer, ${text}, as a plugin of the operator delivers it`;
-      return { early: false, text, delivered: { plugin: mode, value: { '2XX': { description } } } };
-    }
-    const { plugin, value } = said;
-    return { early: value.early === true, text, delivered: { plugin, value: value.responses(answer.kind, text) } };
+    if (said !== undefined && answer !== undefined)
+      return { early: said.early === true, text, responses: said.responses(answer.kind, text) };
+    const description = `The answer, ${text}, as a plugin of the operator delivers it`;
+    return { early: false, text, responses: { '2XX': { description } } };
   }
 
-  #security({ type, plugin, value }: Said<DescribedAuth> & { readonly type: string }): OpenApiObject {
-    if (value.scheme === undefined || value.operation !== undefined) return {};
+  #security(type: string, { scheme, operation }: DescribedAuth): OpenApiObject {
+    if (scheme === undefined || operation !== undefined) return {};
     const name = this.auth.has(type) ? nameOf(type) : `plugin_${nameOf(type)}`;
-    this.#schemes.add(plugin, name, value.scheme);
+    this.#schemes.push({ [name]: scheme });
     return { [name]: [] };
   }
+
+  /** The Responses Object of an operation; a response with a name becomes a component. */
+  #render(operation: string, said: readonly (Responses | undefined)[]): OpenApiObject {
+    const all = Object.entries(joinedResponses(operation, said)).map(([status, value]) => {
+      const response = rendered(status, value);
+      if (value.name === undefined) return [status, response];
+      this.#responses.push({ [value.name]: response });
+      return [status, refTo('responses', value.name)];
+    });
+    return Object.fromEntries(all);
+  }
+}
+
+/** The schema of a request's body, of what plugins say of its parameters. */
+function requestSchema(operation: string, parts: readonly DescribedOperation[]): OpenApiObject {
+  const required = [...new Set(parts.flatMap((part) => part.required ?? []))];
+  const strict = parts.some((part) => part.strict === true);
+  const inner = {
+    type: 'object',
+    description: `Parameters that are not listed are ${strict ? 'refused' : 'ignored'}`,
+    ...(required.length > 0 && { required }),
+    properties: merged(
+      `parameter of ${operation}`,
+      parts.map((part) => part.parameters),
+    ),
+    additionalProperties: !strict,
+  };
+  const isNeeded = required.length > 0 || strict;
+  return { type: 'object', ...(isNeeded && { required: ['parameters'] }), properties: { parameters: inner } };
 }
 
 /** Of the operations that are no endpoint. */
@@ -216,14 +226,14 @@ const NAMES: Named = {
 };
 
 /** A type of a plugin that describes nothing. */
-function undescribed(type: string): Said<DescribedAuth> {
+function undescribed(type: string): DescribedAuth {
   const scheme = {
     type: 'http',
     scheme: type,
     description: 'Checked by a plugin of the operator, who says what it wants',
   };
   const description = 'A plugin of the operator refused the credentials';
-  return { plugin: type, value: { scheme, responses: { 401: { description, errors: ['Unauthorized'] } } } };
+  return { scheme, responses: { 401: { description, errors: ['Unauthorized'] } } };
 }
 
 /** `<api>_<endpoint>`, with the endpoint's ID where that is not unique. */

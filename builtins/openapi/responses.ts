@@ -8,10 +8,10 @@ import {
   type Responses,
   refTo,
 } from '../../plugins-sdk/openapi.ts';
-import { type Claims, collision, type Said } from './claims.ts';
+import { contradiction } from './merged.ts';
 
 /** A Response Object. */
-function rendered(status: string, response: DescribedResponse): OpenApiObject {
+export function rendered(status: string, response: DescribedResponse): OpenApiObject {
   const { description = STATUS_CODES[status] ?? status, errors, schema, mediaType, headers, links } = response;
   const content =
     errors === undefined ? schema && { schema } : { schema: refTo('schemas', 'Error'), examples: examplesOf(errors) };
@@ -36,8 +36,8 @@ function sharedHeaders(one: Named = {}, other: Named = {}): Named {
 }
 
 /** A mode's responses, with the headers that plugins add to answers; its refusals are none. */
-export function withAnswerHeaders(responses: Responses, parts: readonly Said<DescribedOperation>[]): Responses {
-  const added: Named = Object.assign({}, ...parts.map(({ value }) => value.answerHeaders));
+export function withAnswerHeaders(responses: Responses, parts: readonly DescribedOperation[]): Responses {
+  const added: Named = Object.assign({}, ...parts.map(({ answerHeaders }) => answerHeaders));
   const changed = Object.entries(responses).map(([status, response]) => {
     const headers = { ...response.headers, ...added };
     return [status, status.startsWith('2') ? { ...response, headers } : response] as const;
@@ -46,41 +46,26 @@ export function withAnswerHeaders(responses: Responses, parts: readonly Said<Des
 }
 
 /** One response for two who refuse with its status: their texts, and the headers that they share. */
-function joined(what: string, one: Said<DescribedResponse>, other: Said<DescribedResponse>): Said<DescribedResponse> {
-  const [first, second] = [one.value, other.value];
-  if (first.errors === undefined || second.errors === undefined) throw collision(one.plugin, other.plugin, what);
-  const descriptions = new Set([first.description, second.description].filter((text) => text !== undefined));
-  const value = {
+function joined(what: string, one: DescribedResponse, other: DescribedResponse): DescribedResponse {
+  if (one.errors === undefined || other.errors === undefined) throw contradiction(what);
+  const descriptions = new Set([one.description, other.description].filter((text) => text !== undefined));
+  return {
     ...(descriptions.size > 0 && { description: [...descriptions].join('; ') }),
-    errors: [...new Set([...first.errors, ...second.errors])],
-    headers: sharedHeaders(first.headers, second.headers),
+    errors: [...new Set([...one.errors, ...other.errors])],
+    headers: sharedHeaders(one.headers, other.headers),
   };
-  return { plugin: other.plugin, value };
 }
 
 /**
- * The Responses Object of an operation.
- * @param components get those with a name that one plugin describes alone.
- * @param operation what it is called where two plugins collide.
- * @throws Error where a response is one that cannot be shared.
+ * The responses of an operation by status, of what all plugins say of it.
+ * @param operation what it is called in the text of the error.
+ * @throws Error where two describe a response that cannot be shared.
  */
-export function responsesOf(
-  components: Claims<OpenApiObject>,
-  operation: string,
-  said: readonly Said<Responses | undefined>[],
-): OpenApiObject {
-  const byStatus = new Map<string, Said<DescribedResponse>>();
-  for (const { plugin, value: responses = {} } of said) {
-    for (const [status, value] of Object.entries(responses)) {
-      const [one, other] = [byStatus.get(status), { plugin, value }];
-      byStatus.set(status, one === undefined ? other : joined(`response ${status} of ${operation}`, one, other));
-    }
+export function joinedResponses(operation: string, said: readonly (Responses | undefined)[]): Responses {
+  const all: Record<string, DescribedResponse> = {};
+  for (const [status, other] of said.flatMap((responses = {}) => Object.entries(responses))) {
+    const one = all[status];
+    all[status] = one === undefined ? other : joined(`response ${status} of ${operation}`, one, other);
   }
-  const all = [...byStatus].map(([status, { plugin, value }]) => {
-    const response = rendered(status, value);
-    if (value.name === undefined) return [status, response];
-    components.add(plugin, value.name, response);
-    return [status, refTo('responses', value.name)];
-  });
-  return Object.fromEntries(all);
+  return all;
 }

@@ -242,7 +242,7 @@ describe('plugins that contradict each other', () => {
     ['a schema', "{ schemas: { S: { type: 'string' } } }", "{ schemas: { S: { type: 'null' } } }", 'schema "S"'],
     ['an auth type', "{ auth: { t: { title: 'a' } } }", "{ auth: { t: { title: 'b' } } }", 'auth type "t"'],
     ['a mode', '{ modes: { m: { responses() {} } } }', '{ modes: { m: { responses() {} } } }', 'mode "m"'],
-    ['a route', route('/r', 'one'), route('/r', 'two'), 'operation "GET /r"'],
+    ['a route', route('/r', 'one'), route('/r', 'two'), 'operation at /r "get"'],
     ['an operation ID', route('/r', 'one'), route('/s', 'one'), 'operationId "one"'],
     [
       'a parameter',
@@ -255,7 +255,7 @@ describe('plugins that contradict each other', () => {
   for (const [what, first, second, named] of contradictions) {
     it(`about ${what} keep the service from starting`, async () => {
       await assert.rejects(startWith({}, plugin('first', first), plugin('second', second)), {
-        message: `plugin builtin:openapi cannot be set up: plugins "first" and "second" both describe the ${named}`,
+        message: `plugin builtin:openapi cannot be set up: the ${named} is described in two ways: the names that plugins describe must differ`,
       });
     });
   }
@@ -269,7 +269,7 @@ describe('plugins that contradict each other', () => {
 
   it('or with the service', async () => {
     await assert.rejects(startWith({}, plugin('p', '{ schemas: { Error: {} } }')), {
-      message: 'plugin builtin:openapi cannot be set up: plugins "service" and "p" both describe the schema "Error"',
+      message: /: the schema "Error" is described in two ways: /,
     });
   });
 
