@@ -122,25 +122,20 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
     // Which endpoint is meant?
-    let endpoint = hooks.ask('resolve', [id, exchange]);
-    if (endpoint instanceof Promise) endpoint = await endpoint;
+    const endpoint = await hooks.ask('resolve', [id, exchange]);
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     // What does the client say?
     const sent = httpRequest && (await hooks.ask('parseBody', [httpRequest, exchange]));
     if (sent !== undefined) control.receive(exchange, sent);
     // May a plugin reject it?
-    let rejection = hooks.ask('onHttpRequest', [exchange]);
-    if (rejection instanceof Promise) rejection = await rejection;
+    const rejection = await hooks.ask('onHttpRequest', [exchange]);
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
     await this.#authenticate(exchange.endpoint.auth);
     // What is asked? From here on, this one value says it.
-    let parameters = hooks.ask('validate', [exchange.parameters, exchange]) ?? exchange.parameters;
-    if (parameters instanceof Promise) parameters = (await parameters) ?? exchange.parameters;
-    let variation = hooks.ask('vary', ['', exchange]) ?? '';
-    if (variation instanceof Promise) variation = (await variation) ?? '';
-    let question = hooks.ask('prepare', [parameters, variation, exchange]);
-    if (question instanceof Promise) question = await question;
+    const parameters = (await hooks.ask('validate', [exchange.parameters, exchange])) ?? exchange.parameters;
+    const variation = (await hooks.ask('vary', ['', exchange])) ?? '';
+    const question = await hooks.ask('prepare', [parameters, variation, exchange]);
     if (question === undefined) refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const mode = this.#request.mode ?? exchange.endpoint.mode;
@@ -182,12 +177,10 @@ class RequestLifecycle {
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
       // May it go out? No client sees it before. A request that was refused meanwhile gets no approval, since nobody pays for it.
       requireOpen(exchange, 'approve');
-      const approved = hooks.ask('approve', [response, exchange]);
-      if (approved instanceof Promise) await approved;
+      await hooks.ask('approve', [response, exchange]);
       requireOpen(exchange, 'approve');
       // It is certain now, and nobody has seen it yet.
-      const told = this.#tellOutcome({ kind: 'signed', response });
-      if (told instanceof Promise) await told;
+      await this.#tellOutcome({ kind: 'signed', response });
       if (hooks.isTapped('onResponseSent'))
         this.#later(() => this.#refusal ?? hooks.ask('onResponseSent', [200, response, exchange]));
       return response;
@@ -200,22 +193,19 @@ class RequestLifecycle {
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
     // Plugins may change what is asked.
-    let changed = hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
-    if (changed instanceof Promise) changed = await changed;
+    const changed = await hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
     const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
     // Ask the upstream.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
     // Plugins may change what it said; an error status is never signed, whoever set it.
-    let response = hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]) ?? fetched;
-    if (response instanceof Promise) response = (await response) ?? fetched;
+    const response = (await hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange])) ?? fetched;
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const signed = await this.#sign(response, asked, exchange);
     // Have somebody else vouch for the upstream.
-    let proof = fetched.request && hooks.ask('attest', [fetched.request, exchange]);
-    if (proof instanceof Promise) proof = await proof;
+    const proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
     return this.#runtime.serialize({ ...signed, proof }, asked);
   };
 
@@ -223,26 +213,20 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     requireOpen(exchange, 'sign');
     // What is signed, and what is shown?
-    let encoded = hooks.ask('encode', [response, question, exchange]);
-    if (encoded instanceof Promise) encoded = await encoded;
+    const encoded = await hooks.ask('encode', [response, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Only bytes that are shown as they are signed may still change.
     const isShown = value === bytes;
-    let encrypted = isShown ? hooks.ask('encrypt', [bytes, exchange]) : bytes;
-    if (encrypted instanceof Promise) encrypted = await encrypted;
-    let changed = isShown ? hooks.ask('onBeforeSign', [encrypted ?? bytes, exchange]) : bytes;
-    if (changed instanceof Promise) changed = await changed;
-    const data = changed ?? encrypted ?? bytes;
+    const encrypted = (isShown && (await hooks.ask('encrypt', [bytes, exchange]))) || bytes;
+    const data = (isShown && (await hooks.ask('onBeforeSign', [encrypted, exchange]))) || encrypted;
     // Vouch for it.
     requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, question });
-    let statements = hooks.ask('statements', [nothing, request, exchange]) ?? nothing;
-    if (statements instanceof Promise) statements = (await statements) ?? nothing;
+    const statements = (await hooks.ask('statements', [nothing, request, exchange])) ?? nothing;
     const signRequest = statements.length > 0 ? Object.freeze({ ...request, statements }) : request;
-    let signed = hooks.ask('sign', [signRequest, exchange]);
-    if (signed instanceof Promise) signed = await signed;
+    const signed = await hooks.ask('sign', [signRequest, exchange]);
     const { node, signature, digest, ...rest } =
       signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     const beside = statements.length > 0 ? { ...rest.beside, ...membersOf(statements, rest.statements) } : rest.beside;
@@ -254,29 +238,27 @@ class RequestLifecycle {
     return this.#hasRun ? undefined : this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
-  /** Concludes a failure once, before anyone can see it, and has it observed. */
-  async #conclude(refusal: Refusal): Promise<Refusal> {
-    if (refusal === this.#refusal) return refusal;
+  /** Concludes a failure once, before anyone can see it, and has it observed. A mode may answer in words of its own afterwards. */
+  async #conclude(thrown: Refusal): Promise<Refusal> {
+    if (thrown === this.#refusal) return thrown;
     const exchange = this.#exchange;
-    if (this.#refusal !== undefined) {
-      // A mode answers in its own words; who is told later hears what the client heard.
-      if (exchange.abandoned) return refusal;
-      this.#refusal = refusal;
-      this.#runtime.failed(exchange, refusal);
-      return refusal;
-    }
     const { abandoned } = exchange;
-    const told = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'present') : refusal;
+    const isFirst = this.#refusal === undefined;
+    const refusal = abandoned ? asRefusal(refusals.abandoned(), thrown.stage ?? 'present') : thrown;
     // Before anything is waited for: the mode may fail meanwhile, too.
-    this.#refusal = told;
-    await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
-    if (abandoned) return told;
+    this.#refusal = refusal;
+    if (isFirst) await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
+    if (abandoned) return refusal;
     this.#runtime.failed(exchange, refusal);
-    this.#later(() => {
-      const last = this.#refusal ?? refusal;
-      return last.stage === undefined ? undefined : this.#hooks.ask('onError', [last, this.#request.id, exchange]);
-    });
+    if (isFirst) this.#later(() => this.#tellError(this.#refusal ?? refusal));
     return refusal;
+  }
+
+  /** Those who are told late hear what the client heard. */
+  #tellError(refusal: Refusal): Awaitable<void> {
+    return refusal.stage === undefined
+      ? undefined
+      : this.#hooks.ask('onError', [refusal, this.#request.id, this.#exchange]);
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
