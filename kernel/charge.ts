@@ -169,17 +169,23 @@ export class Charge implements CallContext {
     }
   }
 
-  /** Has a call that waits told when the budget ends. @returns what takes that back. */
-  onEnd(tell: () => void): () => void {
-    if (this.#late.push(tell) === 1) waiting.push(this);
+  /** What a call comes to, unless the budget ends first: then it fails, and what it comes to later lands nowhere. */
+  async within<T>(pending: PromiseLike<T>): Promise<T> {
+    let late = () => {};
+    const ended = new Promise<never>((_, reject) => {
+      late = () => reject(new Error('the budget has ended'));
+    });
+    if (this.#late.push(late) === 1) waiting.push(this);
     timer ??= setInterval(lookAtAll, LOOK_INTERVAL_MS);
-    return () => {
-      if (takeOut(this.#late, tell) && this.#late.length === 0) takeOut(waiting, this);
-    };
+    try {
+      return await Promise.race([pending, ended]);
+    } finally {
+      if (takeOut(this.#late, late) && this.#late.length === 0) takeOut(waiting, this);
+    }
   }
 
-  /** Tells those who wait, where the budget has ended. */
+  /** Fails the calls that wait, where the budget has ended. */
   look(now: number): void {
-    if (!this.hasTime(undefined, now)) for (const tell of [...this.#late]) tell();
+    if (!this.hasTime(undefined, now)) for (const late of this.#late) late();
   }
 }

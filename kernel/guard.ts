@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import { Charge } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
 import type { CallEvent, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
@@ -63,45 +62,31 @@ export function guarded(tap: Tap): Tapped | Wrapping {
   const { length } = own.takes;
   const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.isPublic;
   return (first, second, exchange, done) => {
-    // The last place is the context's.
-    const args: unknown[] =
-      length === 0 ? [exchange, 0] : length === 1 ? [first, exchange, 0] : [first, second, exchange, 0];
-    let result: unknown;
-    try {
-      result = isPlain ? plainly(own, args, exchange) : new Call(own, args).run();
-    } catch (refusal) {
-      return done(refusal);
-    }
+    const args = length === 0 ? [exchange] : length === 1 ? [first, exchange] : [first, second, exchange];
+    const result = isPlain ? plainly(own, args, exchange) : new Call(own, args).run();
     if (result instanceof Promise) result.then((value) => done(null, value), done);
     else done(null, result);
   };
 }
 
-/** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
-function chargeOf({ plugin, budget, kind }: Guarded, exchange: Exchange): Charge | undefined {
-  if (budget === 'none') return undefined;
-  return kind === 'watch' ? new Charge(budget) : control.charge(exchange, plugin, budget);
-}
-
-/** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. @throws Refusal */
+/** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. */
 function plainly(tap: Guarded, args: unknown[], exchange: Exchange): unknown {
-  const charge = chargeOf(tap, exchange);
-  if (charge?.hasTime() === false) return new Call(tap, args).failed(undefined, undefined);
+  const { budget, plugin, fn, contract } = tap;
+  const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
+  if (charge?.hasTime() === false) return new Call(tap, args).run();
   try {
-    args[args.length - 1] = charge ?? exchange;
-    const result = tap.fn(...args);
-    if (result instanceof Promise) return new Call(tap, args).late(result);
-    const accepted = result === undefined ? undefined : tap.contract.accept?.(result, args, tap.plugin);
-    if (charge === undefined || charge.hasTime(true)) return accepted;
+    const result = fn(...args, charge ?? exchange);
+    if (!(result instanceof Promise)) {
+      const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
+      if (charge === undefined || charge.hasTime(true)) return accepted;
+    }
+    return new Call(tap, args).run(() => result);
   } catch (error) {
-    charge?.hasTime(true);
-    return new Call(tap, args).failed(error ?? NOTHING, IN_CALL);
+    return new Call(tap, args).run(() => {
+      throw error;
+    });
   }
-  return new Call(tap, args).failed(undefined, IN_CALL);
 }
-
-const NOTHING = new Error('threw nothing');
-const IN_CALL = 'in the call';
 
 /** One call of a plugin's function, from its arguments to what it comes to. A function of an onion gets it beside them. */
 class Call {
@@ -109,6 +94,7 @@ class Call {
   readonly #args: Args;
   readonly #exchange: Exchange;
   readonly #inner: Inner | undefined;
+  /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
   readonly #charge: Charge | undefined;
   #begun: number | undefined;
   /** What a public hook got. */
@@ -120,11 +106,13 @@ class Call {
 
   /** @param inner the rest of the onion. */
   constructor(tap: Guarded, args: Args, inner?: Inner) {
+    const { budget, kind, plugin, takes } = tap;
     this.#tap = tap;
     this.#args = args;
     this.#inner = inner;
-    this.#exchange = args[tap.takes.length] as Exchange;
-    this.#charge = chargeOf(tap, this.#exchange);
+    this.#exchange = args[takes.length] as Exchange;
+    if (budget !== 'none')
+      this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
   }
 
   get signal(): AbortSignal {
@@ -159,26 +147,36 @@ class Call {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
-  /** @throws Refusal */
-  run(): unknown {
-    if (this.#charge?.hasTime() === false) return this.failed(undefined, undefined);
-    this.#begun = this.#charge?.begin();
-    let returned: unknown;
-    let pending: Promise<unknown> | undefined;
+  /** @param called gives what the function returned or threw, where it was called already. @throws Refusal */
+  async run(called?: () => unknown): Promise<unknown> {
+    const { contract, plugin } = this.#tap;
+    let where = '';
+    let result: unknown;
     try {
-      returned = this.#call();
-      pending = promiseOf(returned);
+      if (called === undefined) this.#requireTime();
+      else this.#charge?.hasTime(true);
+      this.#begun = this.#charge?.begin();
+      where = 'in the call';
+      let value = called === undefined ? this.#call() : called();
+      if (isThenable(value)) value = await (this.#charge?.within(value) ?? value);
+      this.#requireTime();
+      // Reading what came back may run the plugin's code, in accessors and proxies.
+      where = 'in what it returned';
+      contract.ended?.(this.#context, this.#args, plugin);
+      if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
+      else if (this.#inner !== undefined && this.#hasAsked)
+        throw new WrongShape('returned nothing, after it had asked for the rest');
+      this.#requireTime();
     } catch (error) {
-      return this.failed(error ?? NOTHING, IN_CALL);
+      return this.#failed(error ?? new Error('threw nothing'), where);
     }
-    return pending === undefined ? this.#returned(returned) : this.#waited(pending);
+    this.#end('done');
+    // A function that has nothing to say leaves the answer to the next one.
+    return result === undefined ? this.#inner?.(this.#args[0], this.#exchange) : result;
   }
 
-  /** Goes on with what a function has returned that was called already. @throws Refusal */
-  late(pending: Promise<unknown>): Promise<unknown> {
-    this.#charge?.hasTime(true);
-    this.#begun = this.#charge?.begin();
-    return this.#waited(pending);
+  #requireTime(): void {
+    if (this.#charge?.hasTime() === false) throw new Error('the budget has ended');
   }
 
   #call(): unknown {
@@ -193,60 +191,16 @@ class Call {
     // A function among the arguments runs the rest of the pipeline.
     const rest = (arg: unknown) =>
       typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
-    const own = args.slice(0, takes.length + 1);
-    return fn(...(this.#charge ? own.map(rest) : own), this.#given);
+    return fn(...(this.#charge ? args.map(rest) : args), this.#given);
   }
 
-  /** Whatever the function does after its budget ended lands nowhere. @throws Refusal */
-  #waited(pending: Promise<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const settle = (look: () => unknown) => {
-        if (this.#isOver) return;
-        stay?.();
-        try {
-          resolve(look());
-        } catch (refusal) {
-          reject(refusal);
-        }
-      };
-      const stay = this.#charge?.onEnd(() => settle(() => this.failed(undefined, IN_CALL)));
-      const failed = (error: unknown) => this.failed(error ?? new Error('rejected with nothing'), IN_CALL);
-      const returned = (value: unknown) => settle(() => this.#returned(value));
-      const rejected = (error: unknown) => settle(() => failed(error));
-      try {
-        pending.then(returned, rejected);
-      } catch (error) {
-        rejected(error);
-      }
-    });
-  }
-
-  /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
-  #returned(value: unknown): unknown {
-    if (this.#charge?.hasTime() === false) return this.failed(undefined, IN_CALL);
-    const { contract, plugin } = this.#tap;
-    let result: unknown;
-    try {
-      contract.ended?.(this.#context, this.#args, plugin);
-      if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
-      else if (this.#inner !== undefined && this.#hasAsked)
-        throw new WrongShape('returned nothing, after it had asked for the rest');
-      if (value !== undefined && this.#charge?.hasTime() === false) throw NOTHING;
-    } catch (error) {
-      return this.failed(error ?? NOTHING, 'in what it returned');
-    }
-    this.#end('done');
-    // A function that has nothing to say leaves the answer to the next one.
-    return result === undefined ? this.#inner?.(this.#args[0], this.#exchange) : result;
-  }
-
-  /** @param where time may have run out meanwhile; absent where it had before. @throws Refusal, unless the stage goes on without what failed. */
-  failed(error: unknown, where: string | undefined): undefined {
+  /** @param where time may have run out meanwhile; empty where it had before. @throws Refusal, unless the stage goes on without what failed. */
+  #failed(error: unknown, where: string): undefined {
     const { plugin, stage, budget, fails, isPublic, options } = this.#tap;
     const charge = this.#charge;
     let outcome: CallEvent['outcome'] = 'done';
     let spent = charge?.hasTime() === false ? where : 'in what it threw';
-    spent = spent === undefined ? 'its budget was spent before the call' : `its ${budget} ms were spent ${spent}`;
+    spent = spent === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${spent}`;
     // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
       outcome = 'failed';
@@ -288,7 +242,7 @@ class Call {
     this.#pauses += 1;
     if (this.#pauses === 1 && !this.#isOver) this.#charge?.resume(-1);
     try {
-      if (this.#charge?.hasTime() === false) throw new Error('the budget has ended');
+      this.#requireTime();
       return await work();
     } finally {
       this.#pauses -= 1;
@@ -297,11 +251,7 @@ class Call {
   }
 }
 
-const { then } = Promise.prototype;
-
-/** The promise of what a call returned, if it did return one. Only those of JavaScript itself are used as they are. */
-function promiseOf(value: unknown): Promise<unknown> | undefined {
-  if (typeof value !== 'object' || value === null || !('then' in value) || typeof value.then !== 'function')
-    return undefined;
-  return types.isPromise(value) && value.then === then ? value : new Promise((resolve) => resolve(value));
+/** Only promises are read again and again; of another thenable JavaScript makes one. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
