@@ -184,12 +184,9 @@ export class Hooks {
     if (hook === undefined) return undefined;
     const [first, second] = args as readonly unknown[];
     const exchange = args[args.length - 1] as Exchange;
-    // Without a closure, since every request comes here some twenty times.
-    if (this.#observer.stage === undefined && !exchange.abandoned)
-      return answerOf(hook, first, second, exchange) as Awaitable<ResultOf<N>>;
-    return this.#told(stage, exchange, answerOf.bind(undefined, hook, first, second, exchange)) as Awaitable<
-      ResultOf<N>
-    >;
+    requireClient(stage, exchange);
+    if (this.#observer.stage === undefined) return answerOf(hook, first, second, exchange) as Awaitable<ResultOf<N>>;
+    return this.#observed(stage, exchange, () => answerOf(hook, first, second, exchange)) as Promise<ResultOf<N>>;
   }
 
   /** Asks an onion, in which something is inside the innermost plugin, too. @throws Refusal */
@@ -201,30 +198,28 @@ export class Hooks {
   ): Awaitable<ResultOf<N>> {
     const onion = this.#onions.get(stage);
     if (onion === undefined) return innermost(value, exchange);
-    return this.#told(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Awaitable<ResultOf<N>>;
+    requireClient(stage, exchange);
+    return this.#observed(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Promise<ResultOf<N>>;
   }
 
-  /** Asks a stage, and has it observed. Most stages are for somebody who waits. @throws Refusal */
-  #told(stage: StageName, exchange: Exchange, ask: () => unknown): unknown {
-    if (exchange.abandoned && !stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
-    if (this.#observer.stage === undefined) return ask();
+  /** @throws Refusal */
+  async #observed(stage: StageName, exchange: Exchange, ask: () => unknown): Promise<unknown> {
     const started = performance.now();
     const tell = (outcome: StageEvent['outcome'], refusal?: Refusal) =>
       this.#observer.stage?.({ exchange, stage, milliseconds: performance.now() - started, outcome, refusal });
-    const answered = (value: unknown) => {
+    try {
+      const value = await ask();
       tell(value === undefined ? 'silent' : 'answered');
       return value;
-    };
-    const refused = (error: unknown) => {
+    } catch (error) {
       const refusal = asRefusal(error, stage);
       tell('refused', refusal);
       throw refusal;
-    };
-    try {
-      const value = ask();
-      return value instanceof Promise ? value.then(answered, refused) : answered(value);
-    } catch (error) {
-      return refused(error);
     }
   }
+}
+
+/** Most stages are for somebody who waits. @throws Refusal */
+function requireClient(stage: StageName, exchange: Exchange): void {
+  if (exchange.abandoned && !stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
 }
