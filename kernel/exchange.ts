@@ -139,11 +139,16 @@ export class Exchange implements ExchangeInput {
       return isFirst;
     },
 
-    /** What plugins have left on it, by their keys, and the request that it was forked from. @throws TypeError for anything else. */
-    left(exchange: Exchange) {
+    /** What plugins have left on it, by their keys. @throws TypeError for anything that is no exchange. */
+    left: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#left,
+
+    leave(exchange: Exchange, key: object, value: unknown): void {
       exchange.#left ??= new Map();
-      return { values: exchange.#left, origin: exchange.#origin };
+      exchange.#left.set(key, value);
     },
+
+    /** The request that it was forked from. */
+    originOf: (exchange: Exchange): Exchange | undefined => exchange.#origin,
 
     /** What a plugin has left of its budget in this request, if it has been called. @param total milliseconds, once it is. */
     charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {

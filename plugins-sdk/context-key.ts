@@ -1,6 +1,6 @@
 import { control, type Exchange } from '../kernel/exchange.ts';
 
-/** The values of a request by their keys, and the request that it was forked from. */
+/** The values of a request by their keys. */
 function leftOn(exchange: Exchange) {
   try {
     return control.left(exchange);
@@ -34,21 +34,22 @@ export class ContextKey<T> {
 
   /** Adds what the log shows of a request to its fields; those that are there stay. */
   static addLogged(exchange: Exchange, fields: Record<string, unknown>): void {
-    for (const [key, value] of leftOn(exchange).values)
+    for (const [key, value] of leftOn(exchange) ?? [])
       if (key instanceof ContextKey && key.#options.logged) fields[key.name] ??= value;
   }
 
   get(exchange: Exchange): T | undefined {
     // Nobody else writes under this key.
-    return leftOn(exchange).values.get(this) as T | undefined;
+    return leftOn(exchange)?.get(this) as T | undefined;
   }
 
   /** @throws when something was left already that must stay. */
   set(exchange: Exchange, value: T): void {
-    const { values, origin } = leftOn(exchange);
-    if (this.#options.once && values.has(this)) throw new Error(`context key "${this.name}" has a value already`);
-    values.set(this, value);
-    if (this.#options.logged && origin !== undefined) this.set(origin, value);
+    const { once, logged } = this.#options;
+    if (leftOn(exchange)?.has(this) && once) throw new Error(`context key "${this.name}" has a value already`);
+    control.leave(exchange, this, value);
+    const origin = logged && control.originOf(exchange);
+    if (origin) this.set(origin, value);
   }
 
   /** @throws when nothing was left: a fault in the order of the plugins, never the client's. */
