@@ -43,178 +43,147 @@ export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins
   return loading.finish();
 }
 
+/** What is wrong has been noted: this plugin cannot be used. */
+class Noted extends Error {}
+
 class Loading {
   readonly #request: PluginRequest;
   readonly #findings: Finding[] = [];
+  /** Entries of built-ins, by name. */
   readonly #builtins = new Map<string, { readonly entry: PluginEntry; readonly path: string }>();
   readonly #operators: PluginDraft[] = [];
   readonly #definitions: Definition[] = [];
-  /** Where each operator's plugin is configured, by name. */
-  readonly #names = new Map<string, string>();
 
   constructor(request: PluginRequest) {
     this.#request = request;
   }
 
   async add(entry: PluginEntry, path: string): Promise<void> {
-    if (entry.source.startsWith(PREFIX)) this.#addBuiltin(entry, path);
-    else await this.#addOperator(entry, path);
+    if (entry.source.startsWith(PREFIX)) return this.#addBuiltin(entry, path);
+    if (entry.enabled !== undefined)
+      this.#fail(`${path}.enabled`, 'unknown key, only built-in plugins can be switched off: leave the entry out');
+    try {
+      await this.#addOperator(entry, path);
+    } catch (error) {
+      if (error instanceof Noted) return;
+      const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
+      this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
+    }
   }
 
   async finish(): Promise<LoadedPlugins> {
     const enabled = this.#request.builtins.filter(({ name }) => this.#builtins.get(name)?.entry.enabled !== false);
     const builtins: PluginDraft[] = [];
     for (const definition of enabled) builtins.push(await this.#configure(definition));
-    for (const { name } of enabled) {
-      const path = this.#names.get(name);
-      if (path !== undefined) this.#findings.push(errorAt(path, `the name "${name}" is that of a built-in plugin`));
+    const choices = [...builtins, ...this.#operators];
+    const owners = new Map<string, string | undefined>();
+    for (const { definition, path } of choices) {
+      const { name } = definition;
+      if (path === undefined || !owners.has(name)) owners.set(name, path);
+      else if (owners.get(name) === undefined) this.#fail(path, `the name "${name}" is that of a built-in plugin`);
+      else this.#fail(path, `the plugin of ${owners.get(name)} has the name "${name}" too`);
     }
-    return {
-      choices: [...builtins, ...this.#operators],
-      definitions: [...enabled, ...this.#definitions],
-      findings: this.#findings,
-    };
+    return { choices, definitions: [...enabled, ...this.#definitions], findings: this.#findings };
   }
 
   #addBuiltin(entry: PluginEntry, path: string): void {
     const name = entry.source.slice(PREFIX.length);
     const known = this.#request.builtins.map((builtin) => builtin.name);
     const definition = this.#request.builtins.find((builtin) => builtin.name === name);
-    if (definition === undefined) {
+    if (definition === undefined)
       this.#fail(`${path}.source`, `unknown built-in plugin "${name}"${hint(name, known, 'built-in plugins')}`);
-    } else if (this.#builtins.has(name)) {
+    else if (this.#builtins.has(name))
       this.#fail(`${path}.source`, `the built-in plugin "${name}" is configured twice`);
-    } else if (entry.enabled === false && definition.required) {
+    else if (entry.enabled === false && definition.required)
       this.#fail(`${path}.enabled`, `the built-in plugin "${name}" cannot be left out`);
-    } else if (entry.isolate) {
+    else if (entry.isolate)
       this.#fail(`${path}.isolate`, 'a built-in plugin cannot be isolated: it works inside the service');
-    } else {
-      this.#builtins.set(name, { entry, path });
-    }
+    else this.#builtins.set(name, { entry, path });
   }
 
   async #configure(definition: Definition): Promise<PluginDraft> {
     const { entry, path = ROOT } = this.#builtins.get(definition.name) ?? {};
-    const config = await this.#ownConfig(
-      definition.configSchema,
-      entry?.config,
-      `${path}.config`,
-      `builtin "${definition.name}"`,
-    );
-    return {
-      definition,
-      budget: entry?.timeout ?? definition.budget ?? DEFAULT_BUDGET_MS,
-      config: config?.value,
-      source: `${PREFIX}${definition.name}`,
-      operator: false,
-    };
+    const config = await this.#ownConfig(definition.configSchema, entry?.config, path).catch((error: unknown) => {
+      if (!(error instanceof Noted)) throw error;
+    });
+    const source = `${PREFIX}${definition.name}`;
+    return { definition, budget: budgetOf(definition, entry), config, source, operator: false };
   }
 
+  /** @throws PluginProblem, Noted, and what the plugin's own code throws. */
   async #addOperator(entry: PluginEntry, path: string): Promise<void> {
-    if (entry.enabled !== undefined) {
-      this.#fail(`${path}.enabled`, 'unknown key, only built-in plugins can be switched off: leave the entry out');
-    }
-    try {
-      const made = await this.#make(entry, path);
-      if (made === undefined) return;
-      const { definition, config } = made;
-      const isolated = Boolean(entry.isolate);
-      this.#remember(definition.name, path);
-      if (!isolated && isPackage(entry.source, this.#request.configFile))
-        this.#findings.push(warningAt(path, trusting(definition.name)));
-      const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET_MS;
-      const { source } = entry;
-      this.#operators.push({ definition, budget, config, source, path, operator: true, isolated });
-    } catch (error) {
-      const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
-      this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
-    }
-  }
-
-  /** @throws PluginProblem, and what the plugin's own code throws. */
-  async #make(entry: PluginEntry, path: string): Promise<Made | undefined> {
     const { configFile, modules, patience } = this.#request;
-    const module = modules?.get(entry.source);
-    if (module !== undefined) return this.#makeOf(module, entry, path);
-    const url = moduleUrl(entry.source, configFile);
-    const late = notReadyAfter(patience);
-    if (!entry.isolate) return this.#makeOf(await withTimeout(patience, importPlugin(url), late), entry, path);
-    const isolated = await isolatePlugin(url, entry.isolate);
+    const { source, isolate = false } = entry;
+    const known = modules?.get(source);
+    const url = known === undefined ? moduleUrl(source, configFile) : '';
+    const isolated = isolate && known === undefined ? await isolatePlugin(url, isolate) : undefined;
     try {
-      return await this.#makeOf(await withTimeout(patience, isolated.exports(), late), entry, path, isolated);
+      const imported = known ?? (isolated === undefined ? importPlugin(url) : isolated.exports());
+      const module = await withTimeout(patience, Promise.resolve(imported), notReadyAfter(patience));
+      const made = isDefinition(module.plugin)
+        ? await this.#full(module.plugin, module, entry, path)
+        : await this.#simple(module, entry, path, isolated);
+      const { name } = made.definition;
+      if (!isolate && isPackage(source, configFile)) this.#findings.push(warningAt(path, trusting(name)));
+      const budget = budgetOf(made.definition, entry);
+      this.#operators.push({ ...made, budget, source, path, operator: true, isolated: isolate !== false });
     } finally {
-      await isolated.close();
+      await isolated?.close();
     }
   }
 
-  async #makeOf(
-    { plugin, configSchema, keys: exported }: PluginModule,
-    entry: PluginEntry,
-    path: string,
-    isolated?: IsolatedPlugin,
-  ): Promise<Made | undefined> {
-    const at = `${path}.config`;
-    if (isDefinition(plugin)) {
-      checkDefinition(plugin);
-      refuseIgnored({ configSchema, keys: exported }, plugin);
-      this.#definitions.push(plugin);
-      const own = await this.#ownConfig(plugin.configSchema, entry.config, at);
-      return own && { definition: plugin, config: own.value };
-    }
-    const simple = isFactory(plugin) ? undefined : simplePlugin(plugin, 'the default export');
-    const keys = simpleKeys(exported);
-    this.#definitions.push({ name: simple?.name ?? entry.source, keys, setup: () => ({}) });
-    const own = await this.#ownConfig(configSchema, entry.config, at, undefined, simple === undefined);
-    if (own === undefined) return undefined;
-    const made = isFactory(plugin) ? await this.#call(plugin, own.value, at) : simple;
-    if (made === undefined) return undefined;
+  async #full(definition: Definition, { configSchema, keys }: PluginModule, entry: PluginEntry, path: string) {
+    checkDefinition(definition);
+    refuseIgnored({ configSchema, keys }, definition);
+    this.#definitions.push(definition);
+    return { definition, config: await this.#ownConfig(definition.configSchema, entry.config, path) };
+  }
+
+  async #simple(module: PluginModule, entry: PluginEntry, path: string, isolated: IsolatedPlugin | undefined) {
+    const { plugin, configSchema } = module;
+    const known = isFactory(plugin) ? undefined : simplePlugin(plugin, 'the default export');
+    const keys = simpleKeys(module.keys);
+    this.#definitions.push({ name: known?.name ?? entry.source, keys, setup: () => ({}) });
+    // A factory without a schema takes anything.
+    const schema = configSchema ?? (isFactory(plugin) ? {} : undefined);
+    const config = await this.#ownConfig(schema, entry.config, path);
+    const made = isFactory(plugin) ? await this.#call(plugin, config, `${path}.config`) : simplePlugin(plugin, '');
     this.#warn(made, path);
     const { name, hooks, credentials = [] } = made;
     const here = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
-    const setup = isolated?.behaviour(made, keys, own.value) ?? here;
-    return { definition: { name, keys, credentials, setup }, config: own.value };
+    const setup = isolated?.behaviour(made, keys, config) ?? here;
+    return { definition: { name, keys, credentials, setup }, config };
   }
 
-  /** Nothing when it would have to be called with stand-ins. */
-  async #call(factory: (config: unknown) => unknown, config: unknown, path: string): Promise<SimplePlugin | undefined> {
+  /** @throws Noted when it would have to be called with stand-ins. */
+  async #call(factory: (config: unknown) => unknown, config: unknown, path: string): Promise<SimplePlugin> {
     const { patience, references } = this.#request;
     if (hasDoubt(references, path)) {
       this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
-      return undefined;
+      throw new Noted();
     }
     const made = await withTimeout(patience, Promise.resolve(factory(config)), notReadyAfter(patience));
     if (isDefinition(made)) throw new PluginProblem(FULL_FACTORY);
     return simplePlugin(made, 'what its factory returns');
   }
 
-  /** @returns nothing when there is something wrong, which has been noted. */
-  async #ownConfig(
-    schema: unknown,
-    given: unknown,
-    path: string,
-    label = 'the plugin',
-    takesAny = false,
-  ): Promise<{ readonly value: unknown } | undefined> {
+  /** @param entry the path of what has the block. @throws Noted when there is something wrong with it. */
+  async #ownConfig(schema: unknown, value: unknown, entry: string): Promise<unknown> {
+    const path = `${entry}.config`;
     if (schema === undefined) {
-      if (given === undefined || takesAny) return { value: takesAny ? structuredClone(given ?? {}) : undefined };
-      this.#fail(path, `${label} takes no config`);
-      return undefined;
+      if (value === undefined) return undefined;
+      this.#fail(path, 'the plugin takes no config');
+      throw new Noted();
     }
     if (!isConfigSchema(schema))
       throw new PluginProblem('its configSchema is neither a schema nor anything with parse()');
     const { references, redact } = this.#request;
-    const doubtful = hasDoubt(references, path);
-    const block: Block = { value: given, path, leaf: leafOf(this.#request), redact, doubtful };
-    const { value, findings } = await validateOwn(schema, block);
-    const certain = findings.filter((finding) => !references.get(finding.path)?.doubtful);
+    const block: Block = { value, path, leaf: leafOf(this.#request), redact, doubtful: hasDoubt(references, path) };
+    const validated = await validateOwn(schema, block);
+    const certain = validated.findings.filter((finding) => !references.get(finding.path)?.doubtful);
     this.#findings.push(...certain);
-    return certain.some(({ level }) => level === 'error') ? undefined : { value };
-  }
-
-  #remember(name: string, path: string): void {
-    const other = this.#names.get(name);
-    if (other === undefined) this.#names.set(name, path);
-    else this.#fail(path, `the plugin of ${other} has the name "${name}" too`);
+    if (certain.some(({ level }) => level === 'error')) throw new Noted();
+    return validated.value;
   }
 
   #warn({ name, hooks, credentials = [] }: SimplePlugin, path: string): void {
@@ -229,7 +198,6 @@ class Loading {
   }
 }
 
-interface Made {
-  readonly definition: Definition;
-  readonly config: unknown;
+function budgetOf({ budget }: Definition, entry?: PluginEntry): PluginDraft['budget'] {
+  return entry?.timeout ?? budget ?? DEFAULT_BUDGET_MS;
 }

@@ -375,7 +375,7 @@ test('a config that nobody reads is an error', async (t) => {
     'settings.plugins[0].config: the plugin takes no config',
   ]);
   assert.deepEqual(await errorsOf(t, withPlugins({ source: 'builtin:cache', config: {} })), [
-    'settings.plugins[0].config: builtin "cache" takes no config',
+    'settings.plugins[0].config: the plugin takes no config',
   ]);
 });
 
