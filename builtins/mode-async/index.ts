@@ -14,7 +14,7 @@ import {
 import { randomId, StateKey, StateUnavailable } from '../../plugins-sdk/state.ts';
 import { describeAsync } from './openapi.ts';
 import { SharedRecords } from './shared-records.ts';
-import { type AsyncRecord, type AsyncRecords, AsyncStore } from './store.ts';
+import { type AsyncRecord, type AsyncRecords, AsyncStore, type Ended } from './store.ts';
 
 type Records = AsyncRecords<SignedResponse>;
 type Told = Pick<Services, 'log' | 'debts'>;
@@ -33,15 +33,15 @@ function shownAs(requestId: string, status: AsyncRecord<unknown>['status']) {
 
 const LOST = 'the answer of an async request is lost: its engine was away for too long';
 
-/** @returns what writes the end of a request. */
-async function endOf(run: Run, exchange: Exchange, log: Log): Promise<(store: Records, id: string) => unknown> {
+/** How a request ends that runs on by itself. */
+async function endOf(run: Run, exchange: Exchange, log: Log): Promise<Ended<SignedResponse>> {
   try {
     const answer = await run({ detached: true });
-    return (store, id) => store.complete(id, answer, answerHeaders.get(exchange));
+    return { status: 'complete', answer, headers: answerHeaders.get(exchange) };
   } catch (error) {
     if (!isRefusal(error)) log.error('an async request failed without a refusal', { error: String(error) });
     const text = isRefusal(error) ? String(error.body.error ?? error.message) : 'Internal server error';
-    return (store, id) => store.fail(id, text, answerHeaders.get(exchange));
+    return { status: 'failed', error: text, headers: answerHeaders.get(exchange) };
   }
 }
 
@@ -54,7 +54,7 @@ async function finish(store: Records, id: string, run: Run, exchange: Exchange, 
   // It may be paid for: while the engine is away, a stop waits for its return.
   const written = debts.owe({ message: LOST, fields: { requestId } });
   try {
-    await end(store, id);
+    await store.end(id, end);
   } catch (error) {
     log.error(LOST, { requestId, error: error instanceof Error ? error.message : String(error) });
   } finally {
@@ -79,8 +79,6 @@ async function poll(store: Records, requestId: string): Promise<HttpResponse> {
 }
 
 const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
-const keptOwn = new StateKey<AsyncStore<true>>('own async records');
-
 /** Milliseconds between two sweeps of expired records. */
 const SWEEP_INTERVAL_MS = 10_000;
 
@@ -104,21 +102,6 @@ function pollRoute(store: Records): Route {
   };
 }
 
-interface Kept {
-  readonly records: Records;
-  /** Those of this process. */
-  readonly own: Pick<AsyncStore<unknown>, 'dropExpired' | 'size'>;
-}
-
-function recordsIn({ states, stateEngine, node }: Services): Kept {
-  if (stateEngine?.processes !== 'many') {
-    const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
-    return { records: own, own };
-  }
-  const own = states.keep(keptOwn, '', () => new AsyncStore<true>());
-  return { records: new SharedRecords(own, stateEngine, node), own };
-}
-
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = definePlugin({
   name: 'mode-async',
@@ -126,8 +109,9 @@ export const modeAsync = definePlugin({
   requiresSharedState: { modes: ['async'] },
   openapi: describeAsync,
   setup(services) {
-    const { meters } = services;
-    const { records, own } = recordsIn(services);
+    const { meters, states, stateEngine, node } = services;
+    const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
+    const records = stateEngine?.processes === 'many' ? new SharedRecords(own, stateEngine, node) : own;
     meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {
       own.dropExpired();
       return own.size;

@@ -7,56 +7,46 @@ import {
   StateUnreadable,
   update,
 } from '../../plugins-sdk/state.ts';
-import type { AsyncRecord, AsyncRecords, AsyncStore, Headers } from './store.ts';
+import {
+  type AsyncRecord,
+  type AsyncRecords,
+  type AsyncStore,
+  type Ended,
+  FINISHED_TTL_MS,
+  isEnded,
+  UNFINISHED_TTL_MS,
+} from './store.ts';
 
-/** Milliseconds that a request is kept from its start while it is not finished, also where its process has died. */
-const UNFINISHED_TTL_MS = 600_000;
-/** Milliseconds that a result is kept from its completion or failure. */
-const FINISHED_TTL_MS = 60_000;
 /** Milliseconds between two tries to write what could not be written. */
 const RETRY_DELAY_MS = 1000;
 /** Milliseconds from a failure of the engine in which what is not there may be written again by the process that works on it. */
 const DOUBT_MS = 5000;
 
-const COMPLETE = 'complete ';
-const FAILED = 'failed ';
-/** Before a line of JSON, where an end has headers. */
-const HEADERS = 'headers ';
-
-function isEnd(text: string): boolean {
-  return [COMPLETE, FAILED, HEADERS].some((begin) => text.startsWith(begin));
-}
-
-function withHeaders(headers: Headers | undefined, end: string): string {
-  return headers === undefined ? end : `${HEADERS}${JSON.stringify(headers)}\n${end}`;
+function textOf(record: AsyncRecord<SignedResponse>): string {
+  return JSON.stringify(record.status === 'complete' ? { ...record, answer: record.answer.json } : record);
 }
 
 /** What stands in the engine, read. @throws Error for what nobody here wrote. */
 function parse(text: string): AsyncRecord<SignedResponse> {
-  if (text.startsWith(HEADERS)) {
-    const line = text.indexOf('\n');
-    return { ...parse(text.slice(line + 1)), headers: JSON.parse(text.slice(HEADERS.length, line)) };
-  }
-  if (text.startsWith(COMPLETE))
-    return { status: 'complete', answer: SignedResponse.parse(text.slice(COMPLETE.length)) };
-  if (text.startsWith(FAILED)) return { status: 'failed', error: text.slice(FAILED.length) };
-  if (text !== 'pending' && text !== 'processing') throw new TypeError('no record');
-  return { status: text };
+  const record = JSON.parse(text);
+  if (record.status === 'complete') return { ...record, answer: SignedResponse.parse(record.answer) };
+  if (!['pending', 'processing', 'failed'].includes(record.status)) throw new TypeError('no record');
+  return record;
 }
 
 /**
- * Async requests that any process can be asked for. The process that began one has room for it and writes its end. Methods that
- * read, and `reserve`, reject while the engine is away; those that write an end wait for it.
+ * Async requests that any process can be asked for. The process that began one has room for it and writes its end. `get` and
+ * `reserve` reject while the engine is away; `end` waits for it.
  */
 export class SharedRecords implements AsyncRecords<SignedResponse> {
   /** The requests of this process: their number is bounded here. */
-  readonly #own: AsyncStore<true>;
+  readonly #own: AsyncStore<SignedResponse>;
   readonly #area: StateArea;
   readonly #node: string;
   readonly #stateEngine: Pick<SharedState, 'sinceFailure'>;
 
   /** @param node whose answers they are: they are nobody else's. */
-  constructor(own: AsyncStore<true>, stateEngine: Pick<SharedState, 'area' | 'sinceFailure'>, node: string) {
+  constructor(own: AsyncStore<SignedResponse>, stateEngine: Pick<SharedState, 'area' | 'sinceFailure'>, node: string) {
     this.#own = own;
     this.#stateEngine = stateEngine;
     this.#area = stateEngine.area('async');
@@ -65,41 +55,48 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
 
   async reserve(id: string): Promise<boolean> {
     if (!this.#own.reserve(id)) return false;
+    let isNew = false;
     try {
       const options = { ttl: UNFINISHED_TTL_MS };
-      if ((await this.#area.compareAndSet(this.#key(id), undefined, 'pending', options)) === undefined) return true;
-    } catch (error) {
-      this.#own.forget(id);
-      throw error;
+      const pending = textOf({ status: 'pending' });
+      isNew = (await this.#area.compareAndSet(this.#key(id), undefined, pending, options)) === undefined;
+      return isNew;
+    } finally {
+      if (!isNew) this.#own.forget(id);
     }
-    this.#own.forget(id);
-    return false;
   }
 
   async processing(id: string): Promise<boolean> {
     const moved = this.#own.processing(id);
-    if (moved) await this.#write(id, 'processing', UNFINISHED_TTL_MS).catch(() => undefined);
+    if (moved) await this.#write(id, { status: 'processing' }).catch(() => undefined);
     return moved;
   }
 
-  async complete(id: string, answer: SignedResponse, headers?: Headers): Promise<boolean> {
-    return (await this.#finish(id, withHeaders(headers, COMPLETE + answer.json))) && this.#own.complete(id, true);
-  }
-
-  async fail(id: string, error: string, headers?: Headers): Promise<boolean> {
-    return (await this.#finish(id, withHeaders(headers, FAILED + error))) && this.#own.fail(id, error);
+  /** Writes the end, as often as it takes, for as long as the request may be under way. */
+  async end(id: string, record: Ended<SignedResponse>): Promise<boolean> {
+    let failure: StateUnavailable | undefined;
+    while (this.#own.get(id)?.status === 'processing') {
+      try {
+        await this.#write(id, record);
+        return this.#own.end(id, record);
+      } catch (error) {
+        if (!(error instanceof StateUnavailable)) throw error;
+        failure = error;
+        await new Promise((done) => setTimeout(done, RETRY_DELAY_MS).unref());
+      }
+    }
+    if (failure !== undefined) throw failure;
+    return false;
   }
 
   async get(id: string): Promise<AsyncRecord<SignedResponse> | undefined> {
     const text = await this.#area.get(this.#key(id));
-    // One that was read may make room.
+    // One that was read may make room, and the engine may have lost what is known here.
     const own = this.#own.get(id);
     if (text === undefined) {
-      // The engine may have lost what is under way here.
-      if (own?.status === 'pending' || own?.status === 'processing') return { status: own.status };
-      if (this.#stateEngine.sinceFailure() < DOUBT_MS)
+      if (own === undefined && this.#stateEngine.sinceFailure() < DOUBT_MS)
         throw new StateUnavailable('the engine was away until a moment ago');
-      return undefined;
+      return own;
     }
     try {
       return parse(text);
@@ -113,25 +110,9 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     return `${this.#node} ${hash('sha256', id, 'base64url')}`;
   }
 
-  /** Writes the end, as often as it takes, for as long as the request may be under way. */
-  async #finish(id: string, text: string): Promise<boolean> {
-    let failure: StateUnavailable | undefined;
-    while (this.#own.get(id)?.status === 'processing') {
-      try {
-        await this.#write(id, text, FINISHED_TTL_MS);
-        return true;
-      } catch (error) {
-        if (!(error instanceof StateUnavailable)) throw error;
-        failure = error;
-        await new Promise((done) => setTimeout(done, RETRY_DELAY_MS).unref());
-      }
-    }
-    if (failure !== undefined) throw failure;
-    return false;
-  }
-
-  /** No other process writes it. What was begun before must not undo an end. */
-  async #write(id: string, text: string, ttl: number): Promise<void> {
-    await update(this.#area, this.#key(id), (seen) => (seen !== undefined && isEnd(seen) ? seen : text), { ttl });
+  /** No other process writes it, and a write from before that comes late finds another text than it expects. */
+  async #write(id: string, record: AsyncRecord<SignedResponse>): Promise<void> {
+    const ttl = isEnded(record) ? FINISHED_TTL_MS : UNFINISHED_TTL_MS;
+    await update(this.#area, this.#key(id), () => textOf(record), { ttl });
   }
 }

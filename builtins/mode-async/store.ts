@@ -1,14 +1,22 @@
 import { steadyClock } from '../../lib/time/steady-clock.ts';
 
-/** What a poll of an async request finds. */
-export type AsyncRecord<A> = { readonly headers?: Headers } & (
-  | { readonly status: 'pending' | 'processing' }
+/** Milliseconds that a request is kept from its start while it is not finished, also where its process has died. */
+export const UNFINISHED_TTL_MS = 600_000;
+/** Milliseconds that a result is kept from its completion or failure. */
+export const FINISHED_TTL_MS = 60_000;
+
+/** How a request ended, and the headers that go out with that whenever it is read. */
+export type Ended<A> = { readonly headers?: Readonly<Record<string, string>> | undefined } & (
   | { readonly status: 'complete'; readonly answer: A }
   | { readonly status: 'failed'; readonly error: string }
 );
 
-/** Headers that go out with an end, whenever it is read. */
-export type Headers = Readonly<Record<string, string>>;
+/** What a poll of an async request finds. */
+export type AsyncRecord<A> = { readonly status: 'pending' | 'processing' } | Ended<A>;
+
+export function isEnded<A>(record: AsyncRecord<A> | undefined): record is Ended<A> {
+  return record?.status === 'complete' || record?.status === 'failed';
+}
 
 /**
  * The async requests that clients may poll. States: pending, processing, then complete or failed; no other step is
@@ -22,10 +30,8 @@ export interface AsyncRecords<A> {
   reserve(id: string): boolean | Promise<boolean>;
   /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */
   processing(id: string): boolean | Promise<boolean>;
-  /** Ends a processing request with its answer. @returns `false`, and nothing has changed, for any other. */
-  complete(id: string, answer: A, headers?: Headers): boolean | Promise<boolean>;
-  /** Ends a processing request with the text of its error. @returns `false`, and nothing has changed, for any other. */
-  fail(id: string, error: string, headers?: Headers): boolean | Promise<boolean>;
+  /** Ends a processing request. @returns `false`, and nothing has changed, for any other. */
+  end(id: string, record: Ended<A>): boolean | Promise<boolean>;
   /** Reads a request for its client; a finished one counts as read from then on. */
   get(id: string): AsyncRecord<A> | undefined | Promise<AsyncRecord<A> | undefined>;
 }
@@ -33,10 +39,6 @@ export interface AsyncRecords<A> {
 export interface AsyncStoreOptions {
   /** Most requests held at once; 100 by default. */
   readonly capacity?: number;
-  /** Milliseconds that a request is kept from its start while it is not finished; 10 minutes by default. */
-  readonly inFlight?: number;
-  /** Milliseconds that a result is kept from its completion or failure; 1 minute by default. */
-  readonly finished?: number;
   /** Milliseconds; the process's monotonic clock by default. */
   readonly now?: () => number;
 }
@@ -52,17 +54,13 @@ interface Entry<A> {
  */
 export class AsyncStore<A> implements AsyncRecords<A> {
   readonly #capacity: number;
-  readonly #inFlight: number;
-  readonly #finished: number;
   readonly #elapsed: () => number;
   readonly #entries = new Map<string, Entry<A>>();
   /** The finished results that their clients have seen, in the order of the first look. */
   readonly #read = new Set<string>();
 
-  constructor({ capacity = 100, inFlight = 600_000, finished = 60_000, now }: AsyncStoreOptions = {}) {
+  constructor({ capacity = 100, now }: AsyncStoreOptions = {}) {
     this.#capacity = capacity;
-    this.#inFlight = inFlight;
-    this.#finished = finished;
     this.#elapsed = steadyClock(now);
   }
 
@@ -73,8 +71,13 @@ export class AsyncStore<A> implements AsyncRecords<A> {
 
   reserve(id: string): boolean {
     this.dropExpired();
-    if (this.#entries.has(id) || !this.#hasRoom()) return false;
-    this.#entries.set(id, { record: { status: 'pending' }, expiresAt: this.#elapsed() + this.#inFlight });
+    if (this.#entries.has(id)) return false;
+    const [longestRead] = this.#read;
+    if (this.#entries.size >= this.#capacity) {
+      if (longestRead === undefined) return false;
+      this.forget(longestRead);
+    }
+    this.#entries.set(id, { record: { status: 'pending' }, expiresAt: this.#elapsed() + UNFINISHED_TTL_MS });
     return true;
   }
 
@@ -85,60 +88,33 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return true;
   }
 
-  complete(id: string, answer: A, headers?: Headers): boolean {
-    return this.#finish(id, { status: 'complete', answer, ...(headers && { headers }) });
-  }
-
-  fail(id: string, error: string, headers?: Headers): boolean {
-    return this.#finish(id, { status: 'failed', error, ...(headers && { headers }) });
+  end(id: string, record: Ended<A>): boolean {
+    if (this.#live(id)?.record.status !== 'processing') return false;
+    this.#entries.set(id, { record, expiresAt: this.#elapsed() + FINISHED_TTL_MS });
+    return true;
   }
 
   get(id: string): AsyncRecord<A> | undefined {
     const record = this.#live(id)?.record;
-    if (record?.status === 'complete' || record?.status === 'failed') this.#read.add(id);
+    if (isEnded(record)) this.#read.add(id);
     return record;
   }
 
-  /** Gives up a request that could not begin. */
+  /** Gives up a request. */
   forget(id: string): void {
-    this.#drop(id);
+    this.#entries.delete(id);
+    this.#read.delete(id);
   }
 
   /** Drops all expired entries. */
   dropExpired(): void {
-    const now = this.#elapsed();
-    for (const [id, entry] of this.#entries) {
-      if (now >= entry.expiresAt) this.#drop(id);
-    }
-  }
-
-  #finish(id: string, record: AsyncRecord<A>): boolean {
-    const entry = this.#live(id);
-    if (entry?.record.status !== 'processing') return false;
-    this.#entries.set(id, { ...entry, record, expiresAt: this.#elapsed() + this.#finished });
-    return true;
+    for (const id of this.#entries.keys()) this.#live(id);
   }
 
   #live(id: string): Entry<A> | undefined {
-    const now = this.#elapsed();
     const entry = this.#entries.get(id);
-    if (entry !== undefined && now >= entry.expiresAt) {
-      this.#drop(id);
-      return undefined;
-    }
-    return entry;
-  }
-
-  /** Makes room where there is none, if it may. */
-  #hasRoom(): boolean {
-    if (this.#entries.size < this.#capacity) return true;
-    const [longestRead] = this.#read;
-    if (longestRead !== undefined) this.#drop(longestRead);
-    return longestRead !== undefined;
-  }
-
-  #drop(id: string): void {
-    this.#entries.delete(id);
-    this.#read.delete(id);
+    if (entry !== undefined && this.#elapsed() < entry.expiresAt) return entry;
+    this.forget(id);
+    return undefined;
   }
 }

@@ -15,7 +15,7 @@ function setUp(capacity?: number) {
 function finish(store: AsyncStore<string>, id: string): void {
   store.reserve(id);
   store.processing(id);
-  store.complete(id, `answer ${id}`);
+  store.end(id, { status: 'complete', answer: `answer ${id}` });
 }
 
 describe('states', () => {
@@ -25,7 +25,7 @@ describe('states', () => {
     assert.deepEqual(store.get('a'), { status: 'pending' });
     assert.equal(store.processing('a'), true);
     assert.deepEqual(store.get('a'), { status: 'processing' });
-    assert.equal(store.complete('a', 'signed'), true);
+    assert.equal(store.end('a', { status: 'complete', answer: 'signed' }), true);
     assert.deepEqual(store.get('a'), { status: 'complete', answer: 'signed' });
     assert.deepEqual(store.get('a'), { status: 'complete', answer: 'signed' });
   });
@@ -34,14 +34,14 @@ describe('states', () => {
     const { store } = setUp();
     store.reserve('a');
     store.processing('a');
-    assert.equal(store.fail('a', 'API call failed'), true);
+    assert.equal(store.end('a', { status: 'failed', error: 'API call failed' }), true);
     assert.deepEqual(store.get('a'), { status: 'failed', error: 'API call failed' });
   });
 
   type Step = readonly [name: string, (store: AsyncStore<string>) => boolean];
   const processing: Step = ['processing', (store) => store.processing('a')];
-  const complete: Step = ['complete', (store) => store.complete('a', 'late')];
-  const fail: Step = ['failed', (store) => store.fail('a', 'late')];
+  const complete: Step = ['complete', (store) => store.end('a', { status: 'complete', answer: 'late' })];
+  const fail: Step = ['failed', (store) => store.end('a', { status: 'failed', error: 'late' })];
   const refusals: [state: string, reach: Step[], refused: Step[], found: AsyncRecord<string> | undefined][] = [
     ['pending', [], [complete, fail], { status: 'pending' }],
     ['processing', [processing], [processing], { status: 'processing' }],
@@ -67,8 +67,8 @@ describe('states', () => {
     for (const id of ['', 'a', '__proto__', 'constructor']) {
       assert.equal(store.get(id), undefined);
       assert.equal(store.processing(id), false);
-      assert.equal(store.complete(id, 'x'), false);
-      assert.equal(store.fail(id, 'x'), false);
+      assert.equal(store.end(id, { status: 'complete', answer: 'x' }), false);
+      assert.equal(store.end(id, { status: 'failed', error: 'x' }), false);
       assert.equal(store.get(id), undefined);
     }
     assert.equal(store.size, 0);
@@ -111,8 +111,8 @@ describe('retention', () => {
       store.processing(id);
     }
     clock.now += 10 * MINUTE - 1;
-    store.complete('read', 'x');
-    store.fail('unread', 'y');
+    store.end('read', { status: 'complete', answer: 'x' });
+    store.end('unread', { status: 'failed', error: 'y' });
     store.get('read');
     clock.now += MINUTE - 1;
     assert.deepEqual(store.get('read'), { status: 'complete', answer: 'x' });
@@ -132,7 +132,7 @@ describe('retention', () => {
     assert.equal(store.get('a'), undefined);
   });
 
-  for (const step of ['processing', 'complete', 'fail'] as const) {
+  for (const step of ['processing', 'end'] as const) {
     it(`that is over is not begun again by ${step}`, () => {
       const { store, clock } = setUp();
       store.reserve('a');
@@ -140,7 +140,8 @@ describe('retention', () => {
         store.processing('a');
       }
       clock.now += 10 * MINUTE;
-      assert.equal(step === 'processing' ? store.processing('a') : store[step]('a', 'late'), false);
+      const moved = step === 'processing' ? store.processing('a') : store.end('a', { status: 'failed', error: 'late' });
+      assert.equal(moved, false);
       assert.equal(store.get('a'), undefined);
       assert.equal(store.size, 0);
     });
@@ -184,7 +185,7 @@ describe('a full store', () => {
     store.reserve('a');
     store.processing('a');
     store.get('a');
-    store.complete('a', 'x');
+    store.end('a', { status: 'complete', answer: 'x' });
     assert.equal(store.reserve('b'), false);
     store.get('a');
     assert.equal(store.reserve('b'), true);
@@ -209,7 +210,7 @@ describe('a full store', () => {
     const { store } = setUp(1);
     store.reserve('a');
     store.processing('a');
-    store.fail('a', 'x');
+    store.end('a', { status: 'failed', error: 'x' });
     store.get('a');
     assert.equal(store.reserve('b'), true);
     assert.equal(store.get('a'), undefined);
@@ -241,7 +242,7 @@ describe('a full store', () => {
     store.processing('a');
     clock.now += 10 * MINUTE;
     assert.equal(store.reserve('b'), true);
-    assert.equal(store.complete('a', 'late'), false);
+    assert.equal(store.end('a', { status: 'complete', answer: 'late' }), false);
     assert.equal(store.get('a'), undefined);
     assert.deepEqual(store.get('b'), { status: 'pending' });
   });
@@ -274,7 +275,7 @@ class PlainList {
   /** Time goes by, and what has expired is gone. */
   pass(ms: number): void {
     this.#elapsed += Math.max(0, ms);
-    this.#rows = this.#rows.filter((row) => this.#elapsed - row.since < (inFlight(row.record) ? 200 : 50));
+    this.#rows = this.#rows.filter((row) => this.#elapsed - row.since < (inFlight(row.record) ? 10 : 1) * MINUTE);
   }
 
   reserve(id: string): boolean {
@@ -317,11 +318,11 @@ const inFlight = ({ status }: AsyncRecord<string>) => status === 'pending' || st
 it('answers as a plain list of requests does', () => {
   const id = fc.integer({ min: 0, max: 15 }).map(String);
   const kind = fc.constantFrom('reserve', 'processing', 'complete', 'fail', 'get');
-  const step = fc.record({ kind, id, ms: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 60 })) });
+  const step = fc.record({ kind, id, ms: fc.oneof(fc.constant(0), fc.integer({ min: -5000, max: 3 * MINUTE })) });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 150 }), (capacity, steps) => {
       const clock = { now: 0 };
-      const store = new AsyncStore<string>({ capacity, inFlight: 200, finished: 50, now: () => clock.now });
+      const store = new AsyncStore<string>({ capacity, now: () => clock.now });
       const list = new PlainList(capacity);
       for (const [turn, { kind, id, ms }] of steps.entries()) {
         clock.now += ms;
@@ -330,8 +331,9 @@ it('answers as a plain list of requests does', () => {
         if (kind === 'reserve') assert.equal(store.reserve(id), list.reserve(id));
         else if (kind === 'processing') assert.equal(store.processing(id), list.processing(id));
         else if (kind === 'complete')
-          assert.equal(store.complete(id, answer), list.end(id, { status: 'complete', answer }));
-        else if (kind === 'fail') assert.equal(store.fail(id, error), list.end(id, { status: 'failed', error }));
+          assert.equal(store.end(id, { status: 'complete', answer }), list.end(id, { status: 'complete', answer }));
+        else if (kind === 'fail')
+          assert.equal(store.end(id, { status: 'failed', error }), list.end(id, { status: 'failed', error }));
         else assert.deepEqual(store.get(id), list.get(id, turn));
         assert.ok(store.size <= capacity);
       }

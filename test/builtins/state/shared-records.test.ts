@@ -32,7 +32,7 @@ function setUp(t: TestContext) {
   const sinceFailure = () => (engine.isAway ? 0 : clock.now - engine.wasAwayAt);
   const shared = { area: () => area, sinceFailure };
   const replica = (node = NODE, capacity = 100) => {
-    const own = new AsyncStore<true>({ capacity, now: () => clock.now });
+    const own = new AsyncStore<SignedResponse>({ capacity, now: () => clock.now });
     return { own, records: new SharedRecords(own, shared, node) };
   };
   const pass = async (milliseconds: number) => {
@@ -53,14 +53,14 @@ describe('async requests that replicas share', () => {
     assert.deepEqual(await other.records.get('id'), { status: 'pending' });
     assert.equal(await one.records.processing('id'), true);
     assert.deepEqual(await other.records.get('id'), { status: 'processing' });
-    assert.equal(await one.records.complete('id', answer), true);
+    assert.equal(await one.records.end('id', { status: 'complete', answer }), true);
     const record = await other.records.get('id');
     assert.ok(record?.status === 'complete');
     assert.equal(record.answer.json, answer.json);
     assert.equal(await foreign.records.get('id'), undefined);
     await one.records.reserve('failing');
     await one.records.processing('failing');
-    await one.records.fail('failing', 'API call failed');
+    await one.records.end('failing', { status: 'failed', error: 'API call failed' });
     assert.deepEqual(await other.records.get('failing'), { status: 'failed', error: 'API call failed' });
   });
 
@@ -72,8 +72,8 @@ describe('async requests that replicas share', () => {
       await one.records.reserve(id);
       await one.records.processing(id);
     }
-    await one.records.complete('good', answer, headers);
-    await one.records.fail('bad', 'first\nsecond', headers);
+    await one.records.end('good', { status: 'complete', answer, headers });
+    await one.records.end('bad', { status: 'failed', error: 'first\nsecond', headers });
     const record = await other.records.get('good');
     assert.ok(record?.status === 'complete');
     assert.deepEqual([record.answer.json, record.headers], [answer.json, headers]);
@@ -108,10 +108,10 @@ describe('async requests that replicas share', () => {
     for (let minute = 0; minute < 10; minute++) for (let tens = 0; tens < 6; tens++) await pass(10_000);
     await pass(30_000);
     assert.equal(await records.get('slow'), undefined);
-    assert.equal(await records.complete('slow', answer), false);
+    assert.equal(await records.end('slow', { status: 'complete', answer }), false);
     await records.reserve('quick');
     await records.processing('quick');
-    await records.complete('quick', answer);
+    await records.end('quick', { status: 'complete', answer });
     await pass(59_999);
     assert.equal((await records.get('quick'))?.status, 'complete');
     await pass(1);
@@ -142,7 +142,7 @@ describe('async requests that replicas share', () => {
     await one.records.reserve('id');
     engine.isAway = true;
     await one.records.processing('id');
-    const completed = one.records.complete('id', answer);
+    const completed = one.records.end('id', { status: 'complete', answer });
     await pass(35_000);
     engine.isAway = false;
     await pass(1000);
@@ -156,7 +156,7 @@ describe('async requests that replicas share', () => {
     await records.reserve('id');
     await records.processing('id');
     engine.isAway = true;
-    const completed = assert.rejects(records.complete('id', answer), StateUnavailable);
+    const completed = assert.rejects(records.end('id', { status: 'complete', answer }), StateUnavailable);
     for (let minutes = 0; minutes < 10; minutes++) await pass(60_000);
     await completed;
   });
@@ -169,9 +169,9 @@ describe('async requests that replicas share', () => {
     const key = String(forgotten.mock.calls[0]?.arguments[0]);
     await one.records.processing('id');
     engine.isAway = true;
-    const completed = one.records.complete('id', answer);
+    const completed = one.records.end('id', { status: 'complete', answer });
     for (let seconds = 0; seconds < 75; seconds++) await pass(1000);
-    await memory.compareAndSet(key, 'processing', undefined);
+    await memory.compareAndSet(key, '{"status":"processing"}', undefined);
     engine.isAway = false;
     assert.deepEqual(await one.records.get('id'), { status: 'processing' });
     // Nobody but its process knows of it.
@@ -187,7 +187,7 @@ describe('async requests that replicas share', () => {
     await records.reserve('id');
     engine.loses = true;
     await records.processing('id');
-    const completed = records.complete('id', answer);
+    const completed = records.end('id', { status: 'complete', answer });
     await pass(0);
     engine.loses = false;
     await pass(1000);
