@@ -91,9 +91,14 @@ const RESERVED_HEADERS = new Set([
   ...['keep-alive', 'expect'],
 ]);
 
-/** Findings of a header name that cannot be sent (RFC 9110, section 5.6.2) or must not be configured. */
+/** Whether the name of a header, or a method, can be so (RFC 9110, section 5.6.2). */
+export function isToken(text: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text);
+}
+
+/** Findings of a header name that cannot be sent or must not be configured. */
 export function checkHeaderName(path: string, name: string): Finding[] {
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [error(path, 'is no valid header name')];
+  if (!isToken(name)) return [error(path, 'is no valid header name')];
   if (RESERVED_HEADERS.has(name.toLowerCase())) return [error(path, `the header ${name} cannot be configured`)];
   return [];
 }

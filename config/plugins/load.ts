@@ -5,13 +5,12 @@ import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
-import type { Services } from '../../plugins-sdk/services.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { checkDefinition, isDefinition, refuseIgnored, signingWarning, simplePlugin } from './check-definition.ts';
 import type { LoadedPlugins, PluginChoice, PluginDraft, PluginRequest } from './choice.ts';
-import { hooksWithKeys, keyValuesOf, simpleKeys } from './endpoint-keys.ts';
+import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import { isFactory, type PluginModule } from './module-exports.ts';
@@ -150,8 +149,7 @@ class Loading {
     const made = isFactory(plugin) ? await this.#call(plugin, config, `${path}.config`) : simplePlugin(plugin, '');
     this.#warn(made, path);
     const { name, hooks, credentials = [] } = made;
-    const here = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
-    const setup = isolated?.behaviour(made, keys, config) ?? here;
+    const setup = isolated?.behaviour(made, keys, config) ?? (() => ({ hooks: hooksWithKeys(hooks, keys) }));
     return { definition: { name, keys, credentials, setup }, config };
   }
 

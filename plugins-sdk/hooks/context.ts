@@ -1,6 +1,6 @@
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
-import { type CallContext, Charge, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
+import { type CallContext, Charge, type CheckedJson, ContextKey, type Endpoint, type Exchange } from '../kernel.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 
@@ -9,6 +9,7 @@ const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
 
 /** What of a context only the service may see and do. */
 export interface Inside {
+  readonly endpoint: Endpoint | undefined;
   /** The JSON text of what the plugin has kept of the request, if anything. */
   readonly memo: string | undefined;
   /** The JSON text of what becomes `answer`. */
@@ -72,6 +73,7 @@ class Context {
       if (!(#call in own)) return undefined;
       const call = own.#call;
       return {
+        endpoint: own.#exchange.resolved,
         memo: own.#kept,
         answer: own.#sent?.json,
         replaceMemo: (memo) => {

@@ -1,13 +1,11 @@
 import { urlOf } from '../../lib/http/target.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
-import { checkHeaderName, isHeaderValue } from '../checks.ts';
+import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
 
 /** Checked copies, which need no second check when a plugin hands them on. */
 const known = privateMark();
-
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 function ensure(condition: boolean, what: string): asserts condition {
   if (!condition) throw new WrongShape(what);
@@ -22,7 +20,7 @@ export function outgoingOf(value: unknown, at: string): OutgoingRequest {
   ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
   if (known.has(value)) return value as unknown as OutgoingRequest;
   const { method, url, headers, body, callHeaders, timeout } = value;
-  ensure(typeof method === 'string' && TOKEN.test(method), `${at}.method must be an HTTP method such as GET`);
+  ensure(typeof method === 'string' && isToken(method), `${at}.method must be an HTTP method such as GET`);
   ensure(
     typeof url === 'string' && isCallable(url),
     `${at}.url must be an absolute http or https URL without credentials and fragment`,

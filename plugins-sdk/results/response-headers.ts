@@ -1,6 +1,6 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
+import { isHeaderValue, isToken } from '../checks.ts';
 import type { Headers } from '../kernel.ts';
 import { ensure, isString, wrong } from './members.ts';
 
@@ -29,23 +29,13 @@ export function headersOf(value: unknown): Headers {
   let size = 0;
   for (const [name, text] of Object.entries(value)) {
     if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
-    if (!canBeSent(name, text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
+    if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
     ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
     headers[name] = text;
     size += name.length + text.length;
   }
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
   return Object.freeze(known.add(headers));
-}
-
-function canBeSent(name: string, text: string): boolean {
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Adds one plugin's headers to those of the plugins before it. It can replace theirs, and not remove them. */

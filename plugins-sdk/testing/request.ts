@@ -15,15 +15,7 @@ import {
 import type { Hex } from '../../lib/eth/hex.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { hint } from '../../lib/text/suggest.ts';
-import type {
-  SignedResponse as Answer,
-  ApiResponse,
-  Awaitable,
-  Endpoint,
-  HttpResponse,
-  Json,
-  Parameters,
-} from '../kernel.ts';
+import type { SignedResponse as Answer, ApiResponse, Awaitable, HttpResponse, Json, Parameters } from '../kernel.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
 import { testEndpoint } from './endpoint.ts';
@@ -57,8 +49,6 @@ export interface Subject {
   readonly hooks: Hooks;
   readonly observer: Observer;
   readonly taps: PluginSet['taps'];
-  /** Where requests go to, by their ids. */
-  readonly requested: Map<unknown, Endpoint>;
   readonly complaints: Complaint[];
   /** What the plugin has left to `services.background`. */
   readonly background: { ended(): Promise<void> };
@@ -84,10 +74,7 @@ export class TestRequest {
     this.#subject = subject;
     this.#hooks = subject.hooks;
     this.#exchange = exchangeOf(input, route);
-    if (route === undefined && unknownEndpoint === undefined) {
-      control.resolveTo(this.#exchange, endpoint);
-      subject.requested.set(this.#exchange.requestId, endpoint);
-    }
+    if (route === undefined && unknownEndpoint === undefined) control.resolveTo(this.#exchange, endpoint);
     this.#endpointId = unknownEndpoint ?? endpoint.id;
     this.exchange = this.#exchange;
     this.requestId = this.exchange.requestId;

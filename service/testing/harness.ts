@@ -1,6 +1,5 @@
 import { checkBehaviour, checkMember } from '../../config/plugins/check-definition.ts';
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
-import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
 import { complaint, errorText } from '../../plugins-sdk/testing/hook-outcome.ts';
@@ -25,8 +24,7 @@ export async function createHarness(
 ): Promise<PluginHarness> {
   if (typeof plugin !== 'object' || plugin === null)
     throw new TypeError('testPlugin takes a plugin: call its factory first');
-  const requested = new Map<unknown, Endpoint>();
-  const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
+  const definition = definitionOf(plugin, options.keys);
   const config = await configOf(definition, options.config);
   const instruments = instrumentsOf(definition, config, options.services);
   const { services, complain } = instruments;
@@ -42,7 +40,7 @@ export async function createHarness(
     { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
   );
   for (const message of startFaults(definition, taps, services, options)) complain('start', message);
-  const subject = { hooks, observer, taps, requested, ...instruments };
+  const subject = { hooks, observer, taps, ...instruments };
   const { keys, budget: limit } = options;
   const served = { plugin, name, keys, config: options.config, budget: limit, now: instruments.clock.now, complain };
   const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint(), (...args) =>

@@ -1,26 +1,20 @@
 import { checkDefinition, isDefinition, simplePlugin } from '../../config/plugins/check-definition.ts';
 import { missingCounterparts } from '../../config/plugins/counterparts.ts';
-import { hooksWithKeys, keyValues, simpleKeys } from '../../config/plugins/endpoint-keys.ts';
+import { hooksWithKeys, simpleKeys } from '../../config/plugins/endpoint-keys.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition, EndpointKeys } from '../../plugins-sdk/define.ts';
-import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 
 /** What the service would make of a plugin file. @throws PluginProblem as its loader does */
-export function definitionOf(
-  plugin: unknown,
-  exported: EndpointKeys | undefined,
-  endpointOf: (requestId: unknown) => Endpoint | undefined,
-): Definition {
+export function definitionOf(plugin: unknown, exported: EndpointKeys | undefined): Definition {
   if (isDefinition(plugin)) {
     checkDefinition(plugin, 'the plugin');
     return plugin;
   }
   const { name, hooks, credentials } = simplePlugin(plugin, 'the plugin');
   const keys = simpleKeys(exported);
-  const values = ({ requestId }: { readonly requestId?: unknown }) => keyValues(keys, endpointOf(requestId));
-  const setup = () => ({ hooks: hooksWithKeys(hooks, keys, values) });
+  const setup = () => ({ hooks: hooksWithKeys(hooks, keys) });
   return { name, keys, ...(credentials && { credentials }), setup };
 }
 

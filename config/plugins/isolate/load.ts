@@ -1,7 +1,7 @@
 import type { ConfigKey } from '../../../plugins-sdk/config-key.ts';
 import type { Behaviour, SimplePlugin } from '../../../plugins-sdk/define.ts';
 import type { Services } from '../../../plugins-sdk/services.ts';
-import { hooksWithKeys, keyValuesOf } from '../endpoint-keys.ts';
+import { hooksWithKeys } from '../endpoint-keys.ts';
 import type { PluginModule } from '../module-exports.ts';
 import { bundlePlugin } from './bundle.ts';
 import { PluginHost } from './host.ts';
@@ -63,7 +63,7 @@ function behaviourOf(
   { name, hooks }: SimplePlugin,
   keys: readonly ConfigKey[],
   config: unknown,
-  { endpoints, log, meters, status, budget }: Services,
+  { log, meters, status, budget }: Services,
 ): Behaviour {
   const labels = ['plugin'] as const;
   const counters = {
@@ -96,7 +96,7 @@ function behaviourOf(
     ]),
   );
   return {
-    hooks: hooksWithKeys(forwarding, keys, keyValuesOf(keys, endpoints)),
+    hooks: hooksWithKeys(forwarding, keys),
     start: async () => {
       running.add(host);
       await host.start();

@@ -88,12 +88,6 @@ export function parseTarget({ method, url }: BoundedRequest): URL {
 
 /** Name, value, name, value… as undici takes them. */
 export function outgoingHeaders(headers: Readonly<Record<string, string>> = {}): string[] {
-  const list: string[] = [];
-  let negotiated = false;
-  for (const [name, value] of Object.entries(headers)) {
-    list.push(name, value);
-    negotiated ||= name.toLowerCase() === 'accept-encoding';
-  }
-  if (!negotiated) list.push('accept-encoding', 'gzip, deflate, br');
-  return list;
+  const isNegotiated = Object.keys(headers).some((name) => name.toLowerCase() === 'accept-encoding');
+  return [...Object.entries(headers).flat(), ...(isNegotiated ? [] : ['accept-encoding', 'gzip, deflate, br'])];
 }
