@@ -5,7 +5,6 @@ import { memoText } from '../../../plugins-sdk/hooks/memo.ts';
 import { plainText } from '../../../plugins-sdk/results/plain.ts';
 import { LONGEST, type Order, REPORTS } from './protocol.ts';
 
-type Members = Readonly<Record<string, unknown>>;
 export type Called = Order & { readonly do: 'call' };
 
 // Taken before the plugin is loaded, which may replace what everybody uses.
@@ -41,10 +40,10 @@ export class Call {
   #memo: object | undefined;
   #controller: AbortController | undefined;
 
-  constructor({ i, memo = {}, answer }: Called) {
+  constructor({ i, memo = '{}', answer }: Called) {
     this.#i = i;
-    this.#answer = answer;
-    this.#given = memo;
+    this.#answer = answer === undefined ? undefined : parse(answer);
+    this.#given = parse(memo);
   }
 
   get signal(): AbortSignal {
@@ -93,10 +92,10 @@ class Context {
   }
 }
 
-export function contextOf({ hook, context: { response, error, ...rest }, text }: Called, call: Call): object {
+export function contextOf({ hook, context: { response, error, ...rest } }: Called, call: Call): object {
   const context: Record<string, unknown> = assign(new Context(call), deepFreeze(rest));
   if (response !== undefined)
-    context.response = freeze(text === undefined ? response : responseOf(Object(response), text));
+    context.response = 'text' in Object(response) ? responseOf(Object(response)) : freeze(response);
   if (hook === 'onError') assign(context, { api: rest.api, endpoint: rest.endpoint, error: new Error(String(error)) });
   if (hook === 'onError' || 'keys' in rest)
     defineProperty(context, 'signal', { get: () => call.signal, enumerable: true });
@@ -104,15 +103,15 @@ export function contextOf({ hook, context: { response, error, ...rest }, text }:
 }
 
 /** A copy that is made when the hook looks at it. */
-function responseOf({ status }: Members, text: string): object {
+function responseOf({ status, text }: { readonly status: number; readonly text: string }): object {
   let copy: { readonly data: unknown } | undefined;
-  return {
+  return freeze({
     get data() {
       copy ??= { data: parse(text) };
       return copy.data;
     },
     status,
-  };
+  });
 }
 
 /** What the service reads of a result, each member once; it refuses `null`. */

@@ -4,7 +4,7 @@ import type { Services } from '../../../plugins-sdk/services.ts';
 import { hooksWithKeys } from '../endpoint-keys.ts';
 import type { PluginModule } from '../module-exports.ts';
 import { bundlePlugin } from './bundle.ts';
-import { PluginHost } from './host.ts';
+import { type HookContext, PluginHost } from './host.ts';
 import { PluginProcess } from './process.ts';
 import type { Shape } from './protocol.ts';
 
@@ -45,10 +45,10 @@ export async function isolatePlugin(url: string, isolation: Isolation): Promise<
 }
 
 async function exportsOf(looked: PluginProcess): Promise<PluginModule> {
-  const shape = (await looked.ask({ do: 'load' })) as Shape;
-  const factory = async (config: unknown) => standIn((await looked.ask({ do: 'make', config })) as Shape['plugin']);
+  const shape = (await looked.do({ do: 'load' })) as Shape;
+  const factory = async (config: unknown) => standIn((await looked.do({ do: 'make', config })) as Shape['plugin']);
   // What it makes of the block is made again by each process, which alone can have it.
-  const parser = { parse: (config: unknown) => looked.ask({ do: 'parse', config }).then(() => config) };
+  const parser = { parse: (config: unknown) => looked.do({ do: 'parse', config }).then(() => config) };
   const configSchema = shape.parses ? parser : shape.configSchema;
   return { plugin: shape.plugin ? standIn(shape.plugin) : factory, configSchema, keys: shape.keys };
 }
@@ -90,10 +90,7 @@ function behaviourOf(
   });
   status.show('breakers', () => [{ name: `plugin "${name}"`, state: host.isReady ? 'up' : 'away' }]);
   const forwarding = Object.fromEntries(
-    Object.keys(hooks).map((hook) => [
-      hook,
-      (context: object) => host.call(hook, context as Readonly<Record<string, unknown>>),
-    ]),
+    Object.keys(hooks).map((hook) => [hook, (context: HookContext) => host.call(hook, context)]),
   );
   return {
     hooks: hooksWithKeys(forwarding, keys),

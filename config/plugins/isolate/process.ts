@@ -1,22 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { Duplex } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
+import { onAbort } from '../../../kernel/charge.ts';
 import { isRecord } from '../../../lib/json/value.ts';
 import { OwnedProcess } from '../../../lib/process/child-process.ts';
 import { clipped } from '../../../lib/text/clipped.ts';
+import { type Deferred, deferred } from '../../../lib/time/deferred.ts';
+import type { Memo } from '../../../plugins-sdk/hooks/memo.ts';
 import { PluginProblem } from '../plugin-problem.ts';
 import { nodeOptions } from './node-options.ts';
 import { LONGEST_LINE, readOutput } from './output.ts';
-import {
-  LONGEST,
-  LONGEST_TEXT,
-  lineSplitter,
-  NO_JSON,
-  ORDERS,
-  type Order,
-  REPORTS,
-  type Report,
-  type Thrown,
-} from './protocol.ts';
+import { LONGEST, LONGEST_TEXT, lineSplitter, type Order, REPORTS, type Report, type Thrown } from './protocol.ts';
 
 export interface ProcessOptions {
   /** What it runs. */
@@ -28,39 +21,32 @@ export interface ProcessOptions {
 }
 
 const LOOK_INTERVAL_MS = 50;
-/** What its own code reports of one call at most: that it begins, that it watches, and how it ends. */
-const MOST_REPORTS = 3;
-
-/** Who asks for a call. */
-export interface Listener {
-  /** The signal whose abort the hook wants to hear of. */
-  signal(): unknown;
-  begins(): void;
-}
-
-interface Waiting {
-  resolve(answer: Answer): void;
-  reject(error: unknown): void;
-  readonly listener: Listener | undefined;
-  hasBegun: boolean;
-  isWatched: boolean;
-}
+/** What is reported of an order, each at most once. */
+const KINDS = ['begins', 'watches', 'ends'] as const;
 
 export interface Answer {
   readonly value: unknown;
-  readonly memo?: object;
+  readonly memo?: Memo;
 }
 
 /** An order that was given. */
 export interface Asked {
-  /** @throws what the plugin threw, and PluginProblem */
-  readonly answer: Promise<Answer>;
+  /** Whether it has begun; not where its process has ended before. */
+  readonly begun: Promise<boolean>;
+  /** What is resolved returns the answer, or throws what the plugin threw, or PluginProblem. */
+  readonly answer: Promise<() => Answer>;
   /** Its answer comes too late. */
   forget(): void;
 }
 
-/** A call that had not begun when its process ended. */
-export class NotBegun extends PluginProblem {}
+/** The same, until its process has answered or ended. */
+interface Waiting {
+  /** Reports that may yet come. */
+  readonly due: Set<(typeof KINDS)[number]>;
+  readonly begun: Deferred<boolean>;
+  readonly answer: Deferred<() => Answer>;
+  readonly signal: (() => AbortSignal | undefined) | undefined;
+}
 
 /** An order before it has a number. */
 export type Unnumbered = Order extends infer O ? (O extends Order ? Omit<O, 'i'> : never) : never;
@@ -73,52 +59,52 @@ export class PluginProcess {
   readonly ended: Promise<string>;
   /** Bytes in memory. */
   resident = 0;
-  /** When its last report came. */
-  heardAt = performance.now();
   readonly #own: OwnedProcess;
-  readonly #orders: Duplex | undefined;
+  readonly #orders: Writable | undefined;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #look: NodeJS.Timeout;
   #last = 0;
-  /** Reports of forgotten calls that may yet come. */
+  /** Reports of forgotten orders that may yet come. */
   #strays = 0;
+  /** Looks since it was heard of, while somebody waits, and how many there may be. */
+  #silent = 0;
+  #mostSilent = Number.POSITIVE_INFINITY;
   #how: string | undefined;
 
   /** @throws Error when no process can be started */
   constructor({ code, memory, line }: ProcessOptions) {
     // Without a listener, that signal opens node's inspector, through which the network reaches the key.
     if (!process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
+    const stdio = Array.from({ length: REPORTS + 1 }, () => 'pipe' as const);
     // In a group of its own: node signals the whole group for a handle of a child that was never spawned.
-    const options = {
-      env: {},
-      cwd: '/',
-      stdio: Array.from({ length: REPORTS + 1 }, () => 'pipe' as const),
-      detached: true,
-    };
-    this.#own = new OwnedProcess(nodeOptions(memory), options);
+    this.#own = new OwnedProcess(nodeOptions(memory), { env: {}, cwd: '/', stdio, detached: true });
     const { child } = this.#own;
     for (const stream of child.stdio ?? []) stream?.on('error', ignore);
+    const [stdin, stdout, stderr, orders, reports] = child.stdio ?? [];
     const rest = readOutput(
-      [child.stdout, child.stderr].filter((stream) => stream !== null),
+      [stdout, stderr].filter((stream) => stream instanceof Readable),
       line,
     );
     child.once('exit', rest);
-    const [orders, reports] = [ORDERS, REPORTS].map((at): unknown => child.stdio?.[at]);
-    this.#orders = orders instanceof Duplex ? orders : undefined;
     // A process that has lost the way to the service is of no use.
-    this.#orders?.once('close', () => child.kill('SIGKILL'));
-    if (reports instanceof Duplex) this.#read(reports.once('end', () => child.kill('SIGKILL')));
-    child.stdin?.end(code);
-    this.#look = setInterval(() => this.#lookAtMemory(memory), LOOK_INTERVAL_MS).unref();
-    this.ended = this.#own.ended.then((how) => this.#end(/^(it|the) /.test(how) ? how : `it ${how}`));
+    for (const way of [orders, reports]) way?.once('close', () => child.kill('SIGKILL'));
+    if (orders instanceof Writable) this.#orders = orders;
+    if (reports instanceof Readable) this.#read(reports);
+    stdin?.end(code);
+    const looking = setInterval(() => this.#look(memory), LOOK_INTERVAL_MS).unref();
+    this.ended = this.#own.ended.then((how) => {
+      clearInterval(looking);
+      return this.#end(/^(it|the) /.test(how) ? how : `it ${how}`);
+    });
   }
 
-  get hasEnded(): boolean {
-    return this.#how !== undefined;
-  }
-
+  /** Bytes that it has not read. */
   get unsent(): number {
     return this.#orders?.writableLength ?? 0;
+  }
+
+  /** From now on it is ended when nothing is heard of it for so long, while somebody waits for it. */
+  watch(milliseconds: number): void {
+    this.#mostSilent = milliseconds / LOOK_INTERVAL_MS;
   }
 
   kill(reason: string): void {
@@ -126,34 +112,38 @@ export class PluginProcess {
   }
 
   /** @throws what the plugin threw, and PluginProblem */
-  async ask(order: Unnumbered): Promise<unknown> {
-    return (await this.call(order).answer).value;
+  async do(order: Unnumbered): Promise<unknown> {
+    const answer = await this.ask(order).answer;
+    return answer().value;
   }
 
-  /** @throws Error for an order that is too long */
-  call(order: Unnumbered, listener?: Listener): Asked {
+  /** @param signal whose abort the hook may want to hear of. @throws Error for an order that is too long */
+  ask(order: Unnumbered, signal?: () => AbortSignal | undefined): Asked {
     this.#last += 1;
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...order })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
-    const answer = new Promise<Answer>((resolve, reject) => {
-      if (this.#how !== undefined) reject(new NotBegun(`its process has ended: ${this.#how}`));
-      else this.#waiting.set(i, { resolve, reject, listener, hasBegun: false, isWatched: false });
-    });
-    if (this.#orders?.writable) this.#orders.write(line);
+    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<() => Answer>(), signal };
+    if (this.#how === undefined) this.#waiting.set(i, waiting);
+    else lose(waiting, this.#how);
+    this.#send(line);
     const forget = () => {
-      if (this.#waiting.delete(i)) this.#strays += MOST_REPORTS;
+      if (this.#waiting.delete(i)) this.#strays += KINDS.length;
     };
-    return { answer, forget };
+    return { begun: waiting.begun.promise, answer: waiting.answer.promise, forget };
   }
 
-  #read(reports: Duplex): void {
+  #send(line: string): void {
+    if (this.#orders?.writable) this.#orders.write(line);
+  }
+
+  #read(reports: Readable): void {
     const split = lineSplitter();
     reports.setEncoding('utf8').on('data', (text: string) => {
       try {
         for (const line of split(text)) this.#take(JSON.parse(line));
       } catch (error) {
-        this.kill(error instanceof SyntaxError ? NO_JSON : String(Object(error).message));
+        this.kill(error instanceof SyntaxError ? 'it sent what is no JSON' : String(Object(error).message));
       }
     });
   }
@@ -161,42 +151,27 @@ export class PluginProcess {
   /** @throws Error for what its own code never sends: its plugin can have sent anything else. */
   #take(message: unknown): void {
     const report = Object(message) as Report;
-    this.heardAt = performance.now();
+    const kind = report.begins ? 'begins' : report.watches ? 'watches' : 'ends';
     const waiting = this.#waiting.get(report.i);
     if (waiting === undefined) this.#strays -= 1;
-    const isOdd =
-      waiting === undefined
-        ? this.#strays < 0
-        : ('begins' in report && waiting.hasBegun) || ('watches' in report && waiting.isWatched);
-    if (isOdd) throw new Error('it reported what nobody has asked for');
+    if (waiting === undefined ? this.#strays < 0 : !waiting.due.delete(kind))
+      throw new Error('it reported what nobody has asked for');
+    this.#silent = 0;
     if (waiting === undefined) return;
-    if ('watches' in report) this.#watch(report.i, waiting);
-    else if ('begins' in report) this.#begins(waiting);
-    else this.#ends(report, waiting);
-  }
-
-  #begins(waiting: Waiting): void {
-    if (!waiting.hasBegun) waiting.listener?.begins();
-    waiting.hasBegun = true;
-  }
-
-  #ends(report: Exclude<Report, { readonly begins: true } | { readonly watches: true }>, waiting: Waiting): void {
-    this.#begins(waiting);
+    waiting.begun.resolve(true);
+    if (kind === 'watches') this.#tellOfAbort(report.i, waiting.signal?.());
+    if (kind !== 'ends') return;
     // A plugin may have written what no error can be made of: that ends the process, and with it the call.
-    const error = 'threw' in report ? rebuilt(report.threw) : undefined;
+    waiting.answer.resolve(answerOf(report));
     this.#waiting.delete(report.i);
-    if ('threw' in report) waiting.reject(error);
-    else waiting.resolve({ value: report.ok, ...(isRecord(report.memo) && { memo: report.memo }) });
   }
 
-  #watch(i: number, waiting: Waiting): void {
-    waiting.isWatched = true;
-    const signal = waiting.listener?.signal();
-    const tell = () => this.#orders?.writable && this.#orders.write(`${JSON.stringify({ i, do: 'abort' })}\n`);
-    if (signal instanceof AbortSignal) signal.aborted ? tell() : signal.addEventListener('abort', tell, { once: true });
+  #tellOfAbort(i: number, signal: AbortSignal | undefined): void {
+    if (signal !== undefined) onAbort(signal, () => this.#send(`${JSON.stringify({ i, do: 'abort' })}\n`));
   }
 
-  #lookAtMemory(most: number): void {
+  /** Ends it where it takes too much memory, or says nothing although somebody waits: one that is not stuck answers a ping. */
+  #look(most: number): void {
     try {
       const status = readFileSync(`/proc/${this.#own.child.pid}/status`, 'latin1');
       this.resident = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
@@ -205,23 +180,38 @@ export class PluginProcess {
     }
     const taken = Math.round(this.resident / 1024 / 1024);
     if (taken > most) this.kill(`it took ${taken} MiB of ${most} MiB`);
+    this.#silent = this.#waiting.size === 0 ? 0 : this.#silent + 1;
+    if (this.#silent > this.#mostSilent) this.kill('it does not answer');
+    if (this.#silent === 1) this.ask({ do: 'ping' });
   }
 
   #end(how: string): string {
-    clearInterval(this.#look);
     this.#how = how;
     this.resident = 0;
-    for (const { reject, hasBegun } of this.#waiting.values())
-      reject(new (hasBegun ? PluginProblem : NotBegun)(`its process has ended: ${how}`));
+    for (const waiting of this.#waiting.values()) lose(waiting, how);
     this.#waiting.clear();
     return how;
   }
 }
 
-function rebuilt(threw: unknown): Error {
-  const { problem, message, stack, issues } = Object(threw) as Thrown;
-  if (problem) return new PluginProblem(clipped(String(message), LONGEST_TEXT));
-  const error = new Error(clipped(String(message), LONGEST_TEXT));
-  error.stack = clipped(String(stack), LONGEST_TEXT);
+function lose({ begun, answer }: Waiting, how: string): void {
+  begun.resolve(false);
+  answer.resolve(() => {
+    throw new PluginProblem(`its process has ended: ${how}`);
+  });
+}
+
+function answerOf({ ok: value, memo, threw }: Report): () => Answer {
+  const error = threw && rebuilt(Object(threw));
+  return () => {
+    if (error !== undefined) throw error;
+    return isRecord(memo) ? { value, memo: memo as Memo } : { value };
+  };
+}
+
+function rebuilt({ problem, message, stack, issues }: Thrown): Error {
+  const text = clipped(String(message), LONGEST_TEXT);
+  if (problem) return new PluginProblem(text);
+  const error = Object.assign(new Error(text), { stack: clipped(String(stack), LONGEST_TEXT) });
   return Array.isArray(issues) ? Object.assign(error, { issues }) : error;
 }
