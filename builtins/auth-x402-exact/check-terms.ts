@@ -16,7 +16,7 @@ import {
 import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
-import { encodedHeader, LONGEST_REQUIRED, leastOf, type Offer, offerOf } from './offer.ts';
+import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader } from './offer.ts';
 import {
   type Accept,
   boundsOf,
@@ -29,11 +29,6 @@ import {
 } from './terms.ts';
 
 const UINT256_BITS = 256n;
-
-/** What makes two of them the same to a client. */
-function nameOf({ network, asset, amount, payTo }: Accept): string {
-  return [network, asset, JSON.stringify(amount), payTo].join(' ').toLowerCase();
-}
 
 /** @param place what the URL is for. */
 function checkUrl(path: string, text: string, place: string): Finding[] {
@@ -129,17 +124,11 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
     return terms === undefined ? [] : [{ terms, at: authPath(endpoint, index) }];
   });
   if (methods.length === 0) return [];
-  const seen = new Set<string>();
   const findings = methods.flatMap(({ terms, at }) => [
     ...checkFacilitators(`${at}.facilitator`, terms),
     ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl, 'paths are appended to it')),
     ...(terms.price === undefined ? [] : checkPrice(at, terms)),
-    ...terms.accepts.flatMap((accept, i) => {
-      const path = `${at}.accepts[${i}]`;
-      const twice = seen.has(nameOf(accept)) ? [error(path, 'is accepted already: leave it out')] : [];
-      seen.add(nameOf(accept));
-      return [...checkAccept(path, accept, endpoint), ...twice];
-    }),
+    ...terms.accepts.flatMap((accept, i) => checkAccept(`${at}.accepts[${i}]`, accept, endpoint)),
   ]);
   const [{ at } = { at: endpoint.path }] = methods;
   findings.push(...checkLength(`${at}.accepts`, offerOf({ ...endpoint, id: ANY_ID }, context.config)));
@@ -155,14 +144,10 @@ const ROOM_FOR_ERROR = 200;
 const ANY_ID = `0x${'0'.repeat(64)}` as const;
 
 function checkLength(at: string, offer: Offer): Finding[] {
-  const { accepts } = offer;
-  const { length } = accepts;
-  const fits = (count: number) =>
-    encodedHeader(leastOf({ ...offer, accepts: accepts.slice(0, count) })).length <= LONGEST_REQUIRED - ROOM_FOR_ERROR;
-  if (fits(length)) return [];
-  const most = accepts.findLastIndex((_, i) => fits(i));
-  const message = `has ${length} ways to pay, of which ${Math.max(most, 0)} fit into the header of a challenge (${LONGEST_REQUIRED} characters): leave out the others`;
-  return [error(at, message)];
+  const { length } = requiredHeader(offer);
+  const most = LONGEST_REQUIRED - ROOM_FOR_ERROR;
+  if (length <= most) return [];
+  return [error(at, `takes ${length} characters in the header of a challenge, of ${most}: leave out some ways to pay`)];
 }
 
 /** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */

@@ -13,15 +13,7 @@ import {
   type Services,
   SignedResponse,
 } from '../../plugins-sdk/index.ts';
-import {
-  type BucketLimit,
-  MemoryArea,
-  type StateArea,
-  StateKey,
-  StateUnavailable,
-  StateUnreadable,
-  update,
-} from '../../plugins-sdk/state.ts';
+import { MemoryArea, type StateArea, StateKey, StateUnreadable, update } from '../../plugins-sdk/state.ts';
 import { memberAt } from '../shared/described.ts';
 import { PAYMENT_IDENTIFIER } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
@@ -42,8 +34,6 @@ export interface Sold {
 /** Where answers are kept. */
 export interface Room {
   readonly area: StateArea;
-  /** Whether this process alone keeps them, where there is room for just so many. */
-  readonly isInMemory: boolean;
   readonly log: Log;
 }
 
@@ -53,15 +43,10 @@ const KEPT_MS = 3_600_000;
 const MARGIN_MS = 60_000;
 /** Characters of an answer that is kept. */
 const LONGEST_ANSWER = 32_768;
-/** Identifiers that a process holds where no engine does. */
-const MOST_KEYS = 16_384;
-
-/** What may be added at once, and flows in again within the time that answers are kept: twice that is there at most. */
-const limits = {
-  payerKeys: { max: MOST_KEYS / 8, window: KEPT_MS },
-  payerBytes: { max: 8 * 1024 * 1024, window: KEPT_MS },
-  allBytes: { max: 64 * 1024 * 1024, window: KEPT_MS },
-};
+const MIB = 1024 * 1024;
+/** Bytes of answers that a payer, and all, may add at once. They flow in again within the time that answers are kept. */
+const PAYER_LIMIT = { max: 8 * MIB, window: KEPT_MS };
+const LIMIT = { max: 64 * MIB, window: KEPT_MS };
 
 /** What clients are told of answers that are not there, or of what cannot be bought. */
 export const OTHER_REQUEST = 'Payment identifier was used for another request';
@@ -74,9 +59,8 @@ const memory = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: tru
 
 /** The room of a service. */
 export function roomIn({ stateEngine, states, now, log }: Services): Room {
-  const inProcess = () => states.keep(memory, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
-  const area = stateEngine?.area(`${TYPE} identifiers`) ?? inProcess();
-  return { area, isInMemory: stateEngine === undefined, log };
+  const inProcess = () => states.keep(memory, '', () => new MemoryArea({ now }));
+  return { area: stateEngine?.area(`${TYPE} identifiers`) ?? inProcess(), log };
 }
 
 /** The identifier that a client has given its payment. @throws Refusal 400 */
@@ -94,8 +78,6 @@ export class Entry {
   /** The record while nothing is sold: the authorisation, and the hash of its signature. Who has both is who has paid. */
   readonly #claim: string;
   readonly #life: number;
-  /** Whether it has a place in the room. */
-  #isPlaced = false;
 
   /** @param id one payer's on one network: nobody gets by it what another one has paid. @param now epoch milliseconds. */
   constructor(room: Room, payment: Payment, id: string, now: number) {
@@ -119,20 +101,12 @@ export class Entry {
   }
 
   /**
-   * Takes the identifier. Where no place is left, or the payer has had his share, the answer is not kept.
+   * Takes the identifier.
    * @returns `false` where another payment has it, which may be settled yet. @throws StateUnavailable
    */
   async claim(): Promise<boolean> {
-    const options = { ttl: this.#life, durable: true };
-    let isNew = false;
-    const claimed = (text: string | undefined) => {
-      isNew = text === undefined;
-      return text ?? this.#claim;
-    };
-    const found = await this.#orFull(update(this.#room.area, this.#key, claimed, options));
-    if (found === 'full') return true;
-    this.#isPlaced = !isNew || !this.#room.isInMemory || (await this.#take('keys', limits.payerKeys, 1));
-    if (!this.#isPlaced) await this.drop();
+    const claimed = (text: string | undefined) => text ?? this.#claim;
+    const found = await update(this.#room.area, this.#key, claimed, { ttl: this.#life, durable: true });
     return found === this.#claim;
   }
 
@@ -145,7 +119,6 @@ export class Entry {
 
   /** Keeps what was sold. Where that fails, the claim stays until its authorisation ends: the payer gets his answer all the same. */
   async keep({ json }: SignedResponse, fingerprint: string, exchange: Exchange): Promise<void> {
-    if (!this.#isPlaced) return;
     const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
     try {
       const sold: Sold = { fingerprint, settled, ...(await this.#keepable(json)) };
@@ -161,26 +134,14 @@ export class Entry {
 
   async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
     if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
-    const bytes = Buffer.byteLength(json);
-    const hasRoom =
-      (await this.#take('bytes', limits.payerBytes, bytes)) && (await this.#take('bytes', limits.allBytes, bytes, ''));
-    return hasRoom ? { answer: json } : { unkept: NO_ROOM };
+    return (await this.#takeRoom(Buffer.byteLength(json))) ? { answer: json } : { unkept: NO_ROOM };
   }
 
-  /** Takes room out of a bucket. @param whose it is; '' that of all. @throws StateUnavailable */
-  async #take(what: string, limit: BucketLimit, n: number, whose = ` of ${this.#payer}`): Promise<boolean> {
-    const taken = await this.#orFull(this.#room.area.takeTokens(`${what}${whose}`, limit, n));
-    return taken !== 'full' && taken.granted === n;
-  }
-
-  /** Memory is never away: it is full, of the payments of others. */
-  async #orFull<T>(work: Promise<T>): Promise<T | 'full'> {
-    try {
-      return await work;
-    } catch (error) {
-      if (this.#room.isInMemory && error instanceof StateUnavailable) return 'full';
-      throw error;
-    }
+  /** @returns whether the payer has that much of his share, and of what is there for all. @throws StateUnavailable */
+  async #takeRoom(bytes: number): Promise<boolean> {
+    const { area } = this.#room;
+    const own = await area.takeTokens(`bytes of ${this.#payer}`, PAYER_LIMIT, bytes);
+    return own.granted === bytes && (await area.takeTokens('bytes', LIMIT, bytes)).granted === bytes;
   }
 }
 

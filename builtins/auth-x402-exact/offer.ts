@@ -1,8 +1,6 @@
 /** What a client is told to pay, and why: `PaymentRequired` of x402, version 2, in the body and the header of each 402. */
-import { isDeepStrictEqual } from 'node:util';
 import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
-import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { type Accept, acceptsOf, boundsOf, secondsOf } from './terms.ts';
 
@@ -60,29 +58,15 @@ export function requirementsOf(accept: Accept, amount = boundsOf(accept.amount).
   return { scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds: secondsOf(accept), extra };
 }
 
-/** What the header says at least: what is long and for catalogues, the description and schemas, stands in the body alone. */
-export function leastOf({ extensions: _, resource: { url, mimeType }, ...terms }: Offer): Offer {
-  return { ...terms, resource: { url, ...(mimeType !== undefined && { mimeType }) } };
-}
-
 /** JSON as the headers of the protocol carry it: in base64. */
 export function encodedHeader(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64');
 }
 
-/** The header `PAYMENT-REQUIRED`, with the extensions that are for clients where there is room. */
-function requiredHeader(offer: Offer): string {
-  const { bazaar: _, ...extensions } = offer.extensions ?? {};
-  const whole = encodedHeader({ ...leastOf(offer), extensions });
-  return whole.length <= LONGEST_REQUIRED ? whole : encodedHeader(leastOf(offer));
-}
-
-/** What facilitators are told: for their catalogues, and of what a client has sent the extensions that are as they were offered. */
-export function toldOf(offer: Offer, extensions: unknown): Readonly<Record<string, unknown>> | undefined {
-  const same = Object.entries(offer.extensions ?? {}).filter(
-    ([name, value]) => name === 'bazaar' || isDeepStrictEqual(memberAt(extensions, name), value),
-  );
-  return same.length === 0 ? undefined : Object.fromEntries(same);
+/** The header `PAYMENT-REQUIRED`. What is long and for catalogues, the description and schemas, stands in the body alone. */
+export function requiredHeader({ resource: { url, mimeType }, extensions: all = {}, ...terms }: Offer): string {
+  const { bazaar: _, ...extensions } = all;
+  return encodedHeader({ ...terms, resource: { url, mimeType }, extensions });
 }
 
 /**

@@ -11,7 +11,7 @@ import { type About, isHeld, lifeUntil, type Mark } from '../shared/payment-mark
 import { type End, type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Asked, type Facilitator, FacilitatorFailure, USED } from './facilitator.ts';
 import type { Entry } from './kept-answers.ts';
-import { busy, encodedHeader, type Offer, refusal, toldOf } from './offer.ts';
+import { busy, encodedHeader, type Offer, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { acceptsOf } from './terms.ts';
 
@@ -211,12 +211,17 @@ export class Purchases {
 }
 
 /** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
-function askedOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): Asked {
-  const told = toldOf(offer, extensions);
+function askedOf({ requirements, signature, authorization }: Payment, { resource, extensions }: Offer): Asked {
+  const { bazaar } = extensions ?? {};
   const payload = { signature, authorization };
-  const accepted = requirements;
-  const sent = { x402Version: 2, resource: offer.resource, accepted, payload, ...(told && { extensions: told }) };
-  return { paymentPayload: sent, paymentRequirements: requirements, payer: authorization.from };
+  const said = {
+    x402Version: 2,
+    resource,
+    accepted: requirements,
+    payload,
+    ...(bazaar !== undefined && { extensions: { bazaar } }),
+  };
+  return { paymentPayload: said, paymentRequirements: requirements, payer: authorization.from };
 }
 
 /** What is known of a payment before it is settled. */

@@ -78,16 +78,6 @@ describe('x402-exact in the config', () => {
     ['no domain', accepting({ extra: { name: '', version: '2' } }), /accepts\[0\]\.extra\.name: /],
     ['no time', accepting({ maxTimeoutSeconds: 0 }), /accepts\[0\]\.maxTimeoutSeconds: /],
     [
-      'the same twice',
-      accepting({}, { asset: USDC.toLowerCase() }),
-      /accepts\[1\]: is accepted already: leave it out$/,
-    ],
-    [
-      'the same in two methods',
-      config([terms, { ...terms, facilitator: 'https://other.example.com' }]),
-      /^apis\[0\]\.auth\[1\]\.accepts\[0\]: is accepted already: leave it out$/,
-    ],
-    [
       'more than a header holds',
       accepting(
         ...Array.from({ length: 20 }, (_, i) => ({
@@ -95,7 +85,7 @@ describe('x402-exact in the config', () => {
           extra: { name: 'x'.repeat(200), version: '1' },
         })),
       ),
-      /^apis\[0\]\.auth\.accepts: has 20 ways to pay, of which 4 fit into the header of a challenge \(3200 characters\): leave out the others$/,
+      /^apis\[0\]\.auth\.accepts: takes \d{5} characters in the header of a challenge, of 3000: leave out some ways to pay$/,
     ],
     ['nothing at all', config({ ...terms, accepts: [] }), /^apis\[0\]\.auth\.accepts: /],
     ['another scheme', config({ ...terms, facilitator: 'ftp://x' }), /^apis\[0\]\.auth\.facilitator: /],
