@@ -1,6 +1,5 @@
 import { definePlugin, type Route } from '../../plugins-sdk/index.ts';
 import { openApiPart } from './openapi.ts';
-import { registryEntry } from './registry.ts';
 import { openMcp } from './serve.ts';
 import { checkMcp, mcpKey, settingsIn } from './settings.ts';
 
@@ -28,14 +27,11 @@ export const mcp = definePlugin({
         return answer(request, exchange);
       },
     };
-    const entry = registryEntry(services, settings);
-    const response = { status: 200, body: JSON.stringify(entry) };
-    const registry: Route = { method: 'GET', path: `${path}/server.json`, admit: true, handle: () => response };
     return {
       start: async () => {
         answer = await openMcp(services, settings);
       },
-      routes: entry === undefined ? [messages] : [messages, registry],
+      routes: [messages],
     };
   },
 });

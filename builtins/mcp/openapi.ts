@@ -1,6 +1,6 @@
 import type { DescribedRoute, DescribedService, OpenApiPart } from '../../plugins-sdk/openapi.ts';
 import { refusals } from './refusals.ts';
-import { type McpSettings, serversIn, settingsIn } from './settings.ts';
+import { type McpSettings, settingsIn } from './settings.ts';
 
 const message = { type: 'object', description: 'A message of JSON-RPC 2.0' };
 
@@ -24,21 +24,7 @@ const route = ({ path }: McpSettings): DescribedRoute => ({
   },
 });
 
-const registryRoute = ({ path }: McpSettings): DescribedRoute => ({
-  method: 'GET',
-  path: `${path}/server.json`,
-  admit: true,
-  operation: {
-    operationId: 'mcpServerJson',
-    summary: 'What registries of MCP servers are told',
-    description: 'The name, the version and the URL under which agents reach the service.',
-  },
-  responses: { 200: { description: 'Their `server.json`', schema: { type: 'object' } } },
-});
-
 export function openApiPart({ config }: DescribedService): OpenApiPart {
   const settings = settingsIn(config);
-  if (settings === undefined) return {};
-  const routes = serversIn(config).length > 0 ? [route, registryRoute] : [route];
-  return { routes: routes.map((described) => described(settings)) };
+  return settings === undefined ? {} : { routes: [route(settings)] };
 }

@@ -57,15 +57,11 @@ export function settingsIn(config: Config): McpSettings | undefined {
   return chosen === false ? undefined : { path: '/mcp', ...(chosen !== true && chosen) };
 }
 
-/** The URLs at which the service says that clients reach it. */
-export function serversIn(config: Config): readonly URL[] {
-  return detailsOf(config).servers.flatMap((url) => (URL.canParse(url) ? [new URL(url)] : []));
-}
-
 /** The names that a page of another site cannot have its browser ask for (DNS rebinding). */
 export function allowedHosts(config: Config, { hosts = [] }: McpSettings): readonly string[] {
   const own = hosts.map((host) => new URL(`http://${host}`).hostname);
-  return ['localhost', '127.0.0.1', '[::1]', ...own, ...serversIn(config).map(({ hostname }) => hostname)];
+  const servers = detailsOf(config).servers.flatMap((url) => (URL.canParse(url) ? new URL(url).hostname : []));
+  return ['localhost', '127.0.0.1', '[::1]', ...own, ...servers];
 }
 
 export const VERIFY_TOOL = 'verify_answer';

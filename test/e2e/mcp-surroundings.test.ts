@@ -130,26 +130,6 @@ describe('MCP and its surroundings', async () => {
     );
   });
 
-  it('registries are told of it where the config says at which URL', async (t) => {
-    const openapi = {
-      servers: ['https://api.example.com/prices/', 'https://b.example'],
-      title: 'Prices',
-      version: '2.0.0',
-    };
-    const service = await serviceFor(t, configOf(true, {}, { openapi }));
-    assert.deepEqual(await (await fetch(`${service.url}/mcp/server.json`)).json(), {
-      $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
-      name: 'com.example.api/Prices',
-      title: 'Prices',
-      description: "Prices: each tool's answer is signed by its operator",
-      version: '2.0.0',
-      remotes: [
-        { type: 'streamable-http', url: 'https://api.example.com/prices/mcp' },
-        { type: 'streamable-http', url: 'https://b.example/mcp' },
-      ],
-    });
-  });
-
   it('a message counts as one request, and a call that is refused for it is an error of the tool', async (t) => {
     const service = await serviceFor(t, configOf(true, { server: { rateLimit: { max: 3, window: 600_000 } } }));
     assert.equal((await postMcp(service, callOf('api_a'))).status, 200);
