@@ -14,7 +14,7 @@ const raw =
 
 describe('generate-mnemonic', () => {
   it('prints a mnemonic, its private key and its address, and nothing else', async (t) => {
-    const { code, stdout, stderr } = await launchCli(t, ['generate-mnemonic']).ended;
+    const { code, stdout, stderr } = await runCli(t, ['generate-mnemonic']);
     assert.deepEqual([code, stderr], [0, '']);
     const [, phrase = '', key, address] =
       /^Mnemonic: ([a-z ]+)\nPrivate key: (0x[0-9a-f]{64})\nAddress: (0x[0-9a-fA-F]{40})\n$/.exec(stdout) ?? [];

@@ -3,20 +3,17 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { folderWith, launchCli } from './run.ts';
-import { ADDRESS, configText, MNEMONIC } from './service-config.ts';
-import { lastLine, startIn, withPlugin } from './started.ts';
+import { ADDRESS, MNEMONIC } from './service-config.ts';
+import { withPlugin } from './started.ts';
 
 describe('where the key comes from', { concurrency: 3 }, () => {
-  it('takes the signer from the file that --env names', async (t) => {
-    const cwd = await folderWith(t, { 'c.yaml': configText(), 'signer.env': `SERVICE_MNEMONIC="${MNEMONIC}"\n` });
-    const running = launchCli(t, ['start', '--env', 'signer.env', '-c', 'c.yaml'], { cwd });
-    await running.output(new RegExp(`signer ${ADDRESS}`));
-  });
-
-  const readable = existsSync('/proc/self/environ') ? false : 'there is no /proc';
-  it('leaves a key that was a variable readable in /proc, and one of a file nowhere', { skip: readable }, async (t) => {
+  const skip = existsSync('/proc/self/environ') ? false : 'there is no /proc';
+  it('leaves a key that was a variable readable in /proc, one of a file nowhere, and none in process.env', {
+    skip,
+  }, async (t) => {
     const spy = `import { readFileSync } from 'node:fs';
       console.log('seen', /SERVICE_(?:PRIVATE_KEY|MNEMONIC)|\\btest junk/.test(readFileSync('/proc/self/environ', 'utf8')));
+      console.log('left', process.env.SERVICE_PRIVATE_KEY, process.env.SERVICE_MNEMONIC);
       export default { name: 'spy', hooks: { onResponseSent() {} } };`;
     const cwd = await folderWith(t, { ...withPlugin(spy), 'signer.env': `SERVICE_MNEMONIC="${MNEMONIC}"\n` });
     for (const [words, env, seen] of [
@@ -25,15 +22,9 @@ describe('where the key comes from', { concurrency: 3 }, () => {
     ] as const) {
       const running = launchCli(t, ['start', ...words, '-c', 'c.yaml'], { cwd, env });
       assert.equal((await running.output(/seen (\w+)\n/))[1], String(seen));
+      await running.output(/left undefined undefined\n/);
       assert.equal(readFileSync(`/proc/${running.child.pid}/environ`, 'utf8').includes(MNEMONIC), seen);
+      await running.output(new RegExp(`signer ${ADDRESS}`));
     }
-  });
-
-  it('leaves no signing secret in process.env when plugins are loaded', async (t) => {
-    const spy = `console.log('seen', process.env.SERVICE_PRIVATE_KEY, process.env.SERVICE_MNEMONIC);
-      export default { name: 'spy', hooks: { onResponseSent() {} } };`;
-    const running = await startIn(t, withPlugin(spy), { SERVICE_MNEMONIC: MNEMONIC });
-    await running.output(/seen undefined undefined\n/);
-    await running.output(lastLine);
   });
 });

@@ -15,26 +15,26 @@ const answer = (question) => {
 export default definePlugin({ name: 'p', setup: () => ({ hooks: { answer } }) });
 `;
 
-describe('a plugin of a service from source', { concurrency: 2 }, () => {
-  for (const [name, source] of [
-    ['p.mjs', SOURCE],
-    ['by-itself.mjs', SOURCE.replace('signed-data-proxy/plugins-sdk', 'signed-data-proxy-plugins-sdk')],
-    ['p.ts', SOURCE.replace('(question)', '(question: any)')],
-  ] as const) {
-    it(`shares the SDK with it: ${name}`, async (t) => {
-      const upstream = await upstreamFor(t, { '*': (_, res) => void res.end('{"price":1}') });
-      const config = configText(upstream.url, `settings: { plugins: [{ source: ./${name} }] }`);
-      const running = await startIn(t, { 'c.yaml': config, [name]: source });
-      const [, id] = await running.output(/prices\/all (0x\w+)/);
-      const body = JSON.stringify({ parameters: { q: 'left' } });
-      const headers = { 'Content-Type': 'application/json' };
-      const { status } = await fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body });
-      assert.equal(status, 200);
-      running.child.kill('SIGTERM');
-      const { code, stderr } = await running.ended;
-      assert.deepEqual([code, stderr], [0, 'left\n']);
-    });
-  }
+describe('a plugin of a service from source', () => {
+  it('shares the SDK with it, by each of its names and in TypeScript', async (t) => {
+    const upstream = await upstreamFor(t, { '*': (_, res) => void res.end('{"price":1}') });
+    const sources = {
+      'p.mjs': SOURCE,
+      'q.mjs': SOURCE.replace('signed-data-proxy/plugins-sdk', 'signed-data-proxy-plugins-sdk').replace("'p'", "'q'"),
+      'r.ts': SOURCE.replace('(question)', '(question: any)').replace("'p'", "'r'"),
+    };
+    const plugins = Object.keys(sources).map((name) => `{ source: ./${name} }`);
+    const config = configText(upstream.url, `settings: { plugins: [${plugins.join(', ')}] }`);
+    const running = await startIn(t, { 'c.yaml': config, ...sources });
+    const [, id] = await running.output(/prices\/all (0x\w+)/);
+    const body = JSON.stringify({ parameters: { q: 'left' } });
+    const headers = { 'Content-Type': 'application/json' };
+    const { status } = await fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body });
+    assert.equal(status, 200);
+    running.child.kill('SIGTERM');
+    const { code, stderr } = await running.ended;
+    assert.deepEqual([code, stderr], [0, 'left\n'.repeat(3)]);
+  });
 
   it('is a module, too, when it is minified, behind one in TypeScript', async (t) => {
     const minified = (name: string) => `var p={name:"${name}",hooks:{onError(){}}};export{p as default};`;

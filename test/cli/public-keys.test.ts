@@ -2,57 +2,52 @@
 import assert from 'node:assert/strict';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { HDNodeWallet, Wallet } from 'ethers';
 import type { Address } from '../../lib/eth/hex.ts';
-import { publishedIn } from '../../service/public-keys.ts';
+import { publicKeyWarning, publishedIn } from '../../service/public-keys.ts';
+import { openFileWarning } from '../../service/surroundings.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 import { lastLine } from './started.ts';
 
-/** What a start with that variables file warns of. */
-async function warnings(t: TestContext, variables: string, mode = 0o600): Promise<string[]> {
-  const cwd = await folderWith(t, { 'c.yaml': configText(), '.env': variables });
-  await chmod(join(cwd, '.env'), mode);
+const ANVIL = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
+const ANVIL_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+const warning = (address: string, source: string) =>
+  `the key of ${address} is public (${source}): anyone can sign in its name; make one with generate-mnemonic`;
+const readable = (mode: number) => `./.env can be read by others (mode ${mode.toString(8)}): chmod 600 it`;
+const modes = process.platform !== 'win32';
+
+it('a start warns of a key that is public, of variables that others can read, and of their lines that say nothing', async (t) => {
+  const cwd = await folderWith(t, {
+    'c.yaml': configText(),
+    '.env': `SERVICE_PRIVATE_KEY=${ANVIL_KEY}\nA=a#1\nKEY hunter2\n`,
+  });
+  await chmod(join(cwd, '.env'), 0o644);
   const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd });
   await running.output(lastLine);
   running.child.kill('SIGTERM');
   const { stdout } = await running.ended;
-  return stdout.split('\n').flatMap((line) => / WARN (.*)$/.exec(line)?.[1]?.replaceAll(cwd, '.') ?? []);
-}
+  const warned = stdout.split('\n').flatMap((line) => / WARN (.*)$/.exec(line)?.[1]?.replaceAll(cwd, '.') ?? []);
+  assert.deepEqual(warned, [
+    ...(modes ? [readable(0o644)] : []),
+    './.env:2: the value of A ends before the #: write it in quotes to keep the rest',
+    './.env:3: this line is ignored: write NAME=value',
+    warning(ANVIL, 'anvil and hardhat'),
+  ]);
+});
 
-describe('a start', { concurrency: 2 }, () => {
-  it('warns of a key or mnemonic that is public', async (t) => {
-    const anvil = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
-    const warning = (address: string, source: string) =>
-      `the key of ${address} is public (${source}): anyone can sign in its name; make one with generate-mnemonic`;
-    const key = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
-    const junk = `${'test '.repeat(11)}junk`;
-    const abandon = `${'abandon '.repeat(11)}about`;
-    assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${key}\n`), [warning(anvil, 'anvil and hardhat')]);
-    assert.deepEqual(await warnings(t, `SERVICE_MNEMONIC=${junk}\n`), [warning(anvil, 'anvil and hardhat')]);
-    const vector = '0x9858EfFD232B4033E47d90003D41EC34EcaEda94';
-    assert.deepEqual(await warnings(t, `SERVICE_MNEMONIC=${abandon}\n`), [
-      warning(vector, 'the test vectors of BIP-39'),
-    ]);
-  });
-
-  it('warns of variables that others can read', { skip: process.platform === 'win32' }, async (t) => {
-    for (const mode of [0o644, 0o640, 0o602, 0o444, 0o460]) {
-      const text = `./.env can be read by others (mode ${mode.toString(8)}): chmod 600 it`;
-      assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}\n`, mode), [text]);
-    }
-    assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}\n`), []);
-    // As Kubernetes mounts a secret with an fsGroup.
-    assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}\n`, 0o440), []);
-  });
-
-  it('warns of lines of variables that do not say what they seem to', async (t) => {
-    assert.deepEqual(await warnings(t, `SERVICE_PRIVATE_KEY=${KEY}#1\nKEY hunter2\n`), [
-      './.env:1: the value of SERVICE_PRIVATE_KEY ends before the #: write it in quotes to keep the rest',
-      './.env:2: this line is ignored: write NAME=value',
-    ]);
-  });
+it('every mode is warned of by which others can read or write, but that of a secret in Kubernetes', {
+  skip: !modes,
+}, async (t) => {
+  const cwd = await folderWith(t, { 'a.env': '' });
+  const file = join(cwd, 'a.env');
+  const warned = async (mode: number) => {
+    await chmod(file, mode);
+    return openFileWarning(file)?.replace(file, './.env');
+  };
+  for (const mode of [0o644, 0o640, 0o602, 0o444, 0o460]) assert.equal(await warned(mode), readable(mode));
+  for (const mode of [0o600, 0o400, 0o440]) assert.equal(await warned(mode), undefined);
 });
 
 describe('public keys', () => {
@@ -60,6 +55,10 @@ describe('public keys', () => {
     HDNodeWallet.fromPhrase(phrase, '', `m/44'/60'/0'/0/${index}`).address as Address;
 
   it('are those of tools and standards, and no others', () => {
+    const vector = '0x9858EfFD232B4033E47d90003D41EC34EcaEda94';
+    assert.equal(first(`${'abandon '.repeat(11)}about`), vector);
+    assert.equal(publicKeyWarning(vector), warning(vector, 'the test vectors of BIP-39'));
+    assert.equal(first(`${'test '.repeat(11)}junk`), ANVIL);
     assert.equal(publishedIn(first(`${'test '.repeat(11)}junk`, 19)), 'anvil and hardhat');
     const ganache = 'myth like bonus scare over problem client lizard pioneer submit female collect';
     assert.equal(publishedIn(first(ganache, 9)), 'ganache');

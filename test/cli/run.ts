@@ -124,15 +124,15 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs a command to its end in this process, as `cli/main.ts` does: a process for each would take most of the time of these tests.
  * One runs at a time, since a process has one folder and one environment. What depends on a process of its own is launched.
  */
-export function runCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  // A service takes the signals, the log and the end of its process.
-  if (args[0] === 'start') return launchCli(t, args, options).ended;
-  const ended = last.then(() => runHere(args, options));
-  last = ended;
-  return ended;
+export async function runCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const here = last.then(() => runHere(args, options));
+  last = here;
+  return (await here) ?? launchCli(t, args, options).ended;
 }
 
-async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOptions): Promise<Ended> {
+/** @returns nothing where a service is to start: it takes the signals, the log and the end of its process. */
+async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOptions): Promise<Ended | undefined> {
+  let isService = false;
   const before = { cwd: process.cwd(), env: process.env };
   const written = { stdout: '', stderr: '' };
   process.env = environment(env);
@@ -140,13 +140,16 @@ async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOpti
   try {
     const code = await writing.run({ written, replaced: {} }, async () => {
       try {
-        return await runCommandLine(args);
+        return await runCommandLine(args, async (spec, given, argument) => {
+          isService = spec.name === 'start';
+          return isService ? 0 : spec.run(given, argument);
+        });
       } catch (error) {
         await complain('error', describeError(error));
         return 1;
       }
     });
-    return { code, signal: null, ...written };
+    return isService ? undefined : { code, signal: null, ...written };
   } finally {
     process.chdir(before.cwd);
     process.env = before.env;

@@ -1,24 +1,20 @@
 /** SERVICE_WATCHDOG takes seconds, and says what is wrong with others. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { folderWith, runCli } from './run.ts';
-import { configText, KEY } from './service-config.ts';
+import { watchdogSeconds } from '../../service/watchdog.ts';
+import { configText } from './service-config.ts';
 import { lastLine, startIn, TIME, withPlugin } from './started.ts';
 
 describe('SERVICE_WATCHDOG', () => {
-  for (const value of ['x', '-1', '1.5', '1e3', '100000']) {
-    it(`refuses ${value}`, async (t) => {
-      const cwd = await folderWith(t, { 'c.yaml': configText() });
-      const env = { SERVICE_PRIVATE_KEY: KEY, SERVICE_WATCHDOG: value };
-      const rule = 'must be a whole number of seconds below 100000, or 0 for none';
-      assert.deepEqual(await runCli(t, ['start', '-c', 'c.yaml'], { cwd, env }), {
-        code: 1,
-        signal: null,
-        stdout: '',
-        stderr: `error: SERVICE_WATCHDOG ${rule}, not "${value}"\n`,
-      });
-    });
-  }
+  const refused = (value: string) =>
+    `SERVICE_WATCHDOG must be a whole number of seconds below 100000, or 0 for none, not "${value}"`;
+
+  it('refuses what is no number of seconds', async (t) => {
+    for (const value of ['-1', '1.5', '1e3', '100000'])
+      assert.throws(() => watchdogSeconds({ SERVICE_WATCHDOG: value }), { message: refused(value) });
+    const { ended } = await startIn(t, { 'c.yaml': configText() }, { SERVICE_WATCHDOG: 'x' });
+    assert.deepEqual(await ended, { code: 1, signal: null, stdout: '', stderr: `error: ${refused('x')}\n` });
+  });
 
   it('ends a service that loops, by SIGKILL with a line that says why; it is read from the variables file, too; an empty one counts as none', async (t) => {
     const files = { ...withPlugin('for (;;);'), '.env': 'SERVICE_WATCHDOG=3\n' };
