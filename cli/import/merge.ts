@@ -1,7 +1,7 @@
-import { isMap, isNode, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isMap, isSeq, parseDocument, type Tags, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX, unique } from './names.ts';
-import { apisText, indented, itemsText, variablesIn, variablesOf } from './write.ts';
+import { apiNode, endpointNode, variablesIn, variablesOf, yamlText } from './write.ts';
 
 export interface Merged {
   readonly text: string;
@@ -10,24 +10,18 @@ export interface Merged {
   readonly kept: readonly string[];
 }
 
-interface Insertion {
-  readonly at: number;
-  readonly text: string;
-}
-
 /**
- * Adds to the text of a config what it does not have, and changes nothing that is there. An API is known by its URL, an endpoint
- * by its method and path, or by its name.
+ * Adds to the text of a config what it does not have. Values, their order and comments stay; the layout is that of the YAML library.
+ * An API is known by its URL, an endpoint by its method and path, or by its name.
  * @param text of a config that can be read.
  * @throws Error where there is no place for it.
  */
 export function merge(text: string, imported: Imported): Merged {
-  const apis = seqOf(parseDocument(text).get('apis'), text, 'apis');
+  const document = parseDocument(text, { customTags: asWritten });
+  const apis = listOf(document.get('apis'), 'apis');
   const blocks = apis.items.filter(isMap);
   const names = new Set(blocks.map((block) => String(block.get('name')).toLowerCase()));
   const kept: string[] = [];
-  const insertions: Insertion[] = [];
-  const fresh: ImportedApi[] = [];
   let added = 0;
   for (const api of imported.apis) {
     const block = blocks.find((each) => String(each.get('url')).replace(/\/$/, '') === api.url);
@@ -36,26 +30,33 @@ export function merge(text: string, imported: Imported): Merged {
         `the API ${api.name} has another URL than ${api.url}: give it with --url where it is the same API`,
       );
     if (block === undefined) {
-      fresh.push(api);
       kept.push(...sharedSecrets(api, text));
+      apis.add(apiNode(document, api, imported));
+      added += api.endpoints.length;
     } else {
-      const endpoints = seqOf(block.get('endpoints'), text, `endpoints of ${block.get('name')}`);
-      const missing = withoutKnown(endpoints, api.endpoints);
+      const endpoints = listOf(block.get('endpoints'), `endpoints of ${block.get('name')}`);
       kept.push(...differences(block, api), ...goneFrom(imported, api, block, endpoints));
+      const missing = withoutKnown(endpoints, api.endpoints);
+      for (const endpoint of missing) endpoints.add(endpointNode(document, endpoint, imported));
       added += missing.length;
-      if (missing.length > 0) insertions.push(insertion(text, endpoints, itemsText(missing, imported)));
     }
   }
-  added += fresh.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
-  if (fresh.length > 0) insertions.push(insertion(text, apis, apisText({ ...imported, apis: fresh })));
-  // From the end, so that places before it stay right. Of two at one place the inner one comes first in the text.
-  const last = insertions.toReversed().toSorted((one, other) => other.at - one.at);
-  return { text: last.reduce((all, { at, text: more }) => all.slice(0, at) + more + all.slice(at), text), added, kept };
+  return { text: added === 0 ? text : yamlText(document, 0), added, kept };
 }
 
-function seqOf(value: unknown, text: string, what: string): YAMLSeq {
-  const isBlock = isSeq(value) && value.items.length > 0 && text.charAt(value.range?.[0] ?? 0) === '-';
-  if (!isBlock) throw new Error(`the ${what} cannot be added to: write them with a line that begins with "-" for each`);
+/** Numbers stay as they are written: to YAML an address may be one, and it would lose digits and zeros. */
+function asWritten(tags: Tags): Tags {
+  return tags.map((tag) => {
+    if (typeof tag === 'string' || tag.collection !== undefined || tag.test === undefined) return tag;
+    const { stringify } = tag;
+    return { ...tag, stringify: (item, ...rest) => item.source ?? stringify?.(item, ...rest) ?? String(item.value) };
+  });
+}
+
+/** A list to which items are added in lines of their own. */
+function listOf(value: unknown, what: string): YAMLSeq {
+  if (!isSeq(value)) throw new Error(`the ${what} cannot be added to: write them as a list there`);
+  value.flow = false;
   return value;
 }
 
@@ -95,19 +96,4 @@ function sharedSecrets(api: ImportedApi, text: string): string[] {
     .map(
       (variable) => `${variable} is in the file already, and would go to ${api.url}, too: rename it where it must not`,
     );
-}
-
-/** Where the next item of a list goes: behind the last one, and the comments that are indented as it is. */
-function insertion(text: string, list: YAMLSeq, items: string): Insertion {
-  const columnAt = (at: number) => at - (text.lastIndexOf('\n', at - 1) + 1);
-  const column = columnAt(list.range?.[0] ?? 0);
-  const last = list.items.at(-1);
-  const end = (isNode(last) ? last.range?.[1] : undefined) ?? text.length;
-  const rest = columnAt(end) > 0 ? '[^\\n]*\\n?' : '';
-  const inside = new RegExp(`${rest}(?: {${column + 1},}#[^\\n]*\\n?)*`, 'y');
-  inside.lastIndex = end;
-  inside.test(text);
-  const at = inside.lastIndex;
-  const lead = at > 0 && text.charAt(at - 1) !== '\n' ? '\n' : '';
-  return { at, text: `${lead}${indented(items, column)}` };
 }

@@ -5,7 +5,7 @@ import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 /** Characters of a line. */
 const WIDTH = 120;
 /** A text in double quotes stays in its line: the line may be a comment. */
-const STYLE = { lineWidth: WIDTH, singleQuote: true, doubleQuotedMinMultiLineLength: 1e9 } as const;
+const STYLE = { singleQuote: true, doubleQuotedMinMultiLineLength: 1e9 } as const;
 /** What a terminal would obey, and YAML takes as it is in a text without quotes. */
 const OBEYED = /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const VARIABLE = /(?<!\$)\$\{(\w+)\}/g;
@@ -22,44 +22,44 @@ export function variablesIn(text: string): string[] {
 
 /** A whole config file. */
 export function fileText(imported: Imported): string {
-  return `${headOf(imported)}version: '1.0'\napis:\n${indented(apisText(imported), 2)}`;
+  const document = new Document({ version: '1.0', apis: [] });
+  for (const api of imported.apis) document.addIn(['apis'], apiNode(document, api, imported));
+  return headOf(imported) + yamlText(document, WIDTH);
 }
 
-/** Each line further to the right; what else JavaScript takes for the end of a line is none in YAML. */
-export function indented(text: string, columns: number): string {
-  return text.replace(/(?<![^\n])(?=[^\n])/g, ' '.repeat(columns));
+/** An item of the list of APIs. */
+export function apiNode(document: Document, api: ImportedApi, imported: Imported): YAMLMap {
+  const { name, url, headers, oauth2, auth, endpoints } = api;
+  const credentials = { ...(Object.keys(headers).length > 0 && { headers }), ...(oauth2 && { oauth2 }) };
+  const node = mapOf(document, { name, url, ...credentials, auth, endpoints: [] });
+  const ways = node.get('auth');
+  if (isMap(ways)) ways.flow = true;
+  for (const endpoint of endpoints) node.addIn(['endpoints'], endpointNode(document, endpoint, imported));
+  return node;
 }
 
-/** The items of a list of APIs, without indentation. */
-export function apisText(imported: Imported): string {
-  const apis = imported.apis.map(({ name, url, headers, oauth2, auth, endpoints }) => {
-    const credentials = { ...(Object.keys(headers).length > 0 && { headers }), ...(oauth2 && { oauth2 }) };
-    return { name, url, ...credentials, auth, endpoints };
-  });
-  const document = new Document(apis, { aliasDuplicateObjects: false });
-  for (const [index, api] of imported.apis.entries()) {
-    const auth = document.getIn([index, 'auth'], true);
-    if (isMap(auth)) auth.flow = true;
-    styleEndpoints(document.getIn([index, 'endpoints']), api.endpoints, imported);
-  }
-  return yamlText(document);
+/** An item of the list of endpoints, with the encodings that an operator may choose from as comments. */
+export function endpointNode(document: Document, endpoint: ImportedEndpoint, { suggestions }: Imported): YAMLMap {
+  const node = mapOf(document, endpoint);
+  const parameters = node.get('parameters');
+  if (isSeq(parameters)) for (const item of parameters.items) if (isMap(item)) styleParameter(item);
+  const found = suggestions.get(endpoint) ?? [];
+  if (found.length > 0) node.comment = found.map((encoding) => ` encoding: ${flow(encoding)}`).join('\n');
+  return node;
 }
 
-/** The items of a list of endpoints, without indentation. */
-export function itemsText(endpoints: readonly ImportedEndpoint[], imported: Imported): string {
-  const document = new Document(endpoints, { aliasDuplicateObjects: false });
-  styleEndpoints(document.contents, endpoints, imported);
-  return yamlText(document);
+function mapOf(document: Document, value: object): YAMLMap {
+  return document.createNode(value, { aliasDuplicateObjects: false }) as YAMLMap;
 }
 
-/** A document whose text can be shown by a terminal: escapes mean the same in double quotes. */
-function yamlText(document: Document): string {
+/** A document whose text can be shown by a terminal: escapes mean the same in double quotes. @param lineWidth 0: no line is broken. */
+export function yamlText(document: Document, lineWidth: number): string {
   visit(document, {
     Scalar: (_key, node) => {
       if (typeof node.value === 'string' && node.value.search(OBEYED) !== -1) node.type = Scalar.QUOTE_DOUBLE;
     },
   });
-  return shown(document.toString(STYLE));
+  return shown(document.toString({ ...STYLE, lineWidth }));
 }
 
 function shown(text: string): string {
@@ -75,17 +75,6 @@ function headOf({ title, apis, remarks }: Imported): string {
     ...[...remarks].map((remark) => `Note: ${remark}`),
   ];
   return shown(lines.map((line) => `# ${line}\n`).join(''));
-}
-
-function styleEndpoints(list: unknown, endpoints: readonly ImportedEndpoint[], { suggestions }: Imported): void {
-  for (const [index, endpoint] of endpoints.entries()) {
-    const node = isSeq(list) ? list.items[index] : undefined;
-    if (!isMap(node)) continue;
-    const parameters = node.get('parameters');
-    if (isSeq(parameters)) for (const item of parameters.items) if (isMap(item)) styleParameter(item);
-    const found = suggestions.get(endpoint) ?? [];
-    if (found.length > 0) node.comment = found.map((encoding) => ` encoding: ${flow(encoding)}`).join('\n');
-  }
 }
 
 /** One line for a parameter, where that is not too long. */

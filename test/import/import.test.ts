@@ -383,6 +383,9 @@ describe('the file that import writes', () => {
     const own = `# ours
 version: "1.0"
 settings: {maxConcurrentApiCalls: 5}   # few
+server:
+  port: 0x0fA0
+  rateLimit: { window: 1e3, max: +0070 }
 apis:
 - name: renamed # by us
   url: https://eu.example.com/v1/
@@ -405,8 +408,16 @@ apis:
     const kept = 'the API renamed has no header Authorization, which the document asks for';
     assert.equal(stderr, said(leftOut, kept, '1 endpoint'));
     const text = await readFile(join(cwd, 'c.yaml'), 'utf8');
-    const added = expected.slice(expected.indexOf('      - name: post-orders')).replace(/^ {2}/gm, '');
-    assert.equal(text, own.replace('\n\n# the end', `\n${added}\n# the end`));
+    const added = expected.slice(expected.indexOf('      - name: post-orders'));
+    const [head = '', apis = ''] = own.split('apis:\n');
+    // Values and comments are what they were, in the layout of the YAML library.
+    const laidOut = `${head}apis:\n${apis.replace(/^(?=.)/gm, '  ')}`
+      .replace('{maxConcurrentApiCalls: 5}   #', '{ maxConcurrentApiCalls: 5 } #')
+      .replace('name:   eth', 'name: eth')
+      .replace('{type: free}', '{ type: free }')
+      .replace('{name: symbol, in: path, fixed: ETH}', '{ name: symbol, in: path, fixed: ETH }')
+      .replace('  # the end\n', '        # the end\n');
+    assert.equal(text, laidOut + added);
     const after = await stat(join(cwd, 'c.yaml'));
     assert.deepEqual([after.mode & 0o777, after.uid, after.gid], [0o640, uid, gid]);
     const again = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge'], { cwd });
@@ -441,6 +452,10 @@ apis:
     const cwd = await withFile(t, {
       'other.yaml': api('url: https://other.example\n    endpoints:\n      - { name: a, path: /a }'),
       'flow.yaml': api('url: https://eu.example.com/v1\n    endpoints: [{ name: a, path: /a }]'),
+      'alias.yaml': `${api('url: https://eu.example.com/v1\n    endpoints: *list')}`.replace(
+        'version:',
+        'x: &list [{ name: a, path: /a }]\nversion:',
+      ),
       'broken.yaml': 'version: [',
     });
     const run = async (file: string) =>
@@ -448,9 +463,9 @@ apis:
     const name =
       'error: other.yaml: the API coin-prices has another URL than https://eu.example.com/v1: give it with --url where it is the same API';
     assert.equal(await run('other.yaml'), name);
-    const place =
-      'error: flow.yaml: the endpoints of coin-prices cannot be added to: write them with a line that begins with "-" for each';
-    assert.equal(await run('flow.yaml'), place);
+    const place = 'error: alias.yaml: the endpoints of coin-prices cannot be added to: write them as a list there';
+    assert.equal(await run('alias.yaml'), place);
+    assert.equal(await run('flow.yaml'), 'note: 2 endpoints');
     assert.match((await run('broken.yaml')) ?? '', /^error: .*broken\.yaml:/);
   });
 });
