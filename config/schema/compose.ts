@@ -4,8 +4,7 @@ import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { Claims, plugin } from './claims.ts';
-import { type KeyTree, keyTrees, type Level } from './key-tree.ts';
+import { Claims, keyTrees, membersOf } from './key-tree.ts';
 import { PluginsSchema } from './plugin-entry.ts';
 
 /** The schema of a whole config file. */
@@ -24,100 +23,81 @@ const SIGNER = 'config key settings.signer';
 /** Puts the schema of a config file together: the frame, and what every plugin contributes to it. */
 export function compose(definitions: readonly Definition[]): Composed {
   const claims = new Claims();
-  const auth = authSchema(definitions, claims);
-  const modes = modeNames(definitions, claims);
+  const ownedBy: OwnedBy = (kind, of) =>
+    definitions.flatMap((definition) =>
+      of(definition).filter(([type]) => claims.claim(`${kind} "${type}"`, `plugin "${definition.name}"`)),
+    );
+  const auth = authSchema(ownedBy('auth type', (each) => Object.entries(each.auth ?? {})));
+  const modes = ownedBy('mode', (each) => (each.modes ?? []).map((mode) => [mode, mode]));
   const trees = keyTrees(definitions, claims);
-  const state = stateSchema(definitions, claims);
-  const signer = claims.isFree(SIGNER) ? undefined : signerSchema(definitions, claims);
-  const api = apiSchema(trees, modes, auth === undefined ? {} : { auth: Type.Optional(auth) });
+  const state = stateSchema(ownedBy('state engine', (each) => Object.entries(each.engines ?? {})));
+  const signer = claims.isFree(SIGNER)
+    ? {}
+    : signerSchema(ownedBy('signer', (each) => Object.entries(each.signers ?? {})));
+  const endpoint = closedObject({
+    name: Type.String({ minLength: 1, description: 'Human-readable, unique within the API' }),
+    description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
+    ...modeSchema(modes.map(([mode]) => mode)),
+    ...auth,
+    ...membersOf(trees.endpoint, 'as declared'),
+  });
+  const api = closedObject({
+    name: Type.String({ minLength: 1, description: 'Human-readable, unique' }),
+    ...auth,
+    ...membersOf(trees.api, 'as declared'),
+    endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
+  });
+  const plugins = Type.Optional(PluginsSchema);
+  const settings = { ...membersOf(trees.settings, 'optional'), ...state, ...signer, plugins };
   const schema = closedObject({
     version: Type.String({
       pattern: '^1\\.\\d+$',
       description: '1.<number>, such as 1.0: the version of the format that this release reads',
     }),
-    ...trees.root.members('optional'),
-    server: Type.Optional(closedObject(trees.server.members('optional'), 'Where and for whom it listens')),
-    settings: Type.Optional(
-      closedObject(
-        {
-          ...trees.settings.members('optional'),
-          ...(state === undefined ? {} : { state: Type.Optional(state) }),
-          ...(signer === undefined ? {} : { signer: Type.Optional(signer) }),
-          plugins: Type.Optional(PluginsSchema),
-        },
-        'What applies to all APIs',
-      ),
-    ),
+    ...membersOf(trees.root, 'optional'),
+    server: Type.Optional(closedObject(membersOf(trees.server, 'optional'), 'Where and for whom it listens')),
+    settings: Type.Optional(closedObject(settings, 'What applies to all APIs')),
     apis: Type.Array(api, { minItems: 1, description: 'Upstream APIs' }),
   });
   return { schema, findings: claims.findings };
 }
 
-function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], shared: TProperties): TSchema {
-  const endpoint = closedObject({
-    name: Type.String({ minLength: 1, description: 'Human-readable, unique within the API' }),
-    description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
-    ...(modes.length === 0
-      ? {}
-      : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) }),
-    ...shared,
-    ...trees.endpoint.members('as declared'),
-  });
-  return closedObject({
-    name: Type.String({ minLength: 1, description: 'Human-readable, unique' }),
-    ...shared,
-    ...trees.api.members('as declared'),
-    endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
-  });
-}
-
-function modeNames(definitions: readonly Definition[], claims: Claims): string[] {
-  return definitions.flatMap((definition) => {
-    return (definition.modes ?? []).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));
-  });
-}
-
 /** What definitions have by a type that no other has. */
-function byType<T>(
-  definitions: readonly Definition[],
-  claims: Claims,
-  kind: string,
-  of: (definition: Definition) => Readonly<Record<string, T>> | undefined,
-): [type: string, T][] {
-  return definitions.flatMap((definition) =>
-    Object.entries(of(definition) ?? {}).filter(([type]) => claims.claim(`${kind} "${type}"`, plugin(definition))),
-  );
+type OwnedBy = <T>(kind: string, of: (definition: Definition) => readonly (readonly [string, T])[]) => Types<T>;
+type Types<T> = readonly (readonly [type: string, T])[];
+
+function modeSchema(modes: string[]): TProperties {
+  if (modes.length === 0) return {};
+  return { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) };
 }
 
 /** One object or a list of them, told apart by `type`. */
-function authSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
-  const types = byType(definitions, claims, 'auth type', ({ auth }) => auth);
-  if (types.length === 0) return undefined;
+function authSchema(types: Types<TSchema>): TProperties {
+  if (types.length === 0) return {};
   const one = oneOf(types.map(([type, schema]) => variant(type, schema)));
-  return Type.Union([one, Type.Array(one, { minItems: 1 })], {
-    description: 'Who may ask; any one method is enough; default free',
-  });
+  const description = 'Who may ask; any one method is enough; default free';
+  return { auth: Type.Optional(Type.Union([one, Type.Array(one, { minItems: 1 })], { description })) };
 }
 
 /** What is kept in the process, or an engine, told apart by `type`. */
-function stateSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
-  const types = byType(definitions, claims, 'state engine', ({ engines }) => engines);
-  if (types.length === 0) return undefined;
-  return Type.Union([Type.Literal(IN_PROCESS), ...types.map(([type, { schema }]) => variant(type, schema))], {
-    description: 'Where payments, async requests, limits and cached answers are kept; default memory',
-  });
+function stateSchema(types: Types<{ readonly schema: TSchema }>): TProperties {
+  if (types.length === 0) return {};
+  const engines = types.map(([type, { schema }]) => variant(type, schema));
+  const description = 'Where payments, async requests, limits and cached answers are kept; default memory';
+  return { state: Type.Optional(Type.Union([Type.Literal(IN_PROCESS), ...engines], { description })) };
 }
 
 /** Told apart by `type`; what comes next is one of the same kinds. */
-function signerSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
-  const types = byType(definitions, claims, 'signer', ({ signers }) => signers);
-  if (types.length === 0) return undefined;
+function signerSchema(types: Types<{ readonly schema: TSchema; readonly local?: boolean }>): TProperties {
+  if (types.length === 0) return {};
   const each = (further: TProperties) =>
     oneOf(types.map(([type, { schema, local }]) => variant(type, schema, local ? further : { ...LIMITS, ...further })));
   const description = 'Signs beside it where answers carry "signatures", and takes its place one day';
-  return withMembers(each({ next: Type.Optional(withMembers(each({}), { description })) }), {
+  const next = Type.Optional(withMembers(each({}), { description }));
+  const signer = withMembers(each({ next }), {
     description: 'Who signs answers; default the key of the environment',
   });
+  return { signer: Type.Optional(signer) };
 }
 
 /** What bounds the use of any signer outside the process. */

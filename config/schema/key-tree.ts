@@ -1,84 +1,86 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import type { ConfigKey } from '../../plugins-sdk/config-key.ts';
-import type { Definition } from '../../plugins-sdk/define.ts';
+import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { close } from '../../plugins-sdk/schema/close.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
-import { type Claims, plugin } from './claims.ts';
+import { lineage } from '../../plugins-sdk/schema/path.ts';
+import { errorAt } from '../findings.ts';
 
-export type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint';
+/** Who owns what; what two want is a finding. */
+export class Claims {
+  readonly findings: Finding[] = [];
+  readonly #owners = new Map<string, string>();
 
-export function keyTrees(definitions: readonly Definition[], claims: Claims): Record<Level, KeyTree> {
-  const tree = (level: string) =>
-    new KeyTree((path) => `config key ${level === '' ? path : `${level}.${path}`}`, claims);
-  const trees = {
-    root: tree(''),
-    server: tree('server'),
-    settings: tree('settings'),
-    api: tree('api'),
-    endpoint: tree('endpoint'),
-  };
-  const frame: readonly [Level, string][] = [
-    ...['version', 'server', 'settings', 'apis'].map((path): [Level, string] => ['root', path]),
-    ...['plugins', 'state'].map((path): [Level, string] => ['settings', path]),
-    ...['name', 'auth', 'endpoints'].map((path): [Level, string] => ['api', path]),
-    ...['name', 'auth', 'mode', 'description'].map((path): [Level, string] => ['endpoint', path]),
-  ];
-  for (const [level, path] of frame) trees[level].reserve(path);
-  for (const definition of definitions) {
-    for (const key of definition.keys ?? []) {
-      for (const level of levelsOf(key)) trees[level].add(key, plugin(definition));
-    }
+  /** @returns whether nobody had it before. */
+  claim(what: string, owner: string): boolean {
+    const other = this.#owners.get(what);
+    if (other === undefined) this.#owners.set(what, owner);
+    else this.#refuse(owner, `${what}: it belongs to ${other}`);
+    return other === undefined;
   }
+
+  /** @param label of a config key, by its path. */
+  claimKey(path: string, owner: string, label: (path: string) => string): boolean {
+    const above = [...lineage(path)].map(label).find((each) => this.#owners.has(each));
+    const isAbove = above === undefined && [...this.#owners.keys()].some((each) => each.startsWith(`${label(path)}.`));
+    if (!isAbove) return this.claim(above ?? label(path), owner);
+    this.#refuse(owner, `${label(path)}: another plugin owns keys inside it`);
+    return false;
+  }
+
+  isFree(what: string): boolean {
+    return !this.#owners.has(what);
+  }
+
+  #refuse(owner: string, why: string): void {
+    this.findings.push(errorAt('settings.plugins', `${owner} cannot own the ${why}`));
+  }
+}
+
+type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint';
+
+/** The keys of a mapping; dots in their paths make mappings inside it, which are optional by themselves. */
+type KeyTree = Map<string, TSchema | KeyTree>;
+
+/** The keys that belong to the config file itself. */
+const FRAME = [
+  ...['version', 'server', 'settings', 'apis', 'settings.plugins', 'settings.state', 'api.name', 'api.auth'],
+  ...['api.endpoints', 'endpoint.name', 'endpoint.auth', 'endpoint.mode', 'endpoint.description'],
+];
+
+/** The keys that plugins own, by level. */
+export function keyTrees(definitions: readonly Definition[], claims: Claims): Readonly<Record<Level, KeyTree>> {
+  const trees: Record<Level, KeyTree> = {
+    root: new Map(),
+    server: new Map(),
+    settings: new Map(),
+    api: new Map(),
+    endpoint: new Map(),
+  };
+  for (const path of FRAME) claims.claim(`config key ${path}`, 'the config file itself');
+  for (const { name, keys = [] } of definitions)
+    for (const { level, path, schema } of keys)
+      for (const each of level === 'apiOrEndpoint' ? (['api', 'endpoint'] as const) : [level]) {
+        const label = (inner: string) => `config key ${each === 'root' ? inner : `${each}.${inner}`}`;
+        if (!claims.claimKey(path, `plugin "${name}"`, label)) continue;
+        insert(trees[each], path.split('.'), level === 'apiOrEndpoint' ? Type.Optional(close(schema)) : close(schema));
+      }
   return trees;
 }
 
-function levelsOf({ level }: ConfigKey): readonly Level[] {
-  return level === 'apiOrEndpoint' ? ['api', 'endpoint'] : [level];
+function insert(tree: KeyTree, [key = '', ...rest]: readonly string[], schema: TSchema): void {
+  const branch = tree.get(key);
+  const inner: KeyTree = branch instanceof Map ? branch : new Map();
+  tree.set(key, rest.length === 0 ? schema : inner);
+  if (rest.length > 0) insert(inner, rest, schema);
 }
 
-/** The keys of one level; dots in a path make mappings, which are optional by themselves. */
-export class KeyTree {
-  readonly #leaves = new Map<string, TSchema>();
-  readonly #branches = new Map<string, KeyTree>();
-  readonly #label: (path: string) => string;
-  readonly #claims: Claims;
-
-  constructor(label: (path: string) => string, claims: Claims) {
-    this.#label = label;
-    this.#claims = claims;
-  }
-
-  /** Keeps a key of the frame from being owned by a plugin. */
-  reserve(path: string): void {
-    this.#claims.claim(this.#label(path), 'the config file itself');
-  }
-
-  add({ level, path, schema }: ConfigKey, owner: string): void {
-    const leaf = level === 'apiOrEndpoint' ? Type.Optional(close(schema)) : close(schema);
-    this.#insert(path.split('.'), leaf, owner);
-  }
-
-  #insert([key = '', ...rest]: readonly string[], schema: TSchema, owner: string): void {
-    const label = this.#label(key);
-    const branch = this.#branches.get(key);
-    if (rest.length > 0 && this.#claims.isFree(label)) {
-      const inner = branch ?? new KeyTree((path) => this.#label(`${key}.${path}`), this.#claims);
-      this.#branches.set(key, inner);
-      inner.#insert(rest, schema, owner);
-    } else if (branch !== undefined) {
-      this.#claims.report(`${owner} cannot own the ${label}: another plugin owns keys inside it`);
-    } else if (this.#claims.claim(label, owner)) {
-      this.#leaves.set(key, schema);
-    }
-  }
-
-  members(presence: 'optional' | 'as declared'): TProperties {
-    const leaves = [...this.#leaves].map(([key, schema]): [string, TSchema] => {
-      return [key, presence === 'optional' ? Type.Optional(schema) : schema];
-    });
-    const branches = [...this.#branches].map(([key, branch]): [string, TSchema] => {
-      return [key, Type.Optional(closedObject(branch.members(presence)))];
-    });
-    return Object.fromEntries([...leaves, ...branches]);
-  }
+export function membersOf(tree: KeyTree, presence: 'optional' | 'as declared'): TProperties {
+  const leaves = [...tree].flatMap(([key, inner]): [string, TSchema][] => {
+    if (inner instanceof Map) return [];
+    return [[key, presence === 'optional' ? Type.Optional(inner) : inner]];
+  });
+  const branches = [...tree].flatMap(([key, inner]): [string, TSchema][] =>
+    inner instanceof Map ? [[key, Type.Optional(closedObject(membersOf(inner, presence)))]] : [],
+  );
+  return Object.fromEntries([...leaves, ...branches]);
 }
