@@ -1,5 +1,5 @@
 import type { Finding } from '../plugins-sdk/define.ts';
-import { lineage, printable, walk } from '../plugins-sdk/schema/path.ts';
+import { printable } from '../plugins-sdk/schema/path.ts';
 
 export { errorAt, warningAt } from '../plugins-sdk/schema/finding.ts';
 
@@ -36,22 +36,4 @@ export function findingLine({ path, message }: Finding): string {
 /** A finding as one line of text that ends with where it is. */
 export function locatedLine(finding: LocatedFinding): string {
   return finding.where === undefined ? findingLine(finding) : `${findingLine(finding)} (${printable(finding.where)})`;
-}
-
-/** Sorts findings by where in the file they belong, and drops repetitions. */
-export function inFileOrder(findings: readonly Finding[], tree: unknown): Finding[] {
-  const positions = new Map<string, number>();
-  walk(tree, (path) => positions.set(path, positions.size));
-  const position = (path: string): number => {
-    for (const ancestor of lineage(path)) {
-      const found = positions.get(ancestor);
-      if (found !== undefined) return found;
-    }
-    return 0;
-  };
-  const unique = new Map(findings.map((finding) => [`${finding.level} ${findingLine(finding)}`, finding]));
-  return [...unique.values()]
-    .map((finding) => ({ finding, at: position(finding.path) }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ finding }) => finding);
 }

@@ -1,17 +1,16 @@
 import { dirname } from 'node:path';
-import type { Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import type { Definition, Finding } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
-import { isRecord } from '../plugins-sdk/schema/path.ts';
+import { isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
 import { shortDurations } from '../plugins-sdk/schema/short-durations.ts';
 import { runChecks } from './checks.ts';
 import { checkNames } from './endpoints.ts';
-import { ConfigErrors, errorAt, inFileOrder, type LocatedFinding, warningAt } from './findings.ts';
-import { checkIdentityOwners, endpointId } from './identity.ts';
+import { ConfigErrors, errorAt, findingLine, type LocatedFinding, warningAt } from './findings.ts';
+import { endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
-import type { PluginDraft } from './plugins/choice.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
 import type { PluginModule } from './plugins/module-exports.ts';
-import { hiding, type Redact, redactMessage, redactor } from './redact.ts';
+import { hiding, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { fill } from './variables.ts';
 import { type Identified, View } from './view.ts';
@@ -64,56 +63,46 @@ const PLUGIN_START_TIMEOUT_MS = 30_000;
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const tree = options.tree ?? (await readConfigFile(options.file));
   const source = interpolate(tree, options.env);
-  const allowUnset = options.allowUnset === true;
+  const { file, builtins, modules, patience = PLUGIN_START_TIMEOUT_MS } = options;
   const redact = redactor(source.values);
-  const settings = isRecord(source.value) ? source.value.settings : undefined;
-  const plugins = await loadPlugins({
-    entries: isRecord(settings) ? settings.plugins : undefined,
-    ...source,
-    configFile: options.file,
-    modules: options.modules,
-    builtins: options.builtins,
-    redact,
-    patience: options.patience ?? PLUGIN_START_TIMEOUT_MS,
-  });
+  const plugins = await loadPlugins({ ...source, file, builtins, modules, patience, redact });
   const { schema, findings: collisions } = compose(plugins.definitions);
-  const view = new View(source, schema, dirname(options.file));
+  const view = new View(source, schema, dirname(file));
   const identified = view.identify(plugins.definitions);
+  const finished = finish(identified);
   const findings = [
     ...source.findings,
-    ...unsetVariables(source, allowUnset ? options.needed : ''),
+    ...unsetVariables(source, options.allowUnset ? options.needed : ''),
     ...plugins.findings,
     ...collisions,
-    ...contentFindings(view, plugins.definitions, identified, redact),
+    ...view.wrongShapes,
+    ...checkNames(view.config, view.isDoubtful),
+    ...view.certain(runChecks(plugins.definitions, view.context, { sound: view.isSound, redact }), identified),
     ...identified.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
-    ...sameIds(identified),
+    ...finished.findings,
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source.references, view.config),
     ...misleadingTexts(tree),
     ...shortDurations(schema, source.value, ''),
   ];
-  const ordered = located([...findings, ...emptyVariables(source, findings)], tree, source);
+  const hide = hiding(source.values);
+  const ordered = located([...findings, ...emptyVariables(source, findings)], tree, hide);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
-  const { endpoints, ...finished } = finish(identified);
+  const { explained } = finished;
+  const endpoints = explained.map(({ endpoint }) => endpoint);
   return {
-    file: options.file,
+    file,
     config: view.config,
-    ...finished,
+    explained,
     endpoints,
-    plugins: plugins.choices.map((choice) => chosen(choice, tree, [view.config, endpoints])),
+    plugins: plugins.choices.map(({ budget, ...choice }) => ({
+      ...choice,
+      line: choice.path === undefined ? undefined : lineIn(tree, choice.path),
+      budget: typeof budget === 'function' ? budget(view.config, endpoints) : budget,
+    })),
     warnings: ordered,
-    hide: hiding(source.values),
+    hide,
   };
-}
-
-/** @param known by which a budget is computed. */
-function chosen(
-  { budget, ...choice }: PluginDraft,
-  tree: Tree,
-  known: readonly [Readonly<Record<string, unknown>>, readonly Endpoint[]],
-): PluginChoice {
-  const line = choice.path === undefined ? undefined : { line: lineIn(tree, choice.path) };
-  return { ...choice, ...line, budget: typeof budget === 'function' ? budget(...known) : budget };
 }
 
 /**
@@ -130,37 +119,26 @@ export async function readSettings(
   return isRecord(settings) ? settings : {};
 }
 
-/** What is wrong with the names and shapes of a config, and what plugins find in it. */
-function contentFindings(
-  view: View,
-  definitions: readonly Definition[],
-  identified: readonly Identified[],
-  redact: Redact,
-): readonly Finding[] {
-  return [
-    ...checkIdentityOwners(definitions),
-    ...view.wrongShapes,
-    ...checkNames(view.config, view.isDoubtful),
-    ...view.certain(runChecks(definitions, view.context, { sound: view.isSound, redact }), identified),
-  ];
-}
+const NAMED = /^apis\[\d+\](?:\.endpoints\[\d+\])?$/;
 
-/** Findings in the order of the file, each with its place, and without the values of variables. */
-function located(findings: readonly Finding[], tree: Tree, { values }: Interpolated): LocatedFinding[] {
-  return inFileOrder(findings, tree).map((finding) => {
-    const where = placeOf(tree, finding.path);
-    return { ...finding, message: redactMessage(finding.message, values), ...(where && { where }) };
+/** Findings in the order of the file, each once and with its place (`prices/eth, line 12`), and without the values of variables. */
+function located(findings: readonly Finding[], tree: Tree, hide: (text: string) => string): LocatedFinding[] {
+  const order = new Map<string, number>();
+  const names = new Map<string, string>();
+  walk(tree, (path, value) => {
+    order.set(path, order.size);
+    if (NAMED.test(path) && isRecord(value) && typeof value.name === 'string') names.set(path, value.name);
   });
-}
-
-/** `prices/eth, line 12`: what a path means in the file. */
-function placeOf(tree: Tree, path: string): string {
-  const [, api, endpoint] = /^apis\[(\d+)\](?:\.endpoints\[(\d+)\])?/.exec(path) ?? [];
-  const block = api === undefined ? undefined : Reflect.get(Object(tree.apis), api);
-  const inner = endpoint === undefined ? undefined : Reflect.get(Object(Object(block).endpoints), endpoint);
-  const names = [block, inner].flatMap((each) => (isRecord(each) && typeof each.name === 'string' ? [each.name] : []));
-  const line = lineIn(tree, path);
-  return [...(names.length > 0 ? [names.join('/')] : []), ...(line === undefined ? [] : [`line ${line}`])].join(', ');
+  const unique = new Map(findings.map((finding) => [`${finding.level} ${findingLine(finding)}`, finding]));
+  const placed = [...unique.values()].map(({ level, path, message }) => {
+    const ancestors = [...lineage(path)];
+    const line = lineIn(tree, path);
+    const name = ancestors.flatMap((each) => names.get(each) ?? []).reverse();
+    const where = [name.join('/'), line === undefined ? '' : `line ${line}`].filter((part) => part !== '').join(', ');
+    const at = order.get(ancestors.find((each) => order.has(each)) ?? '') ?? 0;
+    return { at, finding: { level, path, message: hide(message), ...(where && { where }) } };
+  });
+  return placed.sort((a, b) => a.at - b.at).map(({ finding }) => finding);
 }
 
 /** @param needed the beginning of the paths at which an unset variable is an error; without it none. */
@@ -180,28 +158,23 @@ function emptyVariables({ references }: Interpolated, findings: readonly Finding
   });
 }
 
-function sameIds(identified: readonly Identified[]): Finding[] {
-  const seen = new Map<string, EndpointDraft>();
-  return identified.flatMap(({ draft, text }) => {
-    if (text === undefined) return [];
-    const other = seen.get(text);
-    if (other === undefined) {
-      seen.set(text, draft);
-      return [];
-    }
-    const names = `"${draft.api}/${draft.name}" and "${other.api}/${other.name}" (${other.path})`;
-    return [
-      errorAt(
-        draft.path,
-        `${names} have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}`,
-      ),
-    ];
-  });
-}
-
-function finish(identified: readonly Identified[]): Pick<LoadedConfig, 'endpoints' | 'explained'> {
-  const explained = identified.flatMap(({ draft: { path: _, ...rest }, text }) => {
-    return text === undefined ? [] : [{ endpoint: Object.freeze({ ...rest, id: endpointId(text) }), text }];
-  });
-  return { endpoints: explained.map(({ endpoint }) => endpoint), explained };
+/** The endpoints that have an ID, and what is wrong where two have one. */
+function finish(identified: readonly Identified[]) {
+  const explained = new Map<string, LoadedConfig['explained'][number] & Pick<Identified, 'draft'>>();
+  const findings: Finding[] = [];
+  for (const { draft, text } of identified) {
+    if (text === undefined) continue;
+    const { path, ...rest } = draft;
+    const other = explained.get(text)?.draft;
+    if (other === undefined)
+      explained.set(text, { endpoint: Object.freeze({ ...rest, id: endpointId(text) }), text, draft });
+    else
+      findings.push(
+        errorAt(
+          path,
+          `"${draft.api}/${draft.name}" and "${other.api}/${other.name}" (${other.path}) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}`,
+        ),
+      );
+  }
+  return { findings, explained: [...explained.values()].map(({ endpoint, text }) => ({ endpoint, text })) };
 }

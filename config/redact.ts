@@ -11,12 +11,6 @@ export type Redact = (error: unknown) => string;
 /** Shorter values in the middle of our own texts are no secrets. */
 const SHORTEST_IN_FINDING = 8;
 
-/** The message of a finding without the values of variables, where it holds one. */
-export function redactMessage(message: string, values: Iterable<string>): string {
-  const long = [...values].filter(({ length }) => length >= SHORTEST_IN_FINDING);
-  return long.some((value) => message.includes(value)) ? redactor(long)(message) : message;
-}
-
 /** Hides the values of variables in a text, such as a stack, but for those that are too short to be secrets. */
 export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING): (text: string) => string {
   const secrets = [...values].filter(({ length }) => length >= shortest).sort((a, b) => b.length - a.length);

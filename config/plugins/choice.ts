@@ -26,10 +26,9 @@ export interface PluginDraft {
   readonly isolated?: boolean;
 }
 
-export interface PluginRequest extends Pick<Interpolated, 'references' | 'bareHex'> {
-  /** What stands under `settings.plugins`, variables replaced. */
-  readonly entries: unknown;
-  readonly configFile: string;
+export interface PluginRequest extends Pick<Interpolated, 'value' | 'references' | 'bareHex'> {
+  /** Absolute path of the config file. */
+  readonly file: string;
   /** Modules by source, which are not imported. */
   readonly modules?: ReadonlyMap<string, PluginModule> | undefined;
   readonly builtins: readonly Definition[];

@@ -32,7 +32,8 @@ function trusting(name: string): string {
 /** Imports, checks and configures what `settings.plugins` names. Entries of a wrong shape are left for the schema to report. */
 export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins> {
   const loading = new Loading(request);
-  const entries: readonly unknown[] = Array.isArray(request.entries) ? request.entries : [];
+  const { plugins } = Object(Object(request.value).settings);
+  const entries: readonly unknown[] = Array.isArray(plugins) ? plugins : [];
   for (const [index, entry] of entries.entries()) {
     const path = childPath(ROOT, index);
     const typed = convert(PluginEntrySchema, entry, path, leafOf(request));
@@ -111,10 +112,10 @@ class Loading {
 
   /** @throws PluginProblem, Noted, and what the plugin's own code throws. */
   async #addOperator(entry: PluginEntry, path: string): Promise<void> {
-    const { configFile, modules, patience } = this.#request;
+    const { file, modules, patience } = this.#request;
     const { source, isolate = false } = entry;
     const known = modules?.get(source);
-    const url = known === undefined ? moduleUrl(source, configFile) : '';
+    const url = known === undefined ? moduleUrl(source, file) : '';
     const isolated = isolate && known === undefined ? await isolatePlugin(url, isolate) : undefined;
     try {
       const imported = known ?? (isolated === undefined ? importPlugin(url) : isolated.exports());
@@ -123,7 +124,7 @@ class Loading {
         ? await this.#full(module.plugin, module, entry, path)
         : await this.#simple(module, entry, path, isolated);
       const { name } = made.definition;
-      if (!isolate && isPackage(source, configFile)) this.#findings.push(warningAt(path, trusting(name)));
+      if (!isolate && isPackage(source, file)) this.#findings.push(warningAt(path, trusting(name)));
       const budget = budgetOf(made.definition, entry);
       this.#operators.push({ ...made, budget, source, path, operator: true, isolated: isolate !== false });
     } finally {

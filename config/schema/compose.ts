@@ -31,6 +31,7 @@ export function compose(definitions: readonly Definition[]): Composed {
   const modes = ownedBy('mode', (each) => (each.modes ?? []).map((mode) => [mode, mode]));
   const trees = keyTrees(definitions, claims);
   const state = stateSchema(ownedBy('state engine', (each) => Object.entries(each.engines ?? {})));
+  ownedBy('part of the endpoint ID', (each) => Object.entries(each.identity ?? {}));
   const signer = claims.isFree(SIGNER)
     ? {}
     : signerSchema(ownedBy('signer', (each) => Object.entries(each.signers ?? {})));

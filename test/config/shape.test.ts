@@ -321,7 +321,7 @@ test('two owners of one key, mode, auth type or part of the ID are errors', asyn
     'settings.plugins: plugin "extra" cannot own the config key server: it belongs to the config file itself',
     'settings.plugins: plugin "extra" cannot own the config key endpoint.path: it belongs to plugin "upstream"',
     'settings.plugins: plugin "extra" cannot own the config key server.rateLimit: another plugin owns keys inside it',
-    'settings.plugins: both plugin "upstream" and plugin "extra" contribute "url" to the endpoint ID',
+    'settings.plugins: plugin "extra" cannot own the part of the endpoint ID "url": it belongs to plugin "upstream"',
   ]);
 });
 
