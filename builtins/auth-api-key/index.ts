@@ -96,17 +96,9 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
   });
 }
 
-/** Bytes of a key that are compared as they are; of a longer one its hash is. */
-const COMPARED = 64;
-
-/** A key as bytes of one length, as a comparison in constant time needs, and its own length behind them. */
+/** A key as bytes of one length, as a comparison in constant time needs. */
 function comparable(key: string): Buffer {
-  const bytes = Buffer.alloc(COMPARED + 1);
-  const length = Buffer.byteLength(key);
-  if (length > COMPARED) hash('sha256', key, 'buffer').copy(bytes);
-  else bytes.write(key);
-  bytes[COMPARED] = Math.min(length, COMPARED + 1);
-  return bytes;
+  return hash('sha256', key, 'buffer');
 }
 
 interface Accepted {

@@ -1,7 +1,6 @@
 import type { ClientBuckets } from '../../lib/bounded/token-buckets.ts';
 import { closedObject, millisecondsSchema } from '../../plugins-sdk/config.ts';
 import { type Services, type Static, Type } from '../../plugins-sdk/index.ts';
-import type { Closable } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';
 import { bucketState } from '../shared/limit-headers.ts';
 
@@ -16,7 +15,7 @@ export type KeyLimit = Static<typeof Limit>;
 
 /** The limits of clients with a name; a client's keys share them. */
 export class KeyLimits {
-  readonly #buckets = new Map<string, ClientBuckets & Partial<Closable>>();
+  readonly #buckets = new Map<string, ClientBuckets>();
 
   /** @returns what takes a request of the client from its limit, and what says how much that holds then. */
   of({ window, max }: KeyLimit, client: string, { stateEngine, workers }: Pick<Services, 'stateEngine' | 'workers'>) {
@@ -27,9 +26,5 @@ export class KeyLimits {
       take: () => buckets.take(client),
       state: () => bucketState('key', { max, window }, buckets.used(client)),
     };
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#buckets.values()].map(async (buckets) => buckets.close?.()));
   }
 }
