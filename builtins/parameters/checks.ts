@@ -45,7 +45,6 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
   });
   return [
     ...findings,
-    ...checkCookies(endpoint, declared),
     ...checkTaken(endpoint, declared),
     ...checkMisleading(endpoint, declared),
     ...checkPath(endpoint, declared),
@@ -72,32 +71,21 @@ function checkPath(endpoint: EndpointDraft, declared: readonly DeclaredParameter
   ];
 }
 
-/** All cookies travel in one header, which somebody else may have taken. */
-function checkCookies(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const isCookie = (name: string) => name.toLowerCase() === 'cookie';
-  const cookies = declared.filter((parameter) => parameter.in === 'cookie');
-  const header = declared.find((parameter) => parameter.in === 'header' && isCookie(parameter.name));
-  const both = header !== undefined && cookies.length > 0;
-  const taken = Object.keys(keys.headers.of(endpoint) ?? {}).some(isCookie);
-  return [
-    ...(both ? [error(header.at, 'a header named Cookie leaves no room for parameters with in: cookie')] : []),
-    ...(taken ? cookies.map(({ at }) => warning(at, 'is never sent: the headers of the API hold a Cookie')) : []),
-  ];
-}
-
-/** What the operator pinned elsewhere wins, or travels beside it. */
+/** What the operator pinned elsewhere wins, or travels beside it. All cookies travel in one header. */
 function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const headers = new Set(Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase()));
+  const taken = new Set(Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase()));
   const [, query = ''] = (keys.path.of(endpoint) ?? '').split('?');
   const pinned = new URLSearchParams(query);
-  return declared.flatMap(({ at, name, in: place }) => [
-    ...(place === 'header' && headers.has(name.toLowerCase())
-      ? [warning(at, `is never sent: the headers of the API hold ${name}`)]
-      : []),
-    ...(place === 'query' && pinned.has(name)
-      ? [warning(at, `is sent beside the ${name} that the path holds: the upstream gets both`)]
-      : []),
-  ]);
+  const hasCookies = declared.some((parameter) => parameter.in === 'cookie');
+  return declared.flatMap(({ at, name, in: place }) => {
+    if (place === 'query' && pinned.has(name))
+      return [warning(at, `is sent beside the ${name} that the path holds: the upstream gets both`)];
+    if (place !== 'header' && place !== 'cookie') return [];
+    const header = place === 'cookie' ? 'Cookie' : name;
+    if (place === 'header' && hasCookies && /^cookie$/i.test(name))
+      return [error(at, 'a header named Cookie leaves no room for parameters with in: cookie')];
+    return taken.has(header.toLowerCase()) ? [warning(at, `is never sent: the headers of the API hold ${header}`)] : [];
+  });
 }
 
 /** Finds fixed and default values that cannot be sent: they would fail every request and blame the client. */

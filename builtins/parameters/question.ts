@@ -73,16 +73,11 @@ export function requestOf(prepared: Prepared, values: Values): OutgoingRequest {
 
 /** What plugins may see and change. */
 function visibleOf({ declared }: Prepared, values: Values): Parameters {
-  const visible: Record<string, Json> = {};
-  for (let index = 0; index < declared.length; index++) {
-    const parameter = declared[index];
+  const seen = declared.flatMap(({ name, fixed, secret }, index): [string, Json][] => {
     const value = values[index];
-    if (parameter === undefined || value === undefined || parameter.fixed !== undefined || parameter.secret) continue;
-    // Assigned, it would set the prototype.
-    if (parameter.name === '__proto__') Object.defineProperty(visible, parameter.name, { value, enumerable: true });
-    else visible[parameter.name] = value;
-  }
-  return Object.freeze(visible);
+    return value === undefined || fixed !== undefined || secret ? [] : [[name, value]];
+  });
+  return Object.freeze(Object.fromEntries(seen));
 }
 
 function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {

@@ -144,7 +144,7 @@ describe('parameter definitions (specification: Parameter definition; decisions,
     ]);
     const taken = withParameters([cookie], {}, { api: { headers: { COOKIE: 'a=b' } } });
     assert.deepEqual(await warningsOf(taken), [
-      `${AT}.parameters[0]: is never sent: the headers of the API hold a Cookie`,
+      `${AT}.parameters[0]: is never sent: the headers of the API hold Cookie`,
     ]);
   });
 
