@@ -25,62 +25,49 @@ export interface RequestLogSettings {
   readonly isTraced: boolean;
 }
 
-/** What the line of a request needs of the service. */
-interface Writer {
-  readonly log: Log;
-  hide(text: string): string;
-}
-
 /** Characters of why a request was refused: a client may have chosen some. */
 const MAX_DETAIL = 300;
-
-function detailOf({ hide }: Writer, reason: string): string {
-  return clipped(hide(reason), MAX_DETAIL);
-}
 
 /** Whoever was not let in asks why, or is asked: these lines say so on their own. */
 const TURNED_AWAY: ReadonlySet<number> = new Set([401, 429]);
 
-function writeText(writer: Writer, exchange: Exchange, status: number): void {
+/** All that is known of a request; what does not apply is undefined. */
+function factsOf(exchange: Exchange, status: number, hide: (text: string) => string) {
   const { requestId, method, route, resolved, outcome } = exchange;
-  const what = resolved === undefined ? `${method} ${route}` : `${resolved.api}/${resolved.name}`;
-  const client = clientName.get(exchange);
-  const fields: Record<string, string> = { requestId };
-  if (client !== undefined) fields.client = client;
-  if (outcome?.kind === 'refused') {
-    const { refusal } = outcome;
-    const isRequesters = failureClassOf(refusal) === 'requester';
-    if (isRequesters) fields.reason = 'requester';
-    if (isRequesters || TURNED_AWAY.has(status)) fields.detail = detailOf(writer, refusal.reason ?? refusal.message);
-    if (TURNED_AWAY.has(status)) fields.address = clientIp(exchange);
-  }
-  const endpointId = resolved?.id ?? unknownEndpointId.get(exchange);
-  if (endpointId !== undefined) fields.endpointId = endpointId;
-  writer.log.info(`${what} ${status} ${Math.round(exchange.elapsed() * 10) / 10}ms`, fields);
-}
-
-function writeJson(writer: Writer, exchange: Exchange, status: number): void {
-  const { requestId, method, route, resolved, outcome } = exchange;
-  const fields: Record<string, unknown> = {
+  const refusal = outcome?.kind === 'refused' ? outcome.refusal : undefined;
+  const signed = outcome?.kind === 'signed' ? signedFacts(outcome.response) : undefined;
+  return {
     requestId,
     endpoint: resolved && `${resolved.api}/${resolved.name}`,
     endpointId: resolved?.id ?? unknownEndpointId.get(exchange),
-    route,
-    method,
-    mode: resolved?.mode,
-    status,
-    ms: Math.round(exchange.elapsed() * 10) / 10,
+    ...{ route, method, mode: resolved?.mode, status, ms: Math.round(exchange.elapsed() * 10) / 10 },
     client: clientName.get(exchange),
     address: clientIp(exchange),
+    reason: refusal && failureClassOf(refusal),
+    detail: refusal && clipped(hide(refusal.reason ?? refusal.message), MAX_DETAIL),
+    signed: signed && { digest: signed.digest, timestamp: signed.timestamp },
   };
-  if (outcome?.kind === 'refused') {
-    fields.reason = failureClassOf(outcome.refusal);
-    fields.detail = detailOf(writer, outcome.refusal.reason ?? outcome.refusal.message);
-  }
-  const facts = outcome?.kind === 'signed' ? signedFacts(outcome.response) : undefined;
-  if (facts !== undefined) fields.signed = { digest: facts.digest, timestamp: facts.timestamp };
+}
+
+type Facts = ReturnType<typeof factsOf>;
+
+function writeText(log: Log, { requestId, client, reason, detail, address, endpointId, ...facts }: Facts): void {
+  const isRequesters = reason === 'requester';
+  const isTurnedAway = detail !== undefined && TURNED_AWAY.has(facts.status);
+  log.info(`${facts.endpoint ?? `${facts.method} ${facts.route}`} ${facts.status} ${facts.ms}ms`, {
+    requestId,
+    ...(client !== undefined && { client }),
+    ...(isRequesters && { reason }),
+    ...((isRequesters || isTurnedAway) && { detail }),
+    ...(isTurnedAway && { address }),
+    ...(endpointId !== undefined && { endpointId }),
+  });
+}
+
+function writeJson(log: Log, facts: Facts, exchange: Exchange): void {
+  const fields: Record<string, unknown> = { ...facts };
   ContextKey.addLogged(exchange, fields);
-  writer.log.info('request', fields);
+  log.info('request', fields);
 }
 
 type Used = readonly { readonly stage: string; readonly milliseconds: number }[];
@@ -135,13 +122,12 @@ export function requestLog(settings: RequestLogSettings) {
       };
       const isTimed = isTraced || slow !== undefined;
       const write = isJson ? writeJson : writeText;
-      const writer = { log, hide };
       return {
         observe: {
           ...(isTimed && { stage: note }),
           call: pluginCalls(log),
           response: (exchange, status) => {
-            write(writer, exchange, status);
+            write(log, factsOf(exchange, status, hide), exchange);
             if (isTimed) tell(exchange);
           },
         },
