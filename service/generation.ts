@@ -20,10 +20,8 @@ import { connectionLimitsOf } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { startPlugin } from './plugin-set.ts';
-import type { StateClient } from './shared-state.ts';
-import { stateMeters } from './state-meters.ts';
-import { type LastReload, tellOfService } from './status.ts';
-import { StatusParts } from './status-parts.ts';
+import { type StateClient, stateMeters } from './shared-state.ts';
+import { type LastReload, StatusParts, tellOfService } from './status.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
@@ -49,7 +47,7 @@ export class Generation {
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
-  readonly #measureState: () => void;
+  readonly #measureState: (() => void) | undefined;
   readonly #log: ServiceLog;
   readonly #app: HttpApp;
   readonly #requests = new WaitGroup();
@@ -69,7 +67,8 @@ export class Generation {
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
-    this.#measureState = measuring(surroundings.stateEngine, this.#meters);
+    const { stateEngine: state } = surroundings;
+    this.#measureState = state && stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
     this.connectionLimits = connectionLimitsOf(
       loaded.config,
       loaded.plugins.map(({ definition }) => definition),
@@ -80,7 +79,7 @@ export class Generation {
       this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
     );
     try {
-      const plugins = assemble(loaded, {
+      this.#plugins = assemble(loaded, {
         ...surroundings,
         states: this.#states,
         meters: this.#meters,
@@ -89,16 +88,15 @@ export class Generation {
         ask: (plugin, id, parameters, options) => {
           this.#requests.add();
           const asked = { ...options, plugin, id, parameters };
-          return ask(this.#pipeline, plugins.observer, asked).finally(this.#requests.done);
+          return ask(this.#pipeline, this.#plugins.observer, asked).finally(this.#requests.done);
         },
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
-        prices: pricesOf(() => plugins),
+        prices: pricesOf(() => this.#plugins),
       });
-      this.#pipeline = new Pipeline(plugins.hooks, runtime);
-      this.#plugins = plugins;
+      this.#pipeline = new Pipeline(this.#plugins.hooks, runtime);
       this.#app = new HttpApp({
-        plugins,
-        observer: plugins.observer,
+        plugins: this.#plugins,
+        observer: this.#plugins.observer,
         pipeline: this.#pipeline,
         newId: randomId,
         check: httpResponseOf,
@@ -139,7 +137,7 @@ export class Generation {
   commit(): void {
     this.#states.settle();
     this.#meters.commit();
-    this.#measureState();
+    this.#measureState?.();
   }
 
   /** Ends the responses that stream: they may have no other end. */
@@ -194,13 +192,6 @@ export class Generation {
     });
     await Promise.all(stops);
   }
-}
-
-/** @returns what has an engine measured with the instruments of this set. */
-function measuring(state: StateClient | undefined, meters: MeterSet): () => void {
-  if (state === undefined) return () => undefined;
-  const measured = stateMeters(meters.of('settings.state', UNBOUNDED), state);
-  return () => state.measureWith(measured);
 }
 
 function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['failed'] {

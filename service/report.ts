@@ -2,7 +2,6 @@ import type { LoadedConfig } from '../config/index.ts';
 import { proxiesInForce } from '../lib/http/client/proxies.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import type { Log } from '../plugins-sdk/log.ts';
-import { signerFromEnvironment } from '../plugins-sdk/signing/local-key.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';
 import { addressOf, workersOf } from './listener.ts';
@@ -76,15 +75,5 @@ export function report(log: Log, { first, before, after, env, signers }: Reload)
   }
   const [was, is] = [signerAddressOf(before), signerAddressOf(after)];
   if (was !== is) log.warn(`answers are signed by ${is} instead of ${was}`);
-  if (!keepsSigner(env, signers.ownKey(after.config)))
-    log.warn('the signing key stays the same until the service is restarted');
-}
-
-function keepsSigner(env: Environment, key: { readonly address: string } | undefined): boolean {
-  if (key === undefined || (!env.SERVICE_MNEMONIC && !env.SERVICE_PRIVATE_KEY)) return true;
-  try {
-    return signerFromEnvironment(env).address === key.address;
-  } catch {
-    return false;
-  }
+  if (signers.isOther(after.config, env)) log.warn('the signing key stays the same until the service is restarted');
 }

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { Log } from '../plugins-sdk/log.ts';
+import type { Meters } from '../plugins-sdk/meters.ts';
 import {
   type SharedState,
   type StateArea,
@@ -11,8 +12,40 @@ import {
   StateUnreadable,
   type Taken,
 } from '../plugins-sdk/state/area.ts';
-import type { Measured, StateCommand } from './state-meters.ts';
 import { messageOf } from './text.ts';
+
+/** Commands as metrics name them, whose names do not change with those of the methods. */
+const COMMANDS = ['get', 'swap', 'take'] as const;
+const OUTCOMES = ['done', 'failed', 'rejected'] as const;
+type StateCommand = (typeof COMMANDS)[number];
+
+/** How the commands of an engine are measured. */
+type Measured = (command: StateCommand, outcome: (typeof OUTCOMES)[number], milliseconds: number) => void;
+
+/** Asks for the instruments of an engine. @returns has it measure with them from now on. */
+export function stateMeters(meters: Meters, state: StateClient): () => void {
+  // An alert sees the first failure only beside a zero before it.
+  const initial = COMMANDS.flatMap((command) => OUTCOMES.map((outcome) => ({ command, outcome })));
+  const commands = meters.counter({
+    name: 'state_commands_total',
+    help: 'Commands to the engine of settings.state: done, failed, or rejected while it was away',
+    labels: ['command', 'outcome'],
+    initial,
+  });
+  const seconds = meters.histogram({
+    name: 'state_command_duration_seconds',
+    help: 'Duration of commands to the engine of settings.state',
+    labels: ['command'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+  });
+  const available = { name: 'state_available', help: 'Whether the engine of settings.state answers: 1 or 0' };
+  meters.gauge({ ...available, across: 'min' }, () => (state.available() ? 1 : 0));
+  const measure: Measured = (command, outcome, milliseconds) => {
+    commands({ command, outcome }, 1);
+    if (outcome !== 'rejected') seconds({ command }, milliseconds / 1000);
+  };
+  return () => state.measureWith(measure);
+}
 
 /** Milliseconds that a command may take. */
 const COMMAND_TIMEOUT_MS = 250;

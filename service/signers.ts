@@ -75,6 +75,16 @@ export class Signers implements Signing {
     return this.#known.get(config)?.current.type === ENVIRONMENT ? this.#keys.get('current') : undefined;
   }
 
+  /** Whether these variables have another key than the one that signs. */
+  isOther(config: Config, env: Environment): boolean {
+    const key = this.ownKey(config);
+    try {
+      return key !== undefined && signerFromEnvironment(env).address !== key.address;
+    } catch (error) {
+      return !(error instanceof MissingKey);
+    }
+  }
+
   /** Nothing where another plugin signs. */
   inUse(config: Config): SignerSet | undefined {
     return this.#known.get(config);

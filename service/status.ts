@@ -1,7 +1,36 @@
+import type { Json } from '../plugins-sdk/kernel.ts';
 import type { Services } from '../plugins-sdk/services.ts';
+import type { Status } from '../plugins-sdk/status.ts';
 import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
-import type { StatusParts } from './status-parts.ts';
 import { packageVersion } from './surroundings.ts';
+
+/** What one set of plugins shows of itself. */
+export class StatusParts implements Status {
+  readonly #parts: (readonly [part: string, read: () => Json])[] = [];
+
+  show(part: string, read: () => Json): void {
+    this.#parts.push([part, read]);
+  }
+
+  read(): ReturnType<Status['read']> {
+    const shown = new Map<string, Json>();
+    for (const [part, read] of this.#parts) {
+      const before = shown.get(part);
+      shown.set(part, before === undefined ? readable(read) : [before, readable(read)].flat());
+    }
+    return Object.fromEntries(shown);
+  }
+}
+
+/** A part that cannot be read is a text that says so: operators need the others all the more. */
+function readable(read: () => Json): Json {
+  try {
+    const value = read();
+    return JSON.stringify(value) === undefined ? null : value;
+  } catch {
+    return 'cannot be shown';
+  }
+}
 
 /** How the last reload went. */
 export interface LastReload {
@@ -20,13 +49,12 @@ interface ShownService extends Pick<Services, 'phase' | 'node'> {
 
 const isoOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** Shows what a process runs, and since when; measures how the last reload went. */
+/** Shows what a process runs, and since when; measures how the last reload went, under the names that Prometheus has for its own. */
 export function tellOfService(
   parts: StatusParts,
   meters: MeterSet,
   { config, node, lastReload, phase }: ShownService,
 ): void {
-  measureReloads(meters, lastReload);
   const startedAt = isoOf(performance.timeOrigin);
   parts.show('service', () => {
     const { generation, inForceSince, succeeded } = lastReload();
@@ -36,16 +64,9 @@ export function tellOfService(
       ...{ pid: process.pid, startedAt, uptime: Math.floor(process.uptime()) },
     };
   });
-}
-
-/** Under the names that Prometheus has for its own. */
-function measureReloads(meters: MeterSet, last: () => LastReload): void {
-  const { gauge } = meters.of('service', UNBOUNDED);
-  const help = {
-    succeeded: 'Whether the last reload succeeded: 1 or 0',
-    since: 'Unix time at which a config last came into force',
-  };
-  gauge({ name: 'config_last_reload_successful', help: help.succeeded, across: 'min' }, () => Number(last().succeeded));
-  const name = 'config_last_reload_success_timestamp_seconds';
-  gauge({ name, help: help.since, across: 'min' }, () => last().inForceSince);
+  const gauge = (name: string, help: string, read: () => number) =>
+    meters.of('service', UNBOUNDED).gauge({ name, help, across: 'min' }, read);
+  const [isSuccessful, since] = ['config_last_reload_successful', 'config_last_reload_success_timestamp_seconds'];
+  gauge(isSuccessful, 'Whether the last reload succeeded: 1 or 0', () => Number(lastReload().succeeded));
+  gauge(since, 'Unix time at which a config last came into force', () => lastReload().inForceSince);
 }

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { type LoadedConfig, loadConfig } from '../config/index.ts';
 import { bareHexIn, withMembers } from '../config/tree.ts';
 import { readConfigFile, type Tree } from '../config/yaml.ts';
 import { Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal } from '../kernel/refusal.ts';
 import { decodeAbi } from '../lib/eth/decode-abi.ts';
+import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
 import { infiniteMembers } from '../lib/json/numbers.ts';
 import { nearest } from '../lib/text/suggest.ts';
@@ -25,7 +27,6 @@ import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
 import type { AssembledPlugins } from './assemble.ts';
 import { startPlugin } from './plugin-set.ts';
-import { type WrittenJson, writtenJson } from './written-numbers.ts';
 
 /** By which program it is made. */
 interface Program {
@@ -192,4 +193,25 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
   }
   const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));
   return meant === undefined ? '' : `, did you mean "${meant}"?`;
+}
+
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/gs;
+
+/** JSON whose numbers stay as they are written, digit by digit. */
+interface WrittenJson {
+  /** The value with its members sorted, in which a marked text stands for each number. */
+  readonly marked: Json;
+  /** JSON of any part of `marked`, with the numbers as they are written. */
+  written(json: string): string;
+}
+
+/** @param json that JSON.parse accepts. */
+function writtenJson(json: string): WrittenJson {
+  const mark = randomUUID();
+  const numbers = new RegExp(`"${mark}([^"]*)"`, 'g');
+  const marked = json.replace(STRING_OR_NUMBER, (token) => (token.startsWith('"') ? token : `"${mark}${token}"`));
+  return {
+    marked: JSON.parse(canonicalJson(JSON.parse(marked))),
+    written: (text) => text.replaceAll(numbers, '$1'),
+  };
 }

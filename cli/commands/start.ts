@@ -4,7 +4,7 @@ import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signin
 import { reportCrashesTo } from '../../service/crash.ts';
 import type { Service } from '../../service/index.ts';
 import { createLog, type LogSettings, logSettings, type ProcessLog } from '../../service/log.ts';
-import { type ReadVariables, readNow } from '../../service/reload-faults.ts';
+import { type ReadVariables, readNow } from '../../service/reload.ts';
 import {
   environmentFile,
   openFileWarning,

@@ -7,7 +7,7 @@ import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
 import { describeService } from '../description.ts';
 import { MeterRegistry } from '../meter-registry.ts';
-import { StatusParts } from '../status-parts.ts';
+import { StatusParts } from '../status.ts';
 
 /** What a definition's `setup` gets, parts of it replaced. @param config of the definition. */
 export function servicesOf(definition: Definition, config: unknown, services: Partial<Services>): Services {

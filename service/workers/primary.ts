@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '../../lib/time/deferred.ts';
 import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
 import type { ProcessLog } from '../log.ts';
-import { ReloadQueue } from '../reload-queue.ts';
+import { ReloadQueue } from '../reload.ts';
 import { complain } from '../terminal.ts';
 import { Line } from './line.ts';
 import { type FromPrimary, type FromWorker, IDENTITY, type Lasting } from './link.ts';

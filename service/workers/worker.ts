@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { type ServiceOptions, startService } from '../index.ts';
 import { type ProcessLog, quiet, type ServiceLog } from '../log.ts';
-import type { ReadVariables } from '../reload-faults.ts';
+import type { ReadVariables } from '../reload.ts';
 import { describeError } from '../terminal.ts';
 import { Line } from './line.ts';
 import { type FromPrimary, type FromWorker, type WorkerIdentity, WorkerLink } from './link.ts';

@@ -3,7 +3,7 @@ import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { MeterRegistry } from '../../service/meter-registry.ts';
-import { StatusParts } from '../../service/status-parts.ts';
+import { StatusParts } from '../../service/status.ts';
 import { TEST_ADDRESS } from './service.ts';
 
 const nothing = () => undefined;
