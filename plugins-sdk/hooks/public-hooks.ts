@@ -38,7 +38,7 @@ export function responseTextOf(view: object): string | undefined {
 }
 
 /** A copy of large data is made only for a hook that looks at it: it costs milliseconds. */
-function responseView(response: ApiResponse): AfterApiCallContext['response'] {
+export function responseView(response: ApiResponse): AfterApiCallContext['response'] {
   const { status, text } = response;
   if (text !== undefined && text.length <= SMALL) return Object.freeze({ data: copyOf(response), status });
   let copy: ApiResponse['data'] | undefined;

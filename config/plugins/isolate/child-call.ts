@@ -2,18 +2,18 @@ import fs from 'node:fs';
 import { isRecord } from '../../../lib/json/value.ts';
 import { deepFreeze } from '../../../lib/objects/deep-freeze.ts';
 import { memoText } from '../../../plugins-sdk/hooks/memo.ts';
+import { responseView } from '../../../plugins-sdk/hooks/public-hooks.ts';
+import type { ApiResponse } from '../../../plugins-sdk/kernel.ts';
 import { plainText } from '../../../plugins-sdk/results/plain.ts';
 import { LONGEST, type Order, REPORTS } from './protocol.ts';
 
 export type Called = Order & { readonly do: 'call' };
 
 // Taken before the plugin is loaded, which may replace what everybody uses.
-const { assign, create, defineProperty, freeze, keys: keysOf } = Object;
-const { get } = Reflect;
+const { assign, create, defineProperty, freeze, keys } = Object;
 const { parse } = JSON;
 const { writeSync } = fs;
 const bytesOf = Buffer.from.bind(Buffer);
-const exit = process.exit.bind(process);
 const Controller = AbortController;
 
 /** Members of results that mean something. Of all others the service reads the name. */
@@ -23,111 +23,77 @@ const LONGEST_RESULT = LONGEST - 8192;
 
 /** At once, so that the service has it even if the process is killed at the next instruction. @param members as JSON */
 export function report(i: number, members: string): void {
-  try {
-    const bytes = bytesOf(`{"i":${i},${members}}\n`);
-    for (let at = 0; at < bytes.length; ) at += writeSync(REPORTS, bytes, at);
-  } catch {
-    exit(1);
-  }
+  const bytes = bytesOf(`{"i":${i},${members}}\n`);
+  for (let at = 0; at < bytes.length; ) at += writeSync(REPORTS, bytes, at);
 }
 
-/** A call, and what its hook gets when it asks for it. */
+/** A call under way is the context of its hook. As in the service, what is made when it is asked for is no member of its own. */
 export class Call {
-  isOver = false;
-  readonly #i: number;
-  readonly #answer: object | undefined;
-  readonly #given: object;
+  readonly #order: Called;
   #memo: object | undefined;
+  #answer: object | undefined;
   #controller: AbortController | undefined;
+  #isOver = false;
 
-  constructor({ i, memo = '{}', answer }: Called) {
-    this.#i = i;
-    this.#answer = answer === undefined ? undefined : parse(answer);
-    this.#given = parse(memo);
+  constructor(order: Called) {
+    this.#order = order;
+    const { response, error, ...rest } = order.context;
+    assign(this, deepFreeze(rest));
+    if (response !== undefined) assign(this, { response: responseOf(Object(response)) });
+    if (order.hook === 'onError')
+      assign(this, { api: rest.api, endpoint: rest.endpoint, error: new Error(String(error)) });
+    if (order.hook === 'onError' || 'keys' in rest)
+      defineProperty(this, 'signal', { get: () => this.#signal(), enumerable: true });
+    freeze(this);
+  }
+
+  static abort(call: Call | undefined): void {
+    if (call !== undefined) call.#controller?.abort();
+  }
+
+  /** Its hook has ended: nobody hears of its signal any more. */
+  static end(call: Call): void {
+    call.#isOver = true;
+  }
+
+  /** What its hook returned, and left in its memo, as members of a report. @throws WrongShape for what JSON would change */
+  static outcome(call: Call, result: unknown): string {
+    const isWatch = call.#order.hook === 'onError' || call.#order.hook === 'onResponseSent';
+    const value = isWatch ? undefined : meantOf(result);
+    const ok = value === undefined ? '' : `,"ok":${plainText(value, LONGEST_RESULT)}`;
+    return `"done":true${ok}${call.#memo === undefined ? '' : `,"memo":${memoText(call.#memo)}`}`;
   }
 
   get signal(): AbortSignal {
-    if (this.#controller === undefined && !this.isOver) report(this.#i, '"watches":true');
-    this.#controller ??= new Controller();
-    return this.#controller.signal;
+    return this.#signal();
   }
 
   get memo(): object {
-    this.#memo ??= this.#given;
+    this.#memo ??= parse(this.#order.memo ?? '{}') as object;
     return this.#memo;
   }
 
   get answer(): object | undefined {
-    return deepFreeze(this.#answer);
+    if (this.#order.answer !== undefined) this.#answer ??= deepFreeze(parse(this.#order.answer) as object);
+    return this.#answer;
   }
 
-  /** What it left in its memo, as a member of its report. @throws WrongShape */
-  get kept(): string {
-    return this.#memo === undefined ? '' : `,"memo":${memoText(this.#memo)}`;
-  }
-
-  abort(): void {
-    this.#controller?.abort();
+  #signal(): AbortSignal {
+    if (this.#controller === undefined && !this.#isOver) report(this.#order.i, '"watches":true');
+    this.#controller ??= new Controller();
+    return this.#controller.signal;
   }
 }
 
-/** As in the process of the service: what is made when it is asked for is no member of its own. */
-class Context {
-  readonly #call: Call;
-
-  constructor(call: Call) {
-    this.#call = call;
-  }
-
-  get signal(): AbortSignal {
-    return this.#call.signal;
-  }
-
-  get memo(): object {
-    return this.#call.memo;
-  }
-
-  get answer(): object | undefined {
-    return this.#call.answer;
-  }
-}
-
-export function contextOf({ hook, context: { response, error, ...rest } }: Called, call: Call): object {
-  const context: Record<string, unknown> = assign(new Context(call), deepFreeze(rest));
-  if (response !== undefined)
-    context.response = 'text' in Object(response) ? responseOf(Object(response)) : freeze(response);
-  if (hook === 'onError') assign(context, { api: rest.api, endpoint: rest.endpoint, error: new Error(String(error)) });
-  if (hook === 'onError' || 'keys' in rest)
-    defineProperty(context, 'signal', { get: () => call.signal, enumerable: true });
-  return freeze(context);
-}
-
-/** A copy that is made when the hook looks at it. */
-function responseOf({ status, text }: { readonly status: number; readonly text: string }): object {
-  let copy: { readonly data: unknown } | undefined;
-  return freeze({
-    get data() {
-      copy ??= { data: parse(text) };
-      return copy.data;
-    },
-    status,
-  });
+function responseOf(response: object): object {
+  return 'text' in response ? responseView({ ...(response as ApiResponse), data: null }) : freeze(response);
 }
 
 /** What the service reads of a result, each member once; it refuses `null`. */
-export function meantOf(result: unknown): unknown {
-  if (result === undefined || !isRecord(result)) return result && null;
+function meantOf(result: unknown): unknown {
+  if (!isRecord(result)) return result && null;
   const members: Record<string, unknown> = create(null);
-  const names = keysOf(result);
-  for (let i = 0; i < names.length; i += 1) members[names[i] ?? ''] = null;
-  for (let i = 0; i < MEANT.length; i += 1) {
-    const name = MEANT[i] ?? '';
-    if (name in result) members[name] = get(result, name);
-  }
+  for (const name of keys(result)) members[name] = null;
+  for (const name of MEANT) if (name in result) members[name] = result[name];
   return members;
-}
-
-/** @throws WrongShape for what JSON would change */
-export function done(value: unknown): string {
-  return value === undefined ? '"done":true' : `"done":true,"ok":${plainText(value, LONGEST_RESULT)}`;
 }

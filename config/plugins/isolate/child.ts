@@ -1,9 +1,10 @@
 import { Socket } from 'node:net';
+import { errorForLog } from '../../../kernel/refusal.ts';
 import { clipped } from '../../../lib/text/clipped.ts';
 import { exportsOf, isFactory, NO_DEFAULT, type PluginModule } from '../module-exports.ts';
 import { PluginProblem } from '../plugin-problem.ts';
 import { isDefinition, simplePlugin } from '../simple-plugin.ts';
-import { Call, type Called, contextOf, done, meantOf, report } from './child-call.ts';
+import { Call, type Called, report } from './child-call.ts';
 import { lock } from './lock.ts';
 import { LONGEST_TEXT, lineSplitter, ORDERS, type Order, type Shape, type Thrown } from './protocol.ts';
 
@@ -12,47 +13,27 @@ type Hook = (context: object) => unknown;
 // Taken before the plugin is loaded, which may replace what everybody uses.
 const { stringify, parse } = JSON;
 const { create } = Object;
-const { nextTick } = process;
 const exit = process.exit.bind(process);
-const microtask = queueMicrotask;
-const Later = Promise;
+const later = setImmediate;
 
 const SETUP =
   'has "setup" and cannot be isolated: what it sets up works inside the service; only the six hooks can be called in a process of their own';
 const ADDON = 'uses a native addon and cannot be isolated: the process of an isolated plugin may load none';
+
 /** The process of an isolated plugin. @param load evaluates the plugin's module. */
 export function run(load: () => Promise<unknown>): void {
   lock();
   process.on('unhandledRejection', (error) => {
-    process.stderr.write(`unhandled rejection, of a promise that nobody awaits: ${textOf(error)}\n`);
+    process.stderr.write(`unhandled rejection, of a promise that nobody awaits: ${errorForLog(error)}\n`);
   });
   const life = new Life(load);
-  const socket = new Socket({ fd: ORDERS });
-  for (const event of ['end', 'error', 'close']) socket.on(event, () => exit(0));
-  socket.setEncoding('utf8').on(
-    'data',
-    reader((order) => void life.take(order)),
-  );
-}
-
-function reader(take: (order: Order) => void): (text: string) => void {
   const split = lineSplitter();
-  const read = async (text: string, before: Promise<void> | undefined) => {
-    await before;
-    try {
-      for (const line of split(text)) {
-        take(parse(line));
-        // What a call does in microtasks comes before the next call begins: it may never give way.
-        await new Later<void>((resolve) => microtask(() => nextTick(resolve)));
-      }
-    } catch {
-      exit(1);
-    }
-  };
-  let last: Promise<void> | undefined;
-  return (text) => {
-    last = read(text, last);
-  };
+  const orders = new Socket({ fd: ORDERS }).setEncoding('utf8');
+  for (const event of ['end', 'error', 'close']) orders.on(event, () => exit(0));
+  orders.on('data', (text: string) => {
+    // What a call does in microtasks comes before the next call begins: it may never give way.
+    for (const line of split(text)) later(() => void life.take(parse(line)));
+  });
 }
 
 class Life {
@@ -69,11 +50,11 @@ class Life {
   async take(order: Order): Promise<void> {
     const { i } = order;
     try {
-      if (order.do === 'abort') this.#calls[i]?.abort();
+      if (order.do === 'abort') Call.abort(this.#calls[i]);
       else if (order.do === 'call') await this.#call(order);
-      else report(i, done(await this.#prepare(order)));
+      else report(i, `"ok":${stringify((await this.#prepare(order)) ?? null)}`);
     } catch (error) {
-      report(i, `"threw":${stringify(thrown(error))}`);
+      report(i, `"threw":${thrown(error)}`);
     }
   }
 
@@ -117,11 +98,9 @@ class Life {
     const call = new Call(order);
     this.#calls[i] = call;
     try {
-      const result = await this.#hooks[hook]?.(contextOf(order, call));
-      const watches = hook === 'onError' || hook === 'onResponseSent';
-      report(i, `${done(watches ? undefined : meantOf(result))}${call.kept}`);
+      report(i, Call.outcome(call, await this.#hooks[hook]?.(call)));
     } finally {
-      call.isOver = true;
+      Call.end(call);
       delete this.#calls[i];
     }
   }
@@ -142,26 +121,16 @@ function carried(schema: unknown, name: string): unknown {
   return text === undefined ? undefined : parse(text);
 }
 
-function textOf(error: unknown): string {
+/** JSON of what was thrown, which may be hostile to being read. */
+function thrown(error: unknown): string {
+  const stack = clipped(errorForLog(error), LONGEST_TEXT);
+  const message = clipped(errorForLog(error, 'message'), LONGEST_TEXT);
   try {
-    return error instanceof Error ? String(error.stack ?? error.message) : String(error);
+    const { code, issues } = Object(error);
+    const isAddon = code === 'ERR_DLOPEN_DISABLED';
+    const problem = isAddon || error instanceof PluginProblem;
+    return stringify({ problem, message: isAddon ? ADDON : message, stack, issues } satisfies Thrown);
   } catch {
-    return 'an error that cannot be shown';
-  }
-}
-
-function thrown(error: unknown): Thrown {
-  const stack = clipped(textOf(error), LONGEST_TEXT);
-  try {
-    const { code, message, issues } = Object(error);
-    if (code === 'ERR_DLOPEN_DISABLED') return { problem: true, message: ADDON, stack };
-    return {
-      problem: error instanceof PluginProblem,
-      message: clipped(String(message ?? error), LONGEST_TEXT),
-      stack,
-      issues: issues && parse(stringify(issues)),
-    };
-  } catch {
-    return { problem: false, message: 'an error that cannot be shown', stack };
+    return stringify({ problem: false, message, stack } satisfies Thrown);
   }
 }

@@ -50,6 +50,7 @@ export interface Report {
   readonly begins?: true;
   readonly watches?: true;
   readonly threw?: Thrown;
+  readonly done?: true;
   readonly ok?: unknown;
   readonly memo?: unknown;
 }
