@@ -8,7 +8,7 @@ import { type Deferred, deferred } from '../../../lib/time/deferred.ts';
 import type { Memo } from '../../../plugins-sdk/hooks/memo.ts';
 import { PluginProblem } from '../plugin-problem.ts';
 import { nodeOptions } from './node-options.ts';
-import { LONGEST_LINE, readOutput } from './output.ts';
+import { LONGEST_LINE, logOutput } from './output.ts';
 import { LONGEST, LONGEST_TEXT, lineSplitter, type Order, REPORTS, type Report, type Thrown } from './protocol.ts';
 
 export interface ProcessOptions {
@@ -80,19 +80,17 @@ export class PluginProcess {
     const { child } = this.#own;
     for (const stream of child.stdio ?? []) stream?.on('error', ignore);
     const [stdin, stdout, stderr, orders, reports] = child.stdio ?? [];
-    const rest = readOutput(
-      [stdout, stderr].filter((stream) => stream instanceof Readable),
-      line,
-    );
-    child.once('exit', rest);
     // A process that has lost the way to the service is of no use.
     for (const way of [orders, reports]) way?.once('close', () => child.kill('SIGKILL'));
     if (orders instanceof Writable) this.#orders = orders;
     if (reports instanceof Readable) this.#read(reports);
     stdin?.end(code);
+    const written = [stdout, stderr].filter((stream) => stream instanceof Readable);
+    const output = logOutput(written, line);
     const looking = setInterval(() => this.#look(memory), LOOK_INTERVAL_MS).unref();
-    this.ended = this.#own.ended.then((how) => {
+    this.ended = this.#own.ended.then(async (how) => {
       clearInterval(looking);
+      await output;
       return this.#end(/^(it|the) /.test(how) ? how : `it ${how}`);
     });
   }
