@@ -1,5 +1,4 @@
 import { type Exchange, Refusal } from '../../plugins-sdk/index.ts';
-import { NoProof, type PaymentProof, parseProof } from './proof.ts';
 import { expiryOf, type Terms } from './terms.ts';
 
 /** What the challenge says to a client whose header is no proof. */
@@ -19,13 +18,4 @@ export function challenge(terms: Terms, exchange: Exchange, node: string, now: n
   };
   if (invalid === undefined) return new Refusal(402, 'Payment required', { body });
   return new Refusal(402, INVALID_PROOF, { body: { ...body, error: INVALID_PROOF }, reason: invalid });
-}
-
-/** @throws Refusal 402 */
-export function proofIn(text: string, challenged: (invalid: string) => Refusal): PaymentProof {
-  try {
-    return parseProof(text);
-  } catch (error) {
-    throw error instanceof NoProof ? challenged(error.message) : error;
-  }
 }

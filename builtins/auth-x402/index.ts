@@ -18,15 +18,15 @@ import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { givenBack, PaymentKeys, Payments, ticketFor, unavailable } from '../shared/payments.ts';
-import { challenge, proofIn } from './challenge.ts';
+import { challenge } from './challenge.ts';
 import { Ledger } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import { checkPayment } from './payment.ts';
-import { checkWindow, type PaymentProof, signerOf } from './proof.ts';
+import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { type Redeemed, Redemptions } from './redemptions.ts';
 import { aboutOf, Reports } from './reports.ts';
-import { checkAllTerms, greatestAge, type Terms, TermsSchema } from './terms.ts';
+import { checkAllTerms, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
@@ -138,17 +138,6 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
   };
 }
 
-/** Redeems payments for all that any endpoint here accepts. */
-function redemptionsIn(
-  { endpoints, now, stateEngine }: Services,
-  payments: Payments,
-  termsOf: (method: AuthMethod) => Terms,
-): Redemptions {
-  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
-  const life = Math.max(...methods.map((method) => greatestAge(termsOf(method))));
-  return new Redemptions({ payments, ledger: new Ledger({ area: payments.area, life, now }), stateEngine, now });
-}
-
 /** Remembers what a request has redeemed, and tells of it. */
 function keeping({ debts }: Services, reports: Reports) {
   return (bought: Redeemed, lost: DebtLine, exchange: Exchange): void => {
@@ -161,7 +150,7 @@ function keeping({ debts }: Services, reports: Reports) {
 }
 
 function behaviour(services: Services, payments: Payments): Behaviour {
-  const { node, now, endpoints } = services;
+  const { node, now, endpoints, stateEngine } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const attempt = attempts.in(services);
   const client = createHttpClient();
@@ -169,7 +158,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
   });
   const termsOf = (method: AuthMethod) => accepted(method).terms;
-  const redemptions = redemptionsIn(services, payments, termsOf);
+  const redemptions = new Redemptions({ payments, ledger: new Ledger(payments.area, now), stateEngine, now });
   const reports = new Reports(services, termsOf);
   const keep = keeping(services, reports);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
@@ -197,7 +186,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
       throw challenged();
     }
     await attempt(exchange, async () => {
-      const proof = proofIn(text, challenged);
+      const proof = parseProof(text, challenged);
       checkWindow(proof, now());
       await redeem(method, proof, exchange, call);
     });

@@ -17,12 +17,11 @@ const MAX_PROOF_TEXT = 4096;
 /** Milliseconds that a proof may be valid from now on. */
 export const LONGEST_VALIDITY_MS = 600_000;
 
-/** The header holds no proof at all. The message says why, for the log. */
-export class NoProof extends Error {}
-
-/** @throws NoProof unless the text is a proof; whether it proves anything is another question. */
-export function parseProof(text: string): PaymentProof {
-  const invalid = (reason: string) => new NoProof(reason);
+/**
+ * Reads the header; whether it proves anything is another question.
+ * @param invalid refuses a text that is no proof, and says why in the log.
+ */
+export function parseProof(text: string, invalid: (reason: string) => Refusal): PaymentProof {
   if (text.length > MAX_PROOF_TEXT) throw invalid('longer than any proof');
   const proof = jsonIn(text);
   if (proof === undefined) throw invalid('no JSON');

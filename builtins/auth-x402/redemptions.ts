@@ -4,7 +4,8 @@ import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { lifeUntil, type Mark, MOST_REFUNDS } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
-import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
+import { GREATEST_AGE_MS } from './terms.ts';
 
 /** A payment that a request wants to redeem. */
 export interface Claimed {
@@ -68,7 +69,7 @@ export class Redemptions {
   async start(): Promise<void> {
     const doubts = this.#options.stateEngine?.doubts() ?? [];
     if (doubts.length > 0) throw new Error(doubts.join('; '));
-    await this.#options.ledger.terms();
+    await this.#options.ledger.began();
   }
 
   /**
@@ -79,7 +80,7 @@ export class Redemptions {
     const { stateEngine, ledger } = this.#options;
     if (stateEngine === undefined || performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
     this.#lookedAt = performance.now();
-    ledger.terms().catch(() => undefined);
+    ledger.began().catch(() => undefined);
   }
 
   /**
@@ -87,18 +88,19 @@ export class Redemptions {
    * @throws Refusal 401, and the payment is as it was.
    */
   async redeem({ ticket, lost, verify, isOver }: Claimed): Promise<Redeemed> {
-    const { payments, ledger, stateEngine } = this.#options;
+    const { payments, ledger, stateEngine, now } = this.#options;
     const [doubt] = stateEngine?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt, 'engine');
     if ((await payments.hold(ticket, OPEN_TTL_MS))?.by !== ticket.token) throw alreadyUsed();
     let mayBeRedeemed = false;
     try {
       const { minedAt } = await verify();
-      // Only now, since the ledger may have been begun anew or its life raised meanwhile.
-      const terms = await ledger.terms();
-      this.#checkAge(minedAt, terms);
+      // Only now, since the ledger may have been begun anew meanwhile.
+      const began = await ledger.began();
+      if (minedAt < began)
+        throw tooOld(`mined at ${timeOf(minedAt)}, before the ledger of redeemed payments began at ${timeOf(began)}`);
       mayBeRedeemed = true;
-      const life = this.#remaining(minedAt, terms);
+      const life = lifeUntil(minedAt, now()) + GREATEST_AGE_MS;
       if (!(await payments.advance(ticket, 'redeemed', life))) throw alreadyUsed();
       if (isOver()) throw unavailable('the request ended before the payment was redeemed');
       return { ticket, life };
@@ -122,20 +124,5 @@ export class Redemptions {
   async answered({ ticket, life }: Redeemed): Promise<void> {
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'answered' });
     await this.#options.payments.end(ticket, { change, life });
-  }
-
-  #checkAge(minedAt: number, terms: LedgerTerms): void {
-    const life = lifeOf(terms, minedAt);
-    if (life < 0) {
-      const [mined, began] = [timeOf(minedAt), timeOf(terms.began)];
-      throw tooOld(`mined at ${mined}, before the ledger of redeemed payments began at ${began}`);
-    }
-    if (this.#options.now() > minedAt + life)
-      throw tooOld('it may have been redeemed by an earlier config that remembered it for a shorter time');
-  }
-
-  /** Nothing is forgotten while any endpoint could still accept it. */
-  #remaining(minedAt: number, { life }: LedgerTerms): number {
-    return lifeUntil(minedAt, this.#options.now()) + life;
   }
 }

@@ -37,8 +37,11 @@ export type Terms = Static<typeof TermsSchema>;
 /** Milliseconds that a client has to pay where the terms name no `expiry`. */
 const DEFAULT_EXPIRY_MS = 300_000;
 
-/** Milliseconds that are added to a client's time to pay: the sum is how old a payment may be. */
+/** Milliseconds that are added to a client's time to pay, of which an hour counts: the sum is how old a payment may be. */
 const EXTRA_AGE_MS = 600_000;
+const MOST_EXPIRY_MS = 3_600_000;
+/** Milliseconds for which any payment may be of use, whatever a config says: for so long all are remembered. */
+export const GREATEST_AGE_MS = EXTRA_AGE_MS + MOST_EXPIRY_MS;
 
 /** Milliseconds between two blocks by chain id; other chains count as {@link SLOW_BLOCK_MS}. */
 const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
@@ -63,7 +66,7 @@ export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
 
 /** Milliseconds from the block of a payment to the end of its use. */
 export function greatestAge(terms: Pick<Terms, 'expiry'>): number {
-  return EXTRA_AGE_MS + expiryOf(terms);
+  return EXTRA_AGE_MS + Math.min(expiryOf(terms), MOST_EXPIRY_MS);
 }
 
 function checkUrl(path: string, text: string): Finding[] {

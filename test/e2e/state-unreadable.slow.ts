@@ -79,15 +79,7 @@ describeServers('what somebody else wrote into the engine', (program) => {
     });
   }
 
-  const ledger = (members: object) => JSON.stringify({ began: 1, life: 900_000, past: [], ...members });
-  for (const garbage of [
-    ledger({ began: 0 }).replace('0', '9e99'),
-    ledger({ life: 0 }).replace('"life":0', '"life":9e99'),
-    ledger({ past: [null] }),
-    ledger({ past: [{ life: 'x', until: 1 }] }),
-    '[]',
-    'garbage',
-  ]) {
+  for (const garbage of ['{"began":9e99}', '{"began":"x"}', '[]', 'garbage']) {
     it(`a ledger ${garbage} has payments refused, is named in the log, and harms nothing else`, async (t) => {
       const service = await start(t);
       assert.equal((await pay(service)).status, 200);

@@ -37,9 +37,9 @@ function setUp(t: TestContext) {
   const line = (message: string) => void lines.push(message);
   const log = { debug: line, info: line, warn: line, error: line };
   const debts = new Debts();
-  const replica = (skew = 0, life = LIFE) => {
+  const replica = (skew = 0) => {
     const now = () => clock.now + skew;
-    const ledger = new Ledger({ area, life, now });
+    const ledger = new Ledger(area, now);
     const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
     const payments = new Payments({ area, index: memory, stateEngine, debts, log });
     return new Redemptions({ payments, ledger, stateEngine, now });
