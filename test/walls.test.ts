@@ -178,21 +178,6 @@ for (const [room, { lines: most, files: mostFiles = Number.POSITIVE_INFINITY }] 
   });
 }
 
-/** Files of tests that have a function of more than 40 lines; the list may only shrink. */
-const LONG: readonly string[] = [
-  'test/attacks/engine-faults.attack.ts',
-  'test/attacks/rolling-restart.attack.ts',
-  'test/cli/workers.slow.ts',
-  'test/e2e/metrics-instruments.slow.ts',
-  'test/e2e/upstream-together.test.ts',
-  'test/explorer/browser.slow.ts',
-  'test/fhe/relayer.ts',
-  'test/real/attestor/run.mjs',
-  'test/support/http-proxy.ts',
-  'test/support/metrics-service.ts',
-  'test/support/upstream.ts',
-];
-
 it('no function of a test is longer than lint allows, unless it is the body of a suite', () => {
   const rule = '--only=complexity/noExcessiveLinesPerFunction';
   const biome = join(root, 'node_modules/.bin/biome');
@@ -204,7 +189,7 @@ it('no function of a test is longer than lint allows, unless it is the body of a
   const long = found.flatMap(({ location: { path, start } }) => {
     const before = readFileSync(join(root, path), 'utf8').split('\n').slice(0, start.line);
     const call = before.findLast((line) => /^ *(?:describe\w*|it|test|(?:export )?(?:async )?function)\(?/.test(line));
-    return call?.trimStart().startsWith('describe') ? [] : [path];
+    return call?.trimStart().startsWith('describe') ? [] : [`${path}:${start.line}`];
   });
-  assert.deepEqual([...new Set(long)].sort(), LONG);
+  assert.deepEqual(long, []);
 });

@@ -78,6 +78,30 @@ describe('engine faults', { concurrency: true }, () => {
     return bought;
   }
 
+  /** Buys all of it within a few seconds, while one act after another breaks something. */
+  async function buyWhile(
+    acts: readonly (() => Promise<void>)[],
+    bought: readonly Bought[],
+    replicas: [Replica, Replica],
+    random: () => number,
+  ) {
+    let isOver = false;
+    const breaking = (async () => {
+      while (!isOver) {
+        await setTimeout(100 + random() * 600);
+        await acts[Math.floor(random() * acts.length)]?.();
+      }
+    })();
+    await Promise.all(
+      bought.map(async (one) => {
+        await setTimeout(random() * 5000);
+        await buy(replicas, one, random);
+      }),
+    );
+    isOver = true;
+    await breaking;
+  }
+
   /** Sells all of it at once over two replicas, one of which is behind a connection that fails, while `fault` is done now and then. */
   async function sell(t: TestContext, label: string, account: number, end: 'SIGTERM' | 'SIGKILL') {
     const random = randomFrom(seed + account);
@@ -89,7 +113,6 @@ describe('engine faults', { concurrency: true }, () => {
     // Blocks have whole seconds: one of this second may be older than the ledger.
     await setTimeout(1100);
     const bought = await pay(steady, label, PAYMENTS, account);
-    let isOver = false;
     const written: string[] = [];
     const acts = [
       async () => {
@@ -113,20 +136,7 @@ describe('engine faults', { concurrency: true }, () => {
         await faulty.start();
       },
     ];
-    const breaking = (async () => {
-      while (!isOver) {
-        await setTimeout(100 + random() * 600);
-        await acts[Math.floor(random() * acts.length)]?.();
-      }
-    })();
-    await Promise.all(
-      bought.map(async (one) => {
-        await setTimeout(random() * 5000);
-        await buy([faulty, steady], one, random);
-      }),
-    );
-    isOver = true;
-    await breaking;
+    await buyWhile(acts, bought, [faulty, steady], random);
     written.push(await faulty.end('SIGTERM'));
     return { bought, redis, steady, written: written.join('') };
   }

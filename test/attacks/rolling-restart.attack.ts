@@ -76,7 +76,48 @@ function post(url: string, headers: Readonly<Record<string, string>>, agent: Age
   });
 }
 
+type Kind = 'free' | 'paid';
+
 const SIGNED = /^200 \{.*"signature":"0x[0-9a-f]{130}"\}$/;
+
+/** Clients that ask until it is over, each on a connection of its own, and what they got. */
+class Crowd {
+  isOver = false;
+  readonly failures: string[] = [];
+  /** What those got who were not answered and redeemed their payment again. */
+  readonly lost: string[] = [];
+  readonly answered = { free: 0, paid: 0 };
+  readonly #url: (kind: Kind) => string;
+
+  constructor(url: (kind: Kind) => string) {
+    this.#url = url;
+  }
+
+  async repeat(clients: number, act: (agent: Agent, client: number) => Promise<void>): Promise<void> {
+    const client = async (_: unknown, index: number) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      while (!this.isOver) await act(agent, index);
+      agent.destroy();
+    };
+    await Promise.all(Array.from({ length: clients }, client));
+  }
+
+  async ask(kind: Kind, agent: Agent, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+    const asked = performance.now();
+    const outcome = await post(this.#url(kind), headers, agent);
+    if (SIGNED.test(outcome)) {
+      this.answered[kind] += 1;
+      return;
+    }
+    // Where Redis or the chain was too slow, on a busy machine, no stop is the reason.
+    if (!outcome.includes('Payment verification unavailable'))
+      this.failures.push(`${kind} after ${Math.round(performance.now() - asked)} ms: ${outcome}`);
+    if (kind === 'free') return;
+    // A payment that was not answered is not lost.
+    const again = await post(this.#url(kind), headers, agent);
+    if (!SIGNED.test(again)) this.lost.push(again);
+  }
+}
 
 describeServers('rolling restarts behind nginx', (program) => {
   const random = randomFrom(seed);
@@ -126,46 +167,25 @@ describeServers('rolling restarts behind nginx', (program) => {
     const { replicas, ids, url, errorLog } = await open(t, chain);
     // Blocks have whole seconds: one of this second may be older than the ledger of payments.
     await setTimeout(1000 - (Date.now() % 1000));
-    const failures: string[] = [];
-    /** What those got who were not answered and redeemed their payment again. */
-    const lost: string[] = [];
-    const answered = { free: 0, paid: 0 };
-    let isOver = false;
-    const ask = async (kind: 'free' | 'paid', agent: Agent, headers: Readonly<Record<string, string>> = {}) => {
-      const asked = performance.now();
-      const outcome = await post(`${url}/endpoints/${ids[`${kind}/p`]}`, headers, agent);
-      if (SIGNED.test(outcome)) answered[kind] += 1;
-      // Where Redis or the chain was too slow, on a busy machine, no stop is the reason.
-      else if (!outcome.includes('Payment verification unavailable'))
-        failures.push(`${kind} after ${Math.round(performance.now() - asked)} ms: ${outcome}`);
-      return SIGNED.test(outcome);
-    };
-    const free = Array.from({ length: 12 }, async () => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      while (!isOver) {
-        await ask('free', agent);
-        await setTimeout(random() * 20);
-      }
-      agent.destroy();
+    const crowd = new Crowd((kind) => `${url}/endpoints/${ids[`${kind}/p`]}`);
+    const free = crowd.repeat(12, async (agent) => {
+      await crowd.ask('free', agent);
+      await setTimeout(random() * 20);
     });
-    const paying = Array.from({ length: 4 }, async (_, index) => {
-      const [account, agent] = [payer(chain, 2 + index), new Agent({ keepAlive: true, maxSockets: 1 })];
-      while (!isOver) {
-        const headers = await proofHeader(account, { ids, node: ADDRESS }, 'paid/p', await payNative(account, PRICE));
-        if (await ask('paid', agent, headers)) continue;
-        // A payment that was not answered is not lost.
-        const again = await post(`${url}/endpoints/${ids['paid/p']}`, headers, agent);
-        if (!SIGNED.test(again)) lost.push(again);
-      }
-      agent.destroy();
+    const accounts = Array.from({ length: 4 }, (_, index) => payer(chain, 2 + index));
+    const paying = crowd.repeat(accounts.length, async (agent, client) => {
+      const account = accounts[client] ?? payer(chain, 2);
+      const headers = await proofHeader(account, { ids, node: ADDRESS }, 'paid/p', await payNative(account, PRICE));
+      await crowd.ask('paid', agent, headers);
     });
     for (let restart = 0; restart < RESTARTS; restart++) {
       await setTimeout(random() * 300);
       await replicas[restart % replicas.length]?.restart();
       await setTimeout(FAIL_TIMEOUT + 100);
     }
-    isOver = true;
-    await Promise.all([...free, ...paying]);
+    crowd.isOver = true;
+    await Promise.all([free, paying]);
+    const { answered, failures, lost } = crowd;
     t.diagnostic(JSON.stringify(answered));
     assert.deepEqual(lost, []);
     assert.deepEqual(failures, [], await readFile(errorLog, 'utf8'));

@@ -114,6 +114,12 @@ async function statuses(url: string, upstream: string): Promise<Set<number>> {
   return new Set(await Promise.all(Array.from({ length: 20 }, async () => (await post()).status)));
 }
 
+/** The lines of the log, JSON, without what plugins print. */
+function logged(stdout: string) {
+  const lines = stdout.trimEnd().split('\n');
+  return lines.filter((line) => !line.startsWith('pid ')).map((line) => JSON.parse(line));
+}
+
 describe('start --workers', { concurrency: 3 }, () => {
   it('serves with several processes: one log, one port, one sum of metrics, one start', async (t) => {
     const garbage = `for (const message of [1, 'x', {}, { kind: 'ready' }, { kind: '__proto__' }, { kind: 'prepared', id: 'x' },
@@ -136,24 +142,13 @@ describe('start --workers', { concurrency: 3 }, () => {
     const { code, stdout, stderr } = await ended;
     assert.deepEqual([code, stderr], [0, '']);
     assert.equal(new Set(pids()).size, 2);
-    const lines = stdout
-      .trimEnd()
-      .split('\n')
-      .filter((line) => !line.startsWith('pid '))
-      .map((line) => JSON.parse(line));
+    const lines = logged(stdout);
     const once = (text: string) => lines.filter(({ msg }) => msg.startsWith(text));
+    const workersThatSay = (text: string) => once(text).map(({ worker }) => worker);
     for (const text of ['listening on', 'signer 0x', 'prices/eth', 'metrics on', 'server.workers: '])
-      assert.deepEqual(
-        once(text).map(({ worker }) => worker),
-        [1],
-        text,
-      );
+      assert.deepEqual(workersThatSay(text), [1], text);
     for (const text of ['2 workers are ready', 'stopping', 'stopped'])
-      assert.deepEqual(
-        once(text).map(({ worker }) => worker),
-        [undefined],
-        text,
-      );
+      assert.deepEqual(workersThatSay(text), [undefined], text);
     const requests = once('request');
     assert.equal(requests.filter(({ route }) => route === '/health').length, asked);
     assert.ok(requests.every(({ worker }) => worker === 1 || worker === 2));

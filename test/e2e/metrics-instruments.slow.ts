@@ -9,16 +9,14 @@ import { startChain } from '../support/chain.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { gateway, honest, signedProof, stranger } from '../support/reclaim.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { faults, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const metrics = { port: 0 };
 
-async function startPrices(t: TestContext): Promise<Upstream> {
-  const upstream = await startUpstream({ '*': faults.json({ price: 7, v: 200 }), '/broken': faults.serverError() });
-  t.after(() => upstream.close());
-  return upstream;
+function startPrices(t: TestContext): Promise<Upstream> {
+  return upstreamFor(t, { '*': faults.json({ price: 7, v: 200 }), '/broken': faults.serverError() });
 }
 
 async function ask(service: RunningService, name: string, headers?: Record<string, string>): Promise<number> {
@@ -45,28 +43,27 @@ async function scrapeUntil(service: RunningService, holds: (found: Scrape) => bo
   }
 }
 
+/** A service whose endpoint `either` takes two prices or a key, and the others one price. */
+async function startShop(t: TestContext, proofs: number) {
+  const upstream = await startPrices(t);
+  const chain = await startChain();
+  t.after(() => chain.stop());
+  const auth = termsOn(chain, 1000n);
+  const either = { auth: [termsOn(chain, 2000n), auth, { type: 'apiKey', keys: ['key'] }] };
+  const server = { rateLimit: { x402: { max: proofs, window: 3_600_000 } } };
+  const endpoints = { plain: {}, broken: {}, either };
+  const config = oneApi(upstream.url, endpoints, { api: { auth }, server, settings: { metrics } });
+  return { service: await serviceFor(t, config), chain };
+}
+
 describe('what features measure', () => {
   it('payments: every request with a proof is redeemed, refused or limited; what was redeemed may be refunded or kept', async (t) => {
-    const upstream = await startPrices(t);
-    const chain = await startChain();
-    t.after(() => chain.stop());
-    const auth = termsOn(chain, 1000n);
-    const either = [termsOn(chain, 2000n), auth, { type: 'apiKey', keys: ['key'] }];
     const PROOFS = 15;
-    const service = await startTestService(
-      oneApi(
-        upstream.url,
-        { plain: {}, broken: {}, either: { auth: either } },
-        { api: { auth }, server: { rateLimit: { x402: { max: PROOFS, window: 3_600_000 } } }, settings: { metrics } },
-      ),
-    );
-    t.after(() => service.stop());
+    const { service, chain } = await startShop(t, PROOFS);
     const alice = payer(chain, 2);
-    const [paid, second, third] = [
-      await payNative(alice, 1000n),
-      await payNative(alice, 1000n),
-      await payNative(alice, 1000n),
-    ];
+    const paid = await payNative(alice, 1000n);
+    const second = await payNative(alice, 1000n);
+    const third = await payNative(alice, 1000n);
     const proofFor = (name: string, txHash: string) => proofHeader(alice, service, `api/${name}`, txHash);
     const outcomes = async () => (await scrapeAfter(service, requests)).happened('x402_proofs_total');
     let requests = 0;
@@ -100,14 +97,13 @@ describe('what features measure', () => {
 
   it('TLS proofs: attached, failed, abandoned', async (t) => {
     const upstream = await startPrices(t);
-    const attestors = await startUpstream({ '*': honest });
-    t.after(() => attestors.close());
+    const attestors = await upstreamFor(t, { '*': honest });
     const proof = { type: 'reclaim', gatewayUrl: attestors.url };
     const responseMatches = [{ type: 'regex', value: 'price' }];
-    const service = await startTestService(
+    const service = await serviceFor(
+      t,
       oneApi(upstream.url, { proven: { responseMatches }, plain: {} }, { settings: { metrics, proof } }),
     );
-    t.after(() => service.stop());
     for (const name of ['proven', 'plain', 'proven']) assert.equal(await ask(service, name), 200);
     attestors.on(
       '*',
@@ -153,8 +149,7 @@ describe('what features measure', () => {
 
   it('nothing, where a feature is not used', async (t) => {
     const upstream = await startPrices(t);
-    const service = await startTestService(oneApi(upstream.url, { plain: {} }, { settings: { metrics } }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi(upstream.url, { plain: {} }, { settings: { metrics } }));
     const { text } = await scrape(service);
     assert.doesNotMatch(text, /^signed_data_proxy_\w*(cache|x402|tls|fhe)/m);
   });

@@ -62,11 +62,12 @@ it('what the config does not name is in nobody’s way, and what it names has it
   assert.deepEqual(await taps(all), inOrder);
 });
 
-it('all of them together', { skip: withoutOpenssl }, async (t) => {
-  const token = (text: string) => json({ access_token: text, token_type: 'Bearer', expires_in: 3600 });
+const token = (text: string) => json({ access_token: text, token_type: 'Bearer', expires_in: 3600 });
+
+/** A service with all of it, whose hosts and logins all fail until `says` tells otherwise. */
+async function startAll(t: TestContext) {
   const says = { login: json({}, 500), own: json({}, 500), mirror: json(7) };
   const { tls, url, count } = await startHosts(t, says);
-  const asked = () => [count('login').length, count('own'), count('mirror')];
   const oauth2 = { tokenUrl: `${url('login')}/token`, clientId: 'me', clientSecret: 's' };
   const upkeep = { retry: { attempts: 2 }, mirrors: [url('mirror')], breaker: { failures: 2, openFor: '1m' } };
   const endpoints = { e: { cache: { maxAge: MAX_AGE, staleIfError: '10m' } }, fresh: {} };
@@ -81,6 +82,12 @@ it('all of them together', { skip: withoutOpenssl }, async (t) => {
     const isStale = response.headers.get('cache-status')?.includes('stale-if-error');
     return [response.status, ...(isStale ? ['stale'] : []), rawData ?? error];
   };
+  const asked = () => [count('login').length, count('own'), count('mirror')];
+  return { says, service, ask, asked };
+}
+
+it('all of them together', { skip: withoutOpenssl }, async (t) => {
+  const { says, service, ask, asked } = await startAll(t);
 
   // No token: each attempt asks for one, and no host hears of it.
   assert.deepEqual(await ask(), [502, 'API call failed']);

@@ -13,138 +13,102 @@ const GOOD = 'Signed by the pinned address';
 /** What the page says before a person has pinned an address. */
 const UNPINNED = 'Signed by the address that the service gives';
 
-function configFor(upstream: Upstream) {
-  const free = { type: 'free' };
+/** What a person can ask for without a key. */
+const PRICES = [
+  {
+    name: 'spot',
+    path: '/price',
+    description: 'The price of one asset',
+    parameters: [
+      { name: 'symbol', required: true, description: 'Such as ETH' },
+      { name: 'currency', default: 'usd' },
+    ],
+    encoding: { type: 'int256', path: '$.price', times: '1e18' },
+  },
+  { name: 'chosen', path: '/price', encoding: { type: '*', path: '*', times: '*' } },
+  {
+    name: 'several',
+    path: '/price',
+    encoding: { type: 'int256,bool,uint64', path: '$.price,$.open,$.updatedAt', times: '1e18,,' },
+  },
+  {
+    name: 'bounded',
+    path: '/price',
+    parameters: [
+      { name: 'days', required: true, schema: { type: 'integer', minimum: 1, maximum: 30 } },
+      { name: 'currency', default: 'usd', schema: { enum: ['usd', 'eur', 7] } },
+      { name: 'hidden', secret: true, schema: { const: 'hunter2' } },
+    ],
+  },
+  { name: 'raw', path: '/report', description: 'JSON as it is' },
+  { name: 'streamed', path: '/price', mode: 'stream' },
+  { name: 'slow', path: '/slow', mode: 'async' },
+  { name: 'hanging', path: '/hanging' },
+  { name: 'broken', path: '/broken', mode: 'async' },
+  { name: 'failing', path: '/failing' },
+  {
+    name: 'posted',
+    path: '/posted',
+    method: 'POST',
+    parameters: [
+      { name: 'query', in: 'body', required: true },
+      { name: '__proto__', in: 'body' },
+    ],
+  },
+];
+
+const HOSTILE = [
+  {
+    name: BOLD,
+    path: '/markup',
+    description: MARKUP,
+    parameters: [{ name: BOLD, description: MARKUP, default: MARKUP }],
+  },
+];
+
+const FRAIL = [
+  { name: 'kept', path: '/kept', cache: { maxAge: 1, staleIfError: '1h' } },
+  { name: 'gone', path: '/failing?gone' },
+];
+
+const PAYMENT = { type: 'x402', network: 8453, rpc: 'http://127.0.0.1:1', recipient: OTHER_ADDRESS };
+const WALLET = {
+  network: 'eip155:8453',
+  asset: TOKEN,
+  amount: '10000',
+  payTo: OTHER_ADDRESS,
+  extra: { name: 'USD Coin', version: '2' },
+};
+
+/** What takes a key or a payment. */
+const GUARDED = [
+  { name: 'keyed', path: '/keyed' },
+  { name: 'keyed-too', path: '/keyed-too' },
+  {
+    name: 'paid',
+    path: '/report',
+    method: 'POST',
+    auth: { ...PAYMENT, token: `0x${'0'.repeat(40)}`, amount: '1000' },
+  },
+  { name: 'paid-in-token', path: '/paid', auth: { ...PAYMENT, token: TOKEN, amount: '2500000' } },
+  {
+    name: 'paid-by-wallet',
+    path: '/bought',
+    auth: { type: 'x402-exact', facilitator: 'http://127.0.0.1:1', accepts: [WALLET] },
+  },
+];
+
+function configFor({ url }: Upstream) {
+  const auth = { type: 'free' };
+  const keyed = { type: 'apiKey', keys: ['the right key'] };
   return {
     settings: { explorer: true },
     apis: [
-      {
-        name: 'prices',
-        url: upstream.url,
-        auth: free,
-        endpoints: [
-          {
-            name: 'spot',
-            path: '/price',
-            description: 'The price of one asset',
-            parameters: [
-              { name: 'symbol', required: true, description: 'Such as ETH' },
-              { name: 'currency', default: 'usd' },
-            ],
-            encoding: { type: 'int256', path: '$.price', times: '1e18' },
-          },
-          { name: 'chosen', path: '/price', encoding: { type: '*', path: '*', times: '*' } },
-          {
-            name: 'several',
-            path: '/price',
-            encoding: { type: 'int256,bool,uint64', path: '$.price,$.open,$.updatedAt', times: '1e18,,' },
-          },
-          {
-            name: 'bounded',
-            path: '/price',
-            parameters: [
-              { name: 'days', required: true, schema: { type: 'integer', minimum: 1, maximum: 30 } },
-              { name: 'currency', default: 'usd', schema: { enum: ['usd', 'eur', 7] } },
-              { name: 'hidden', secret: true, schema: { const: 'hunter2' } },
-            ],
-          },
-          { name: 'raw', path: '/report', description: 'JSON as it is' },
-          { name: 'streamed', path: '/price', mode: 'stream' },
-          { name: 'slow', path: '/slow', mode: 'async' },
-          { name: 'hanging', path: '/hanging' },
-          { name: 'broken', path: '/broken', mode: 'async' },
-          { name: 'failing', path: '/failing' },
-          {
-            name: 'posted',
-            path: '/posted',
-            method: 'POST',
-            parameters: [
-              { name: 'query', in: 'body', required: true },
-              { name: '__proto__', in: 'body' },
-            ],
-          },
-        ],
-      },
-      {
-        name: MARKUP,
-        url: upstream.url,
-        auth: free,
-        endpoints: [
-          {
-            name: BOLD,
-            path: '/markup',
-            description: MARKUP,
-            parameters: [{ name: BOLD, description: MARKUP, default: MARKUP }],
-          },
-        ],
-      },
-      {
-        name: 'frail',
-        url: upstream.url,
-        auth: free,
-        breaker: { failures: 2, openFor: '1h' },
-        endpoints: [
-          { name: 'kept', path: '/kept', cache: { maxAge: 1, staleIfError: '1h' } },
-          { name: 'gone', path: '/failing?gone' },
-        ],
-      },
-      {
-        name: 'other',
-        url: upstream.url,
-        auth: { type: 'apiKey', keys: ['the right key'] },
-        endpoints: [{ name: 'other-key', path: '/other-key' }],
-      },
-      {
-        name: 'guarded',
-        url: upstream.url,
-        auth: { type: 'apiKey', keys: ['the right key'] },
-        endpoints: [
-          { name: 'keyed', path: '/keyed' },
-          { name: 'keyed-too', path: '/keyed-too' },
-          {
-            name: 'paid',
-            path: '/report',
-            method: 'POST',
-            auth: {
-              type: 'x402',
-              network: 8453,
-              rpc: 'http://127.0.0.1:1',
-              token: `0x${'0'.repeat(40)}`,
-              amount: '1000',
-              recipient: OTHER_ADDRESS,
-            },
-          },
-          {
-            name: 'paid-in-token',
-            path: '/paid',
-            auth: {
-              type: 'x402',
-              network: 8453,
-              rpc: 'http://127.0.0.1:1',
-              token: TOKEN,
-              amount: '2500000',
-              recipient: OTHER_ADDRESS,
-            },
-          },
-          {
-            name: 'paid-by-wallet',
-            path: '/bought',
-            auth: {
-              type: 'x402-exact',
-              facilitator: 'http://127.0.0.1:1',
-              accepts: [
-                {
-                  network: 'eip155:8453',
-                  asset: TOKEN,
-                  amount: '10000',
-                  payTo: OTHER_ADDRESS,
-                  extra: { name: 'USD Coin', version: '2' },
-                },
-              ],
-            },
-          },
-        ],
-      },
+      { name: 'prices', url, auth, endpoints: PRICES },
+      { name: MARKUP, url, auth, endpoints: HOSTILE },
+      { name: 'frail', url, auth, breaker: { failures: 2, openFor: '1h' }, endpoints: FRAIL },
+      { name: 'other', url, auth: keyed, endpoints: [{ name: 'other-key', path: '/other-key' }] },
+      { name: 'guarded', url, auth: keyed, endpoints: GUARDED },
     ],
   };
 }

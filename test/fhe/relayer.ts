@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import {
   AbiCoder,
   concat,
@@ -39,28 +40,6 @@ export interface Verdict {
   readonly signatures: readonly string[];
 }
 
-/** A relayer (version 2 of its routes), its coprocessors, and a node of the host chain, on one loopback server. */
-export interface Relayer {
-  readonly upstream: Upstream;
-  readonly rpcUrl: string;
-  readonly relayerUrl: string;
-  /** The coprocessors, of whose signatures `threshold` are needed. */
-  readonly signers: readonly Wallet[];
-  /** In the order of arrival. */
-  readonly submissions: Submission[];
-  /** What an honest relayer answers. */
-  judge(submission: Submission, signers?: readonly Wallet[]): Promise<Verdict>;
-  /** What the relayer answers from now on, in place of the honest verdict. */
-  lie(verdict: (submission: Submission) => Promise<Verdict>): void;
-  /** The node is one of another chain from now on. */
-  moveTo(chainId: bigint): void;
-  /** Keeps what is submitted from now on waiting for an answer, until the returned function is called. */
-  hold(): () => void;
-  /** Honest again, on every path. */
-  behave(): void;
-  close(): Promise<void>;
-}
-
 export const paths = {
   rpc: '/rpc',
   keyUrl: '/v2/keyurl',
@@ -77,63 +56,90 @@ export interface RelayerOptions {
   readonly threshold?: number;
 }
 
-export async function startRelayer({ keys, signers: count = 1, threshold = count }: RelayerOptions): Promise<Relayer> {
-  const upstream = await startUpstream();
-  const signers = Array.from({ length: count }, (_, i) => new Wallet(id(`coprocessor ${i}`)));
-  const submissions: Submission[] = [];
-  const judge: Relayer['judge'] = async (submission, by = signers) => {
+/** A relayer (version 2 of its routes), its coprocessors, and a node of the host chain, on one loopback server. */
+export class Relayer {
+  readonly upstream: Upstream;
+  readonly rpcUrl: string;
+  readonly relayerUrl: string;
+  /** The coprocessors, of whose signatures `threshold` are needed. */
+  readonly signers: readonly Wallet[];
+  /** In the order of arrival. */
+  readonly submissions: Submission[] = [];
+  readonly #threshold: number;
+  readonly #keys: Keys;
+  #verdict = (submission: Submission): Promise<Verdict> => this.judge(submission);
+  #gate: Promise<void> = Promise.resolve();
+
+  constructor(upstream: Upstream, { keys, signers = 1, threshold = signers }: RelayerOptions) {
+    this.upstream = upstream;
+    this.rpcUrl = upstream.url + paths.rpc;
+    this.relayerUrl = `${upstream.url}/v2`;
+    this.signers = Array.from({ length: signers }, (_, i) => new Wallet(id(`coprocessor ${i}`)));
+    this.#threshold = threshold;
+    this.#keys = keys;
+    this.behave();
+  }
+
+  /** What an honest relayer answers. */
+  async judge(submission: Submission, by = this.signers): Promise<Verdict> {
     const handle = handleOf(submission);
     return { handles: [handle], signatures: await Promise.all(by.map((signer) => sign(signer, submission, handle))) };
-  };
-  let verdict: (submission: Submission) => Promise<Verdict> = judge;
-  let gate: Promise<void> = Promise.resolve();
-  const key = (path: string) => ({ dataId: path, urls: [upstream.url + path] });
-  const behave = () => {
-    verdict = (submission) => judge(submission);
-    const handlers: Readonly<Record<string, Handler>> = {
-      [paths.rpc]: chain(signers, threshold),
-      [paths.keyUrl]: faults.json({
-        response: { fheKeyInfo: [{ fhePublicKey: key(paths.publicKey) }], crs: { 2048: key(paths.crs) } },
-      }),
-      [paths.publicKey]: bytes(keys.public),
-      [paths.crs]: bytes(keys.crs),
-      [paths.submit]: async (_req, res, { body }) => {
-        submissions.push(JSON.parse(body));
-        await gate;
-        const queued = { status: 'queued', requestId: 'request', result: { jobId: 'job' } };
-        res.writeHead(202, { 'content-type': 'application/json', 'retry-after': '1' }).end(JSON.stringify(queued));
-      },
-      [paths.result]: async (req, res, recorded) => {
-        const last = submissions.at(-1);
-        if (last === undefined) throw new Error('nothing was submitted');
-        const result = { accepted: true, extraData: last.extraData, ...(await verdict(last)) };
-        return faults.json({ status: 'succeeded', requestId: 'request', result })(req, res, recorded);
-      },
-    };
-    for (const [path, handler] of Object.entries(handlers)) upstream.on(path, handler);
-  };
-  behave();
-  return {
-    upstream,
-    rpcUrl: upstream.url + paths.rpc,
-    relayerUrl: `${upstream.url}/v2`,
-    signers,
-    submissions,
-    judge,
-    lie: (changed) => {
-      verdict = changed;
-    },
-    hold: () => {
-      let open = () => {};
-      gate = new Promise((resolve) => {
-        open = resolve;
-      });
-      return open;
-    },
-    moveTo: (chainId) => upstream.on(paths.rpc, chain(signers, threshold, chainId)),
-    behave,
-    close: () => upstream.close(),
-  };
+  }
+
+  /** What the relayer answers from now on, in place of the honest verdict. */
+  lie(verdict: (submission: Submission) => Promise<Verdict>): void {
+    this.#verdict = verdict;
+  }
+
+  /** The node is one of another chain from now on. */
+  moveTo(chainId: bigint): void {
+    this.upstream.on(paths.rpc, chain(this.signers, this.#threshold, chainId));
+  }
+
+  /** Keeps what is submitted from now on waiting for an answer, until the returned function is called. */
+  hold(): () => void {
+    let open = () => {};
+    this.#gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    return open;
+  }
+
+  /** Honest again, on every path. */
+  behave(): void {
+    const { upstream } = this;
+    const key = (path: string) => ({ dataId: path, urls: [upstream.url + path] });
+    const response = { fheKeyInfo: [{ fhePublicKey: key(paths.publicKey) }], crs: { 2048: key(paths.crs) } };
+    this.lie((submission) => this.judge(submission));
+    this.moveTo(SEPOLIA.chainId);
+    upstream.json(paths.keyUrl, { response });
+    upstream.on(paths.publicKey, bytes(this.#keys.public));
+    upstream.on(paths.crs, bytes(this.#keys.crs));
+    upstream.on(paths.submit, (_req, res, { body }) => this.#submit(body, res));
+    upstream.on(paths.result, async (...request) => faults.json(await this.#result())(...request));
+  }
+
+  close(): Promise<void> {
+    return this.upstream.close();
+  }
+
+  async #submit(body: string, res: ServerResponse): Promise<void> {
+    this.submissions.push(JSON.parse(body));
+    await this.#gate;
+    const queued = { status: 'queued', requestId: 'request', result: { jobId: 'job' } };
+    res.writeHead(202, { 'content-type': 'application/json', 'retry-after': '1' }).end(JSON.stringify(queued));
+  }
+
+  async #result(): Promise<unknown> {
+    const last = this.submissions.at(-1);
+    if (last === undefined) throw new Error('nothing was submitted');
+    const result = { accepted: true, extraData: last.extraData, ...(await this.#verdict(last)) };
+    return { status: 'succeeded', requestId: 'request', result };
+  }
+}
+
+export async function startRelayer(options: RelayerOptions): Promise<Relayer> {
+  return new Relayer(await startUpstream(), options);
 }
 
 function bytes(body: Buffer): Handler {
@@ -150,7 +156,7 @@ const views = new Interface([
 ]);
 
 /** The views of the host chain's contracts that a client reads. */
-function chain(signers: readonly Wallet[], threshold: number, chainId = SEPOLIA.chainId): Handler {
+function chain(signers: readonly Wallet[], threshold: number, chainId: bigint): Handler {
   const addresses = signers.map(({ address }) => address);
   const domain = (isInput: boolean) => [
     '0x0f',

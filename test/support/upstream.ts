@@ -18,127 +18,135 @@ export interface RecordedRequest {
   body: string;
 }
 
-/** A real HTTP server on loopback that answers as a test tells it to and remembers what it was asked. */
-export interface Upstream {
-  /** `http://127.0.0.1:<port>`, without a slash at the end. */
-  readonly url: string;
-  /** Every request in the order of arrival. */
-  readonly requests: RecordedRequest[];
-  /** Requests that have arrived and whose response has neither ended nor lost its connection. */
-  readonly open: number;
-  /** Sockets that are open at present. */
-  readonly sockets: number;
-  /** Sockets that were ever opened. */
-  readonly connections: number;
-  /** Sets or replaces the answer of a path (without query); `*` is for all other paths, which are 404 else. */
-  on(path: string, handler: Handler): void;
-  /** Answers with `value` as JSON. */
-  json(path: string, value: unknown, status?: number): void;
-  /** Answers with just this text, so that a number keeps its digits. */
-  text(path: string, body: string, options?: { status?: number; type?: string }): void;
-  /** Resolves when `condition` holds; it is looked at now and after every request, response and closed socket. */
-  until(condition: () => boolean): Promise<void>;
-  /** Resolves when `count` requests to the path have arrived and been read. */
-  untilRequested(path: string, count?: number): Promise<void>;
-  /** Resolves when `count` requests to the path have lost their connection before the response was complete. */
-  untilAborted(path: string, count?: number): Promise<void>;
-  /** Resolves when no request is open. */
-  untilIdle(): Promise<void>;
-  /** Destroys all sockets and stops listening. Whoever still waits in an `until` gets an error. */
-  close(): Promise<void>;
-}
-
 interface Waiter {
   readonly condition: () => boolean;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Starts an upstream; `handlers` are set as with {@link Upstream.on}. */
-export async function startUpstream(handlers: Readonly<Record<string, Handler>> = {}): Promise<Upstream> {
-  const routes = new Map(Object.entries(handlers));
-  const requests: RecordedRequest[] = [];
-  const requested = new Map<string, number>();
-  const aborted = new Map<string, number>();
-  const waiters = new Set<Waiter>();
-  const sockets = new Set<Socket>();
-  let connections = 0;
-  let open = 0;
+/** A real HTTP server on loopback that answers as a test tells it to and remembers what it was asked. */
+export class Upstream {
+  /** `http://127.0.0.1:<port>`, without a slash at the end. */
+  url = '';
+  /** Every request in the order of arrival. */
+  readonly requests: RecordedRequest[] = [];
+  /** Requests that have arrived and whose response has neither ended nor lost its connection. */
+  open = 0;
+  /** Sockets that were ever opened. */
+  connections = 0;
+  readonly #server = createServer((req, res) => {
+    this.#answer(req, res).catch(() => req.socket.destroy());
+  });
+  readonly #routes: Map<string, Handler>;
+  readonly #requested = new Map<string, number>();
+  readonly #aborted = new Map<string, number>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #sockets = new Set<Socket>();
 
-  const changed = () => {
-    for (const waiter of waiters) {
+  constructor(handlers: Readonly<Record<string, Handler>>) {
+    this.#routes = new Map(Object.entries(handlers));
+    this.#server.on('connection', (socket) => this.#count(socket));
+    this.#server.on('clientError', (_error, socket) => socket.destroy());
+  }
+
+  async listen(): Promise<this> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${portOf(this.#server.address())}`;
+    return this;
+  }
+
+  /** Sockets that are open at present. */
+  get sockets(): number {
+    return this.#sockets.size;
+  }
+
+  /** Sets or replaces the answer of a path (without query); `*` is for all other paths, which are 404 else. */
+  on(path: string, handler: Handler): void {
+    this.#routes.set(path, handler);
+  }
+
+  /** Answers with `value` as JSON. */
+  json(path: string, value: unknown, status?: number): void {
+    this.on(path, faults.json(value, status));
+  }
+
+  /** Answers with just this text, so that a number keeps its digits. */
+  text(path: string, body: string, options?: { status?: number; type?: string }): void {
+    this.on(path, faults.text(body, options));
+  }
+
+  /** Resolves when `condition` holds; it is looked at now and after every request, response and closed socket. */
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (condition()) resolve();
+      else this.#waiters.add({ condition, resolve, reject });
+    });
+  }
+
+  /** Resolves when `count` requests to the path have arrived and been read. */
+  untilRequested(path: string, count = 1): Promise<void> {
+    return this.until(() => (this.#requested.get(path) ?? 0) >= count);
+  }
+
+  /** Resolves when `count` requests to the path have lost their connection before the response was complete. */
+  untilAborted(path: string, count = 1): Promise<void> {
+    return this.until(() => (this.#aborted.get(path) ?? 0) >= count);
+  }
+
+  /** Resolves when no request is open. */
+  untilIdle(): Promise<void> {
+    return this.until(() => this.open === 0);
+  }
+
+  /** Destroys all sockets and stops listening. Whoever still waits in an `until` gets an error. */
+  async close(): Promise<void> {
+    for (const waiter of this.#waiters) waiter.reject(new Error('The upstream was closed while a test waited for it'));
+    this.#waiters.clear();
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #changed(): void {
+    for (const waiter of this.#waiters) {
       if (!waiter.condition()) continue;
-      waiters.delete(waiter);
+      this.#waiters.delete(waiter);
       waiter.resolve();
     }
-  };
+  }
 
-  const answer = async (req: IncomingMessage, res: ServerResponse) => {
+  #count(socket: Socket): void {
+    this.connections += 1;
+    this.#sockets.add(socket);
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      this.#changed();
+    });
+    this.#changed();
+  }
+
+  async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const path = pathOf(req);
     const recorded = record(req);
-    requests.push(recorded);
-    open += 1;
+    this.requests.push(recorded);
+    this.open += 1;
     res.on('close', () => {
-      open -= 1;
-      if (!res.writableFinished) increment(aborted, path);
-      changed();
+      this.open -= 1;
+      if (!res.writableFinished) increment(this.#aborted, path);
+      this.#changed();
     });
-    changed();
+    this.#changed();
     recorded.body = await readText(req);
-    increment(requested, path);
-    changed();
-    const handler = routes.get(path) ?? routes.get('*') ?? notFound;
+    increment(this.#requested, path);
+    this.#changed();
+    const handler = this.#routes.get(path) ?? this.#routes.get('*') ?? notFound;
     await handler(req, res, recorded);
-  };
+  }
+}
 
-  const server = createServer((req, res) => {
-    answer(req, res).catch(() => req.socket.destroy());
-  });
-  server.on('connection', (socket) => {
-    connections += 1;
-    sockets.add(socket);
-    socket.on('close', () => {
-      sockets.delete(socket);
-      changed();
-    });
-    changed();
-  });
-  server.on('clientError', (_error, socket) => socket.destroy());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-
-  const until = (condition: () => boolean) =>
-    new Promise<void>((resolve, reject) => {
-      if (condition()) resolve();
-      else waiters.add({ condition, resolve, reject });
-    });
-
-  return {
-    url: `http://127.0.0.1:${portOf(server.address())}`,
-    requests,
-    get open() {
-      return open;
-    },
-    get sockets() {
-      return sockets.size;
-    },
-    get connections() {
-      return connections;
-    },
-    on: (path, handler) => void routes.set(path, handler),
-    json: (path, value, status) => void routes.set(path, faults.json(value, status)),
-    text: (path, body, options) => void routes.set(path, faults.text(body, options)),
-    until,
-    untilRequested: (path, count = 1) => until(() => (requested.get(path) ?? 0) >= count),
-    untilAborted: (path, count = 1) => until(() => (aborted.get(path) ?? 0) >= count),
-    untilIdle: () => until(() => open === 0),
-    async close() {
-      for (const waiter of waiters) waiter.reject(new Error('The upstream was closed while a test waited for it'));
-      waiters.clear();
-      const closed = new Promise((resolve) => server.close(resolve));
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
-  };
+/** Starts an upstream; `handlers` are set as with {@link Upstream.on}. */
+export function startUpstream(handlers: Readonly<Record<string, Handler>> = {}): Promise<Upstream> {
+  return new Upstream(handlers).listen();
 }
 
 /** An upstream that ends with the test or the suite. */

@@ -65,6 +65,21 @@ function configOf(port, upstream, gateway, attestor) {
   };
 }
 
+/** Takes from the log what endpoints are called, and what is wrong. */
+function follow(stdout, ids, warnings) {
+  let buffered = '';
+  stdout.on('data', (chunk) => {
+    const lines = (buffered + chunk).split('\n');
+    buffered = lines.pop() ?? '';
+    for (const line of lines) {
+      const { level, msg, reason } = JSON.parse(line);
+      const [, name, id] = /^api\/(\S+) (0x[0-9a-f]{64})$/.exec(msg) ?? [];
+      if (name) ids[name] = id;
+      if (level === 'warn' || level === 'error') warnings.push(reason ?? msg);
+    }
+  });
+}
+
 /** The service as an operator starts it. */
 async function startService(folder, config) {
   const file = join(folder, 'config.yaml');
@@ -82,17 +97,7 @@ async function startService(folder, config) {
   });
   const ids = {};
   const warnings = [];
-  let buffered = '';
-  child.stdout.on('data', (chunk) => {
-    const lines = (buffered + chunk).split('\n');
-    buffered = lines.pop() ?? '';
-    for (const line of lines) {
-      const { level, msg, reason } = JSON.parse(line);
-      const [, name, id] = /^api\/(\S+) (0x[0-9a-f]{64})$/.exec(msg) ?? [];
-      if (name) ids[name] = id;
-      if (level === 'warn' || level === 'error') warnings.push(reason ?? msg);
-    }
-  });
+  follow(child.stdout, ids, warnings);
   const url = `http://127.0.0.1:${config.server.port}`;
   for (let attempt = 0; ; attempt += 1) {
     const healthy = await fetch(`${url}/health`).then(
