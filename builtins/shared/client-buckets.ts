@@ -89,20 +89,18 @@ export class MergedBuckets implements ClientBuckets {
 }
 
 /**
- * Buckets for the clients of this process, or of all that share an engine; a worker has its part.
+ * Buckets for the clients of this process, or of all that share an engine; a worker without one lets in its part.
  * @param name of the limit.
  */
 export function clientBuckets(
   limit: BucketLimit,
   stateEngine: SharedState | undefined,
   name: string,
-  workers?: Pick<Workers, 'takeTokens'>,
+  workers: Pick<Workers, 'count'> = { count: 1 },
 ): ClientBuckets {
   if (stateEngine?.processes === 'many')
     return new MergedBuckets(limit, stateEngine.area(name), () => stateEngine.available());
-  if (workers === undefined) return new TokenBuckets(limit);
-  const area: Pick<StateArea, 'takeTokens'> = {
-    takeTokens: (key, ...rest) => workers.takeTokens(`${name} ${key}`, ...rest),
-  };
-  return new MergedBuckets(limit, area, () => true);
+  const max = Math.ceil(limit.max / workers.count);
+  const own = new TokenBuckets({ ...limit, max });
+  return { take: (key) => own.take(key), used: (key) => limit.max - max + own.used(key) };
 }

@@ -38,14 +38,16 @@ export default definePlugin({
   name: 'cost-limits',
   configSchema,
   keys: [cost],
-  setup({ endpoints, stateEngine, states, workers }, limit) {
+  setup({ endpoints, stateEngine, states, workers }, { max, window }) {
+    const parts = stateEngine === undefined ? (workers?.count ?? 1) : 1;
+    const limit = { max: Math.ceil(max / parts), window };
     const dear = endpoints.find((endpoint) => (cost.of(endpoint) ?? 1) > limit.max);
     if (dear) throw new Error(`an answer of ${dear.api}/${dear.name} costs more than max`);
-    const area = stateEngine?.area('cost-limits') ?? workers ?? states.keep(kept, '', () => new MemoryArea());
+    const area = stateEngine?.area('cost-limits') ?? states.keep(kept, '', () => new MemoryArea());
     return {
       hooks: {
         answer: async (_, exchange) => {
-          const client = `cost-limits ${clientName.get(exchange) ?? clientKey(clientIp(exchange))}`;
+          const client = clientName.get(exchange) ?? clientKey(clientIp(exchange));
           const price = cost.of(exchange.endpoint) ?? 1;
           // A bucket gives what it has: look before taking, so that who lacks a little does not lose the rest.
           const { left } = await area.takeTokens(client, limit, 0);

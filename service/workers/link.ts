@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto';
 import type { LoadedConfig } from '../../config/index.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
-import type { BucketLimit, Taken } from '../../plugins-sdk/state/area.ts';
-import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import { addressOf } from '../listener.ts';
 import type { Signers } from '../signers.ts';
@@ -69,11 +67,14 @@ export class WorkerLink implements Workers {
   readonly #identity: WorkerIdentity;
   readonly #line: Line<FromPrimary, FromWorker>;
   readonly #offers = new Map<string, () => Promise<unknown>>();
-  readonly #buckets = new MemoryArea({ now: () => performance.now() });
 
   constructor(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
     this.#identity = identity;
     this.#line = line;
+  }
+
+  get count(): number {
+    return this.#identity.count;
   }
 
   offer(topic: string, own: () => Promise<unknown>): void {
@@ -89,14 +90,6 @@ export class WorkerLink implements Workers {
     const others = this.#line.ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
     const [own, values] = await Promise.all([this.own(topic), others]);
     return [own, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
-  }
-
-  /** Each worker lets in its part of the whole. */
-  async takeTokens(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
-    const max = Math.ceil(limit.max / this.#identity.count);
-    const taken = this.#buckets.takeTokens(key, { ...limit, max }, n, debt);
-    // Where there is no place for one more client, it is let in.
-    return taken.catch(() => ({ granted: n, retryAfter: 0, left: max }));
   }
 
   /** Asks for instruments of what is known of the processes. */

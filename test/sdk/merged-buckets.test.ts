@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { clientBuckets, MergedBuckets } from '../../builtins/shared/client-buckets.ts';
-import { TokenBuckets } from '../../lib/bounded/token-buckets.ts';
 import type { StateArea } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 
@@ -32,7 +31,7 @@ function setUp(t: TestContext, limit = LIMIT) {
     t.mock.timers.tick(milliseconds);
     for (let turn = 0; turn < 3; turn++) await new Promise((done) => setImmediate(done));
   };
-  const spend = async (buckets: MergedBuckets, times: number, key = 'a') => {
+  const spend = async (buckets: Pick<MergedBuckets, 'take'>, times: number, key = 'a') => {
     const takes = await Promise.all(Array.from({ length: times }, () => buckets.take(key)));
     return takes.filter(({ allowed }) => allowed).length;
   };
@@ -208,8 +207,15 @@ describe('limits that replicas share', () => {
       available: () => true,
       sinceFailure: () => 0,
     } as const;
-    assert.ok(clientBuckets(LIMIT, undefined, 'a') instanceof TokenBuckets);
-    assert.ok(clientBuckets(LIMIT, { ...shared, processes: 'one' }, 'a') instanceof TokenBuckets);
+    assert.ok(!(clientBuckets(LIMIT, { ...shared, processes: 'one' }, 'a') instanceof MergedBuckets));
     assert.ok(clientBuckets(LIMIT, { ...shared, processes: 'many' }, 'a') instanceof MergedBuckets);
+  });
+
+  it('are parts of the limit, rounded up, for workers without an engine', async (t) => {
+    const worker = clientBuckets({ ...LIMIT, max: 10 }, undefined, 'a', { count: 4 });
+    const { spend } = setUp(t);
+    assert.equal(await spend(worker, 5), 3);
+    assert.equal(worker.used('a'), 10);
+    assert.equal(await spend(clientBuckets({ ...LIMIT, max: 10 }, undefined, 'a'), 15), 10);
   });
 });
