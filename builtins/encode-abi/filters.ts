@@ -8,8 +8,9 @@ const KNOWN = new Set(['v', 'parentProperty', 'parent', 'property', 'root', 'pat
 const NESTED = /@.?([^?]*)[['](\??\(.*?\))(?!.\)\])[\]']/;
 /** Methods that run a regular expression, for a time that no budget bounds. */
 const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/;
-/** Methods that call what they are given, which could be one of those. */
-const CALLING = /^(?:some|every|map|filter|find(?:Last)?(?:Index)?|forEach|reduce(?:Right)?|flatMap|sort|toSorted)$/;
+/** What else texts, lists and numbers have, and may be called: nothing that calls what it is given, or makes more of it. */
+const METHOD =
+  /^(?:at|charAt|endsWith|hasOwnProperty|includes|indexOf|lastIndexOf|join|slice|startsWith|substring|to(?:LowerCase|UpperCase|Fixed|String)|trim(?:Start|End)?)$/;
 /** A filter that compares a member with one text, or with one number as `===` does. So an entry of a list is asked for by its name. */
 const BY_NAME = /^\?\(@(?:\.[\w$-]+|\['[^'\\]*'\])+\s*(?:===?\s*(?:'[^'\\]*'|"[^"\\]*")|===\s*-?\d+(?:\.\d+)?)\)$/;
 const NOT_ALONE =
@@ -136,11 +137,5 @@ function callFault(callee: unknown): string | undefined {
   if (fault !== undefined) return fault;
   if (typeof name !== 'string') return 'a method must be called by its name';
   if (REGULAR.test(name)) return NO_REGULAR;
-  return isMethod(name) ? undefined : `there is no method ${name}() here, but includes(), startsWith(), endsWith()`;
-}
-
-function isMethod(name: string): boolean {
-  if (name === 'constructor' || name.startsWith('__') || CALLING.test(name)) return false;
-  const prototypes = [String.prototype, Array.prototype, Number.prototype, Boolean.prototype, Object.prototype];
-  return prototypes.some((prototype) => typeof Object.getOwnPropertyDescriptor(prototype, name)?.value === 'function');
+  return METHOD.test(name) ? undefined : `there is no method ${name}() here, but includes(), startsWith(), endsWith()`;
 }
