@@ -109,13 +109,11 @@ export class Facilitator {
   /** @returns an answer of the right shape; with an error status only one that says no, and is about the payment. */
   async #ask<T>(question: keyof typeof shapes, shape: Shape<T>, asked?: Asked): Promise<T> {
     const { status, text } = await this.#send(question, asked);
-    const isFine = status >= 200 && status < 300;
-    if (!isFine && (status < 400 || status >= 500 || NOT_ABOUT_PAYMENT.has(status)))
-      throw failure(question, `HTTP status ${status}`);
     const said = jsonIn(text);
-    if (shape.Check(said) && (isFine || memberAt(said, question === 'verify' ? 'isValid' : 'success') === false))
-      return said;
-    if (!isFine) throw failure(question, `HTTP status ${status}`);
+    const isAboutPayment = status >= 400 && status < 500 && !NOT_ABOUT_PAYMENT.has(status);
+    const isNo = isAboutPayment && memberAt(said, question === 'verify' ? 'isValid' : 'success') === false;
+    if (!isNo && (status < 200 || status >= 300)) throw failure(question, `HTTP status ${status}`);
+    if (shape.Check(said)) return said;
     throw failure(question, said === undefined ? 'the answer is no JSON' : 'the answer has a wrong shape');
   }
 

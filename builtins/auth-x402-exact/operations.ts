@@ -21,7 +21,6 @@ const CURES = {
   unknown: 'the chain knows: payments --reconcile',
   settled: 'its money was taken and its answer signed: where that did not arrive, send the money back',
   'not settled': 'its money was not taken: the client can try again, or pay anew',
-  released: 'the client can use it again, while it is valid',
 } as const;
 
 /** What operators can ask of standard payments. */
