@@ -13,7 +13,7 @@ import {
   keys,
   warning,
 } from '../../plugins-sdk/config.ts';
-import { checkPayee, isZeroAddress } from '../shared/payee.ts';
+import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader } from './offer.ts';
@@ -27,8 +27,6 @@ import {
   TYPE,
   termsIn,
 } from './terms.ts';
-
-const UINT256_BITS = 256n;
 
 /** @param place what the URL is for. */
 function checkUrl(path: string, text: string, place: string): Finding[] {
@@ -95,11 +93,6 @@ function checkToken(at: string, { network, asset, extra }: Accept): Finding[] {
   return [warning(`${at}.extra`, `is not known as that of this token, and no payment verifies by another: ${domain}`)];
 }
 
-function checkAmount(at: string, amount: Accept['amount']): Finding[] {
-  if (BigInt(boundsOf(amount).max) >> UINT256_BITS === 0n) return [];
-  return [error(typeof amount === 'string' ? at : `${at}.max`, 'is more than any token can hold (a uint256)')];
-}
-
 function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Finding[] {
   const { asset, amount, payTo, maxTimeoutSeconds } = accept;
   const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
@@ -111,7 +104,7 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Findi
       ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')]
       : []),
     ...checkToken(at, accept),
-    ...checkAmount(`${at}.amount`, amount),
+    ...checkAmount(typeof amount === 'string' ? `${at}.amount` : `${at}.amount.max`, boundsOf(amount).max),
     ...checkPayee(`${at}.payTo`, payTo, asset),
     ...(short ? [warning(maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`, late)] : []),
   ];

@@ -13,7 +13,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
-import { checkPayee, isZeroAddress } from '../shared/payee.ts';
+import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 
 /** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */
@@ -57,8 +57,6 @@ const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
 /** Milliseconds between two blocks of Ethereum. */
 const SLOW_BLOCK_MS = 12_000;
 
-const UINT256_BITS = 256n;
-
 /** Milliseconds that a client has to pay. */
 export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
   return expiry ?? DEFAULT_EXPIRY_MS;
@@ -97,12 +95,11 @@ function checkConfirmations(at: string, terms: Terms): Finding[] {
 }
 
 function checkTerms(at: string, terms: Terms): Finding[] {
-  const payable = BigInt(terms.amount) >> UINT256_BITS === 0n;
   return [
     ...checkUrl(`${at}.rpc`, terms.rpc),
     ...checkPlainHttp(`${at}.rpc`, terms.rpc, 'say that a payment was made'),
     ...checkAddress(`${at}.token`, terms.token),
-    ...(payable ? [] : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
+    ...checkAmount(`${at}.amount`, terms.amount),
     ...checkPayee(`${at}.recipient`, terms.recipient, isZeroAddress(terms.token) ? undefined : terms.token),
     ...(expiryOf(terms) < 10_000 ? [warning(`${at}.expiry`, 'is in milliseconds: less than 10 seconds to pay')] : []),
     ...(expiryOf(terms) > LONGEST_VALIDITY_MS
