@@ -184,7 +184,7 @@ export class Hooks {
     if (hook === undefined) return undefined;
     const [first, second] = args as readonly unknown[];
     const exchange = args[args.length - 1] as Exchange;
-    requireClient(stage, exchange);
+    if (exchange.abandoned) requireAlways(stage);
     if (this.#observer.stage === undefined) return answerOf(hook, first, second, exchange) as Awaitable<ResultOf<N>>;
     return this.#observed(stage, exchange, () => answerOf(hook, first, second, exchange)) as Promise<ResultOf<N>>;
   }
@@ -198,7 +198,7 @@ export class Hooks {
   ): Awaitable<ResultOf<N>> {
     const onion = this.#onions.get(stage);
     if (onion === undefined) return innermost(value, exchange);
-    requireClient(stage, exchange);
+    if (exchange.abandoned) requireAlways(stage);
     return this.#observed(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Promise<ResultOf<N>>;
   }
 
@@ -219,7 +219,7 @@ export class Hooks {
   }
 }
 
-/** Most stages are for somebody who waits. @throws Refusal */
-function requireClient(stage: StageName, exchange: Exchange): void {
-  if (exchange.abandoned && !stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
+/** Most stages are for a client that waits. @throws Refusal */
+function requireAlways(stage: StageName): void {
+  if (!stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
 }
