@@ -1,6 +1,6 @@
 import { Charge } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
-import type { CallEvent, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
+import type { Args, CallEvent, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
 import {
   type Contract,
@@ -23,7 +23,6 @@ export interface GuardOptions {
 }
 
 export type PluginFunction = (...args: unknown[]) => unknown;
-type Args = readonly unknown[];
 
 /** A function of a plugin at a stage, and with how much time it is called. */
 export interface Tap {
@@ -59,19 +58,20 @@ export function guarded(tap: Tap): Tapped | Wrapping {
   if (own.kind === 'around')
     return ((rest) => (value, exchange, innermost) =>
       new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run()) as Wrapping;
-  const { length } = own.takes;
-  const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.isPublic;
-  return (first, second, exchange, done) => {
-    const args = length === 0 ? [exchange] : length === 1 ? [first, exchange] : [first, second, exchange];
-    const result = isPlain ? plainly(own, args, exchange) : new Call(own, args).run();
-    if (result instanceof Promise) result.then((value) => done(null, value), done);
+  const runsTheRest = own.takes[0] === 'run';
+  const isPlain = own.isTrusted && own.kind !== 'watch' && !runsTheRest && !own.isPublic;
+  return (value, args, done) => {
+    const given = args.with(0, value);
+    const result = isPlain ? plainly(own, given) : new Call(own, given).run();
+    if (result instanceof Promise) result.then((answer) => done(null, answer), done);
     else done(null, result);
   };
 }
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. */
-function plainly(tap: Guarded, args: unknown[], exchange: Exchange): unknown {
-  const { budget, plugin, fn, contract } = tap;
+function plainly(tap: Guarded, args: Args): unknown {
+  const { budget, plugin, fn, contract, takes } = tap;
+  const exchange = args[takes.length] as Exchange;
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
   if (charge?.hasTime() === false) return new Call(tap, args).run();
   try {
@@ -88,7 +88,10 @@ function plainly(tap: Guarded, args: unknown[], exchange: Exchange): unknown {
   }
 }
 
-/** One call of a plugin's function, from its arguments to what it comes to. A function of an onion gets it beside them. */
+/**
+ * One call of a plugin's function, from its arguments to what it comes to. A function of an onion gets it beside them: its public
+ * members, but `run`, are for plugins.
+ */
 class Call {
   readonly #tap: Guarded;
   readonly #args: Args;

@@ -60,8 +60,11 @@ export type Done = (error?: unknown, value?: unknown) => void;
 export type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
 export type Inner = (value: unknown, exchange: Exchange) => unknown;
 
-/** A guarded function at a stage, which takes none, one or two values. It throws nothing. */
-export type Tapped = (first: unknown, second: unknown, exchange: Exchange, done: Done) => void;
+/** What a stage takes, the request last. */
+export type Args = readonly unknown[];
+
+/** A guarded function at a stage. Of a map, the value is what the one before has made of the first argument. It throws nothing. */
+export type Tapped = (value: unknown, args: Args, done: Done) => void;
 /** The same in an onion. */
 export type Wrapping = (rest: Layer) => Layer;
 
@@ -77,26 +80,26 @@ interface StageHook {
   tap(options: TapOptions, fn: Tapped | Wrapping): void;
   tapAsync(options: TapOptions, fn: Tapped | Wrapping): void;
   call(innermost: Layer): Layer;
-  callAsync(first: unknown, second: unknown, exchange: Exchange, done: Done): void;
+  callAsync(value: unknown, args: Args, done: Done): void;
 }
 
-type Args = [first: unknown, second: unknown, exchange: Exchange];
-const ARGS: [string, string, string] = ['first', 'second', 'exchange'];
+type HookArgs = [value: unknown, args: Args];
+const HOOK_ARGS: [string, string] = ['value', 'args'];
 const hookFor: Readonly<Record<Kind, () => unknown>> = {
-  gate: () => new AsyncSeriesBailHook<Args, unknown>(ARGS),
-  pick: () => new AsyncSeriesBailHook<Args, unknown>(ARGS),
-  map: () => new AsyncSeriesWaterfallHook<Args>(ARGS),
-  watch: () => new AsyncParallelHook<Args>(ARGS),
+  gate: () => new AsyncSeriesBailHook<HookArgs, unknown>(HOOK_ARGS),
+  pick: () => new AsyncSeriesBailHook<HookArgs, unknown>(HOOK_ARGS),
+  map: () => new AsyncSeriesWaterfallHook<HookArgs>(HOOK_ARGS),
+  watch: () => new AsyncParallelHook<HookArgs>(HOOK_ARGS),
   around: () => new SyncWaterfallHook(['rest']),
 };
 
 /** What a hook comes to: at once where all of its functions answer at once, and by a promise otherwise. @throws Refusal */
-function answerOf(hook: StageHook, first: unknown, second: unknown, exchange: Exchange): unknown {
+function answerOf(hook: StageHook, args: Args): unknown {
   let isSettled = false;
   let error: unknown;
   let value: unknown;
   let settle: Done | undefined;
-  hook.callAsync(first, second, exchange, (failure, result) => {
+  hook.callAsync(args[0], args, (failure, result) => {
     if (settle !== undefined) return settle(failure, result);
     isSettled = true;
     error = failure;
@@ -182,14 +185,17 @@ export class Hooks {
   ): Awaitable<ResultOf<N> | undefined> {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return undefined;
-    const [first, second] = args as readonly unknown[];
     const exchange = args[args.length - 1] as Exchange;
     if (exchange.abandoned) requireAlways(stage);
-    if (this.#observer.stage === undefined) return answerOf(hook, first, second, exchange) as Awaitable<ResultOf<N>>;
-    return this.#observed(stage, exchange, () => answerOf(hook, first, second, exchange)) as Promise<ResultOf<N>>;
+    if (this.#observer.stage === undefined) return answerOf(hook, args) as Awaitable<ResultOf<N>>;
+    return this.#observed(stage, exchange, () => answerOf(hook, args)) as Promise<ResultOf<N>>;
   }
 
-  /** Asks an onion, in which something is inside the innermost plugin, too. @throws Refusal */
+  /**
+   * Asks an onion, in which something is inside the innermost plugin, too. It is always observed: what is inside throws what it
+   * likes, and gets the name of the stage there.
+   * @throws Refusal
+   */
   askAround<N extends AroundStage>(
     stage: N,
     value: AroundValue<N>,
