@@ -181,8 +181,7 @@ class RequestLifecycle {
       requireOpen(exchange, 'approve');
       // It is certain now, and nobody has seen it yet.
       await this.#tellOutcome({ kind: 'signed', response });
-      if (hooks.isTapped('onResponseSent'))
-        this.#later(() => this.#refusal ?? hooks.ask('onResponseSent', [200, response, exchange]));
+      if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
       return response;
     } catch (error) {
       throw await this.#conclude(asRefusal(error));
@@ -217,8 +216,8 @@ class RequestLifecycle {
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Only bytes that are shown as they are signed may still change.
     const isShown = value === bytes;
-    const encrypted = (isShown && (await hooks.ask('encrypt', [bytes, exchange]))) || bytes;
-    const data = (isShown && (await hooks.ask('onBeforeSign', [encrypted, exchange]))) || encrypted;
+    const encrypted = isShown ? ((await hooks.ask('encrypt', [bytes, exchange])) ?? bytes) : bytes;
+    const data = isShown ? ((await hooks.ask('onBeforeSign', [encrypted, exchange])) ?? encrypted) : bytes;
     // Vouch for it.
     requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
@@ -245,13 +244,18 @@ class RequestLifecycle {
     const { abandoned } = exchange;
     const isFirst = this.#refusal === undefined;
     const refusal = abandoned ? asRefusal(refusals.abandoned(), thrown.stage ?? 'present') : thrown;
-    // Before anything is waited for: the mode may fail meanwhile, too.
+    // Before anything is waited for: the mode may fail meanwhile, and the client hears of the last failure.
     this.#refusal = refusal;
     if (isFirst) await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
     if (abandoned) return refusal;
     this.#runtime.failed(exchange, refusal);
-    if (isFirst) this.#later(() => this.#tellError(this.#refusal ?? refusal));
+    if (isFirst) this.#afterResponse(() => this.#tellError(this.#refusal ?? refusal));
     return refusal;
+  }
+
+  /** A mode may have refused the client after all. */
+  #tellSent(response: SignedResponse): Awaitable<void> {
+    return this.#refusal !== undefined ? undefined : this.#hooks.ask('onResponseSent', [200, response, this.#exchange]);
   }
 
   /** Those who are told late hear what the client heard. */
@@ -267,7 +271,7 @@ class RequestLifecycle {
   }
 
   /** Does what must not delay the response, and what a stop waits for. */
-  #later(task: () => Awaitable<unknown>): void {
+  #afterResponse(task: () => Awaitable<unknown>): void {
     const { running } = this.#hooks;
     if (this.#exchange.detached) void running.track(() => immediate().then(task));
     else this.#request.later(() => void running.track(async () => task()));
