@@ -37,8 +37,6 @@ interface RequestState {
   /** Set by the route. */
   request?: RoutedRequest;
   answer?: HttpResponse;
-  /** Whether the pipeline has told of what went wrong. */
-  isTold?: boolean;
   /** Ends the body that streams, once there is one. */
   endStream?: () => void;
 }
@@ -59,10 +57,10 @@ export class HttpApp {
     const app = new Koa();
     // A client that leaves is no error, and what fails has been told of.
     app.on('error', () => undefined);
-    const serveEndpoint = this.#serve(ENDPOINTS);
-    const serve = (path: string, route?: Route) => (route === undefined ? serveEndpoint : this.#serve(path, route));
+    const endpoints = this.#serve(ENDPOINTS);
+    const serve = (path: string, route?: Route) => (route === undefined ? endpoints : this.#serve(path, route));
     app.use((ctx, next) => this.#respond(ctx, next));
-    app.use(endpointFirst(serveEndpoint));
+    app.use(endpointFirst(endpoints));
     app.use(routerOf(options.plugins.plugins, serve).routes() as Middleware);
     app.use((ctx) => {
       const [route, refusal] = unrouted(ctx);
@@ -94,8 +92,7 @@ export class HttpApp {
     try {
       if (request === undefined || answer === undefined) throw new Error('nothing answers');
       const { exchange } = request;
-      let common = this.#options.pipeline.headers(exchange);
-      if (common instanceof Promise) common = await common;
+      const common = await this.#options.pipeline.headers(exchange);
       if (!exchange.abandoned && !res.destroyed) send(res, answer, { 'X-Request-Id': exchange.requestId, ...common });
       if (isStream(answer.body)) this.#stream(ctx, answer.body, request);
     } catch {
@@ -115,10 +112,9 @@ export class HttpApp {
       const request = this.#begin(ctx, path);
       const { exchange, httpRequest } = request;
       if (admit !== false && this.#underWay > MOST_UNDER_WAY) throw serverBusy();
-      const admitted = admit === true ? pipeline.admit(exchange) : undefined;
-      if (admitted instanceof Promise) await admitted;
+      // What the others serve, they admit by themselves.
+      if (admit === true) await pipeline.admit(exchange);
       if (key === undefined) {
-        state.isTold = true;
         state.answer = await pipeline.serve(request);
         return;
       }
@@ -139,7 +135,7 @@ export class HttpApp {
     // An error that names a stage came from the pipeline, which has told of it.
     const stage = exchange.resolved === undefined ? 'route' : 'present';
     const end = pour(body, res, (error) => {
-      if (asRefusal(error).stage === undefined) this.#report(exchange, asRefusal(error, stage));
+      if (asRefusal(error).stage === undefined) this.#options.failed(exchange, asRefusal(error, stage));
     });
     state.endStream = end;
     if (!res.closed) this.#streams.add(end);
@@ -167,23 +163,17 @@ export class HttpApp {
   }
 
   #refused(ctx: AppContext, error: unknown): HttpResponse {
-    const { isTold, request } = ctx.state;
+    const { request } = ctx.state;
     // The router cannot read every target, such as `http://[/`.
     const { exchange } = request ?? this.#begin(ctx, NO_ROUTE);
-    const thrown = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
-    const refusal = isTold ? thrown : this.#report(exchange, thrown);
-    // A refusal at the pipeline's stages is concluded already; any other one is concluded here.
-    control.conclude(exchange, { kind: 'refused', refusal });
+    const refusal = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
+    // The pipeline has concluded its own refusals, and told of them.
+    if (control.conclude(exchange, { kind: 'refused', refusal })) this.#options.failed(exchange, refusal);
     try {
       return this.#options.check(responseTo(refusal));
     } catch {
       return responseTo(refusals.internal('a refusal that HTTP cannot carry'));
     }
-  }
-
-  #report(exchange: Exchange, refusal: Refusal): Refusal {
-    this.#options.failed(exchange, refusal);
-    return refusal;
   }
 }
 
