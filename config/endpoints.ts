@@ -10,14 +10,10 @@ interface Named {
   readonly path: string;
 }
 
-/** The blocks of a list that are mappings, whatever is in them. */
+/** The mappings of a list, whatever is in them. */
 function blocks(list: unknown, path: string): Named[] {
   const items: readonly unknown[] = Array.isArray(list) ? list : [];
   return items.flatMap((block, index) => (isRecord(block) ? [{ block, path: childPath(path, index) }] : []));
-}
-
-function apiBlocks(config: Block): Named[] {
-  return blocks(config.apis, 'apis');
 }
 
 function endpointBlocks({ block, path }: Named): Named[] {
@@ -27,13 +23,14 @@ function endpointBlocks({ block, path }: Named): Named[] {
 /** The endpoints of a config, without those in which (or in whose API) something is of a wrong shape. */
 export function draftEndpoints(config: Block, wrongShapes: readonly Finding[]): EndpointDraft[] {
   const broken = new Set(wrongShapes.map(({ path }) => ownerOf(path)));
-  return apiBlocks(config)
-    .filter(({ path }) => !broken.has(path) && !broken.has(''))
-    .flatMap((api) => {
-      return endpointBlocks(api)
-        .filter(({ path }) => !broken.has(path))
-        .map((endpoint) => draft(api.block, endpoint));
-    });
+  const isWhole = ({ path }: Named) => !broken.has(path) && !broken.has('');
+  return blocks(config.apis, 'apis')
+    .filter(isWhole)
+    .flatMap((api) =>
+      endpointBlocks(api)
+        .filter(isWhole)
+        .map((endpoint) => draft(api.block, endpoint)),
+    );
 }
 
 /** The endpoint, API or other top-level block that a path lies in; `''` for the list of APIs. */
@@ -46,15 +43,11 @@ function draft(apiBlock: Block, { block, path }: Named): EndpointDraft {
     api: String(apiBlock.name),
     name: String(block.name),
     mode: typeof block.mode === 'string' ? block.mode : 'sync',
-    auth: authOf(block.auth ?? apiBlock.auth ?? { type: 'free' }),
+    auth: Object.freeze([block.auth ?? apiBlock.auth ?? { type: 'free' }].flat().filter(isAuthMethod)),
     block,
     apiBlock,
     path,
   };
-}
-
-function authOf(auth: unknown): readonly AuthMethod[] {
-  return Object.freeze([auth].flat().filter(isAuthMethod));
 }
 
 function isAuthMethod(value: unknown): value is AuthMethod {
@@ -63,7 +56,7 @@ function isAuthMethod(value: unknown): value is AuthMethod {
 
 /** What the schema cannot say about the names of APIs and endpoints. */
 export function checkNames(config: Block, isDoubtful: (path: string) => boolean): Finding[] {
-  const apis = apiBlocks(config);
+  const apis = blocks(config.apis, 'apis');
   const labels = new Map<string, string>();
   return [
     ...checkSiblings(apis, 'API', isDoubtful),

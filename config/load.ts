@@ -3,7 +3,6 @@ import type { Definition, Finding } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
 import { shortDurations } from '../plugins-sdk/schema/short-durations.ts';
-import { runChecks } from './checks.ts';
 import { checkNames } from './endpoints.ts';
 import { ConfigErrors, errorAt, findingLine, type LocatedFinding, warningAt } from './findings.ts';
 import { endpointId } from './identity.ts';
@@ -77,7 +76,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...collisions,
     ...view.wrongShapes,
     ...checkNames(view.config, view.isDoubtful),
-    ...view.certain(runChecks(plugins.definitions, view.context, { sound: view.isSound, redact }), identified),
+    ...view.check(plugins.definitions, identified, redact),
     ...identified.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
     ...finished.findings,
     ...freeEndpoints(view.context.endpoints),

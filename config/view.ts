@@ -3,11 +3,12 @@ import type { TSchema } from 'typebox';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
-import { isWithin } from '../plugins-sdk/schema/path.ts';
+import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import { draftEndpoints, ownerOf } from './endpoints.ts';
-import { warningAt } from './findings.ts';
+import { errorAt, warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
+import type { Redact } from './redact.ts';
 import { fill } from './variables.ts';
 
 /** An endpoint and the text that its ID is the hash of, or why it has none. */
@@ -22,19 +23,18 @@ export class View {
   readonly config: Readonly<Record<string, unknown>>;
   /** Findings of the schema, but for those about stand-ins. */
   readonly wrongShapes: readonly Finding[];
-  /** Whether everything has the shape that checks of plugins may rely on. */
-  readonly isSound: boolean;
   readonly context: CheckContext;
   /** The same with the names of unset variables in place of samples: an ID that shows one depends on it. */
   readonly #named: CheckContext;
   readonly #references: Interpolated['references'];
+  readonly #isSound: boolean;
 
   /** @param folder that of the config file. */
   constructor(source: Interpolated, schema: TSchema, folder: string) {
     this.#references = source.references;
     this.config = deepFreeze(fill(source, schema));
     const shapes = explain(schema, this.config, '');
-    this.isSound = shapes.length === 0;
+    this.#isSound = shapes.length === 0;
     this.wrongShapes = shapes.filter(({ path }) => !this.isDoubtful(path));
     const contextOf = (config: View['config']): CheckContext =>
       Object.freeze({
@@ -50,11 +50,25 @@ export class View {
   /** Whether the text at a path is not what the operator meant. */
   readonly isDoubtful = (path: string): boolean => this.#references.get(path)?.doubtful === true;
 
-  /** The findings without those about stand-ins, and about endpoints whose ID depends on one. */
-  certain(findings: readonly Finding[], identified: readonly Identified[]): Finding[] {
+  /** What the plugins' own checks find, but for stand-ins, and for endpoints whose ID depends on one. */
+  check(definitions: readonly Definition[], identified: readonly Identified[], redact: Redact): Finding[] {
     const unknown = identified.filter(({ text }) => text === undefined).map(({ draft }) => draft.path);
     const uncertain = new Set(unknown.filter((path) => this.#unsetIn(path).length > 0));
-    return findings.filter(({ path }) => !this.isDoubtful(path) && !uncertain.has(ownerOf(path)));
+    return definitions
+      .flatMap((definition) => this.#checkBy(definition, redact))
+      .filter(({ path }) => !this.isDoubtful(path) && !uncertain.has(ownerOf(path)));
+  }
+
+  #checkBy(definition: Definition, redact: Redact): readonly Finding[] {
+    try {
+      const findings: unknown = definition.check?.(this.context) ?? [];
+      if (!Array.isArray(findings) || !findings.every(isFinding)) throw new Error('it returned no list of findings');
+      return findings;
+    } catch (error) {
+      // A check relies on the shape that the schema asks for.
+      if (!this.#isSound) return [];
+      return [errorAt('settings.plugins', `plugin "${definition.name}" failed to check the config: ${redact(error)}`)];
+    }
   }
 
   /** Identifies the endpoints; says why where that is impossible, or depends on variables. */
@@ -91,4 +105,9 @@ function shows(text: string, name: string): boolean {
 function unidentified(path: string, names: readonly string[]): Finding {
   const variables = `${names.length === 1 ? 'variable' : 'variables'} ${names.join(', ')}`;
   return warningAt(path, `no endpoint ID: it depends on the ${variables}`);
+}
+
+function isFinding(value: unknown): value is Finding {
+  if (!isRecord(value) || (value.level !== 'error' && value.level !== 'warning')) return false;
+  return typeof value.path === 'string' && typeof value.message === 'string';
 }

@@ -1,6 +1,6 @@
 import { plainDigits } from '../lib/json/numbers.ts';
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { childPath, isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
+import { childPath, isRecord, isWithin, walk } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';
 import { writtenNumbers } from './tree.ts';
@@ -51,28 +51,26 @@ function readOtherwise(written: string): string | undefined {
   return /^[-+]?0\d/.test(written) ? `${written} is read as ${Number(written)}: write it so, or in quotes` : undefined;
 }
 
-const PUBLIC = 'contains a variable: its value enters the endpoint ID, and --explain shows it';
-const SHOWN = 'contains a variable: clients see its value';
+/** What becomes of values of variables at these paths. */
+const PUBLIC: readonly (readonly [RegExp, string])[] = [
+  [/^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]\.schema\b/, 'contains a variable: clients see its value'],
+  [
+    /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.default))$/,
+    'contains a variable: its value enters the endpoint ID, and --explain shows it',
+  ],
+];
 
 /** Variables whose values enter endpoint IDs, or are what clients are told of a parameter. */
 export function publicVariables(
   references: ReadonlyMap<string, Reference>,
   config: Readonly<Record<string, unknown>>,
 ): Finding[] {
-  const secrets = new Set<string>();
+  const secrets: string[] = [];
   walk(config, (path, value) => {
-    if (PARAMETER.test(path) && isRecord(value) && value.secret === true) secrets.add(path);
+    if (PARAMETER.test(path) && isRecord(value) && value.secret === true) secrets.push(path);
   });
-  return [...references.keys()]
-    .filter((path) => isPublic(path) && ![...lineage(path)].some((ancestor) => secrets.has(ancestor)))
-    .map((path) => warningAt(path, SCHEMA.test(path) ? SHOWN : PUBLIC));
-}
-
-const SCHEMA = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]\.schema\b/;
-
-function isPublic(path: string): boolean {
-  return (
-    SCHEMA.test(path) ||
-    /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.default))$/.test(path)
+  const shown = [...references.keys()].filter((path) => !secrets.some((secret) => isWithin(path, secret)));
+  return PUBLIC.flatMap(([place, message]) =>
+    shown.filter((path) => place.test(path)).map((path) => warningAt(path, message)),
   );
 }

@@ -14,20 +14,19 @@ const LOCAL = new Set(['BAD_SCALAR_START', 'BAD_ALIAS', 'TAG_RESOLVE_FAILED', 'B
 /** What the parser stumbled at, one finding for each mistake of the file, with what to write instead. */
 export function syntaxErrors(errors: readonly YAMLError[], text: string, at: At): readonly Finding[] {
   const examined = errors.slice(0, MAX_EXAMINED);
-  const bare = examined.flatMap(({ pos: [offset] }) => {
-    const found = bareVariable(text, offset);
-    if (found === undefined) return [];
-    return [at(found.offset, `write ${found.text} in quotes: without them { begins a mapping`)];
-  });
+  const offsets = examined.map(({ pos: [offset] }) => offset);
   // What the parser says beside is about what it has made of them.
-  const unique = [...new Map(bare.map((finding) => [finding.path, finding])).values()];
-  if (unique.length > 0) return unique.slice(0, MAX_SYNTAX_ERRORS);
-  const tab = examined.map(({ pos: [offset] }) => tabBefore(text, offset)).find((found) => found !== undefined);
+  const bare = new Map(offsets.flatMap((offset) => bareVariable(text, offset)));
+  if (bare.size > 0)
+    return [...bare]
+      .slice(0, MAX_SYNTAX_ERRORS)
+      .map(([offset, variable]) => at(offset, `write ${variable} in quotes: without them { begins a mapping`));
+  const [tab] = offsets.flatMap((offset) => tabBefore(text, offset));
   if (tab !== undefined) return [at(tab, 'a tab cannot indent: write spaces, here and in the lines below')];
   const misleading = examined.findIndex(({ code }) => !LOCAL.has(code));
-  const told = misleading === -1 ? examined : examined.slice(0, misleading + 1);
-  return told
-    .slice(0, MAX_SYNTAX_ERRORS)
+  const told = misleading === -1 ? MAX_SYNTAX_ERRORS : Math.min(misleading + 1, MAX_SYNTAX_ERRORS);
+  return examined
+    .slice(0, told)
     .map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message), text, offset)));
 }
 
@@ -41,30 +40,28 @@ function lineAround(text: string, offset: number): { readonly begin: number; rea
 }
 
 /** A variable without quotes in a flow collection, in the line of the offset: one mistake, which the parser stumbles over again and again. */
-function bareVariable(text: string, offset: number): { readonly offset: number; readonly text: string } | undefined {
+function bareVariable(text: string, offset: number): [offset: number, text: string][] {
   const { begin, line } = lineAround(text, offset);
-  const found = /(?:[[{,]|:\s)\s*((?:[^\s"'[\]{},:]|:(?!\s)|[ \t]+(?=\S))*\$\{\w*\}?(?:[^\s"'[\]{},:]|:(?!\s))*)/.exec(
-    line,
-  );
-  if (found?.[1] === undefined) return undefined;
-  return { offset: begin + found.index + found[0].length - found[1].length, text: found[1] };
+  const variable = /(?:[[{,]|:\s)\s*((?:[^\s"'[\]{},:]|:(?!\s)|[ \t]+(?=\S))*\$\{\w*\}?(?:[^\s"'[\]{},:]|:(?!\s))*)/;
+  const [all = '', bare] = variable.exec(line) ?? [];
+  return bare === undefined ? [] : [[begin + line.indexOf(all) + all.length - bare.length, bare]];
 }
 
 /** Where a tab stands in the indentation of the line. */
-function tabBefore(text: string, offset: number): number | undefined {
+function tabBefore(text: string, offset: number): number[] {
   const { begin, line } = lineAround(text, offset);
-  const [indentation] = /^[ \t-]*/.exec(line) ?? [''];
-  const index = indentation.indexOf('\t');
-  return index === -1 ? undefined : begin + index;
+  const index = (/^[ \t-]*/.exec(line)?.[0] ?? '').indexOf('\t');
+  return index === -1 ? [] : [begin + index];
 }
 
-const CURES: readonly (readonly [RegExp, string | ((said: string) => string)])[] = [
+/** What to write instead of what the parser says, or behind it where that begins with a colon. */
+const CURES: readonly (readonly [RegExp, string])[] = [
   [/^Source contains multiple documents/, 'expected one YAML document'],
   [/^Maximum call stack/, 'is nested too deeply'],
-  [/^Alias cannot/, (said) => `${said}: write * in quotes, '*'`],
-  [/^Plain value cannot start/, (said) => `${said}: write the value in quotes`],
-  [/^Unresolved tag/, (said) => `${said}: a text that begins with ! needs quotes`],
-  [/^Invalid escape sequence/, (said) => `${said}: write \\\\ for one \\, or the text in single quotes`],
+  [/^Alias cannot/, ": write * in quotes, '*'"],
+  [/^Plain value cannot start/, ': write the value in quotes'],
+  [/^Unresolved tag/, ': a text that begins with ! needs quotes'],
+  [/^Invalid escape sequence/, ': write \\\\ for one \\, or the text in single quotes'],
   [/^With stringKeys/, 'a key must be a text: write a value that begins with { or [ in quotes'],
   [/^Missing closing '/, "a text above begins with ' and does not end: write ' behind it, and '' for one inside"],
   [/^Missing closing "/, 'a text above begins with " and does not end: write " behind it, and \\" for one inside'],
@@ -77,12 +74,11 @@ const CURES: readonly (readonly [RegExp, string | ((said: string) => string)])[]
   [/^Block scalar values/, 'is not indented more than the key of the text after | or >'],
 ];
 
-/** What to write instead, where a message of the parser does not say so. */
 function withCure(message: string, text: string, offset: number): string {
   if (message.startsWith('Nested mappings')) return nested(text, offset);
   if (message.endsWith('at node end')) return textAfterValue(text.charAt(offset - 1));
-  const [, cure] = CURES.find(([said]) => said.test(message)) ?? [];
-  return typeof cure === 'function' ? cure(message) : (cure ?? message);
+  const [, cure = message] = CURES.find(([said]) => said.test(message)) ?? [];
+  return cure.startsWith(':') ? message + cure : cure;
 }
 
 function nested(text: string, offset: number): string {
