@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
 import type { Finding } from '../plugins-sdk/define.ts';
-import { decode, readBounded, UnreadableFile } from './files.ts';
+import { decode, readBounded } from './files.ts';
 import { warningAt } from './findings.ts';
 
 export interface EnvironmentOptions {
@@ -32,14 +32,11 @@ export async function loadEnvironment(options: EnvironmentOptions): Promise<Reco
 }
 
 async function read(file: string, optional: boolean): Promise<Buffer> {
-  try {
-    return await readBounded(file);
-  } catch (error) {
+  return readBounded(file).catch((error: unknown) => {
     // A directory `.env` is somebody's Python environment, not ours.
-    const absent = error instanceof UnreadableFile && (error.code === 'ENOENT' || error.code === 'EISDIR');
-    if (optional && absent) return Buffer.alloc(0);
+    if (optional && ['ENOENT', 'EISDIR'].includes(Object(error).code)) return Buffer.alloc(0);
     throw error;
-  }
+  });
 }
 
 /** A variable as dotenv reads it: its name, its value, and a comment. */

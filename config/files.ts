@@ -3,22 +3,11 @@ import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { withTimeout } from '../lib/time/with-timeout.ts';
-import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;
 /** Milliseconds. */
 const READ_TIMEOUT_MS = 5000;
-
-/** Why a file could not be read, in words; its `code` is that of the file system. */
-export class UnreadableFile extends ConfigErrors {
-  readonly code: string;
-
-  constructor(file: string, code: string) {
-    super([errorAt(file, reasons[code] ?? `cannot be read (${code})`)]);
-    this.code = code;
-  }
-}
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'file not found',
@@ -31,8 +20,7 @@ const reasons: Readonly<Record<string, string>> = {
  * Reads at most 1 MiB, or as many bytes as are told, in at most 5 seconds. A pipe, whose writer may never come or never end, is waited for without a thread
  * that would keep the process from exiting.
  *
- * @throws UnreadableFile
- * @throws ConfigErrors when the file is larger, or takes longer.
+ * @throws ConfigErrors when it cannot be read, with the `code` of the file system; when it is larger, or takes longer.
  */
 export async function readBounded(file: string, most = MAX_BYTES): Promise<Buffer> {
   const stop = new AbortController();
@@ -65,7 +53,9 @@ async function read(file: string, most: number, signal: AbortSignal): Promise<Bu
       if (size > most) break;
     }
   } catch (error) {
-    throw new UnreadableFile(file, isRecord(error) ? String(error.code) : 'unknown');
+    const { code } = Object(error);
+    const why = errorAt(file, reasons[code] ?? `cannot be read (${code})`);
+    throw Object.assign(new ConfigErrors([why]), { code });
   }
   if (size > most) throw new ConfigErrors([errorAt(file, `larger than ${most / MAX_BYTES} MiB`)]);
   return Buffer.concat(chunks);

@@ -31,12 +31,6 @@ export function withMembers<T extends object>(mapping: object, members: T): T {
   return copy;
 }
 
-/** The text of a member as the file writes it, where it reads as a number in hex. */
-export function bareHexIn(mapping: object, key: string | number): string | undefined {
-  const text = writtenNumbers(mapping).get(key);
-  return text?.startsWith('0x') === true ? text : undefined;
-}
-
 /** Turns YAML nodes into plain values; stops where aliases would multiply them without bound. */
 export class TreeBuilder {
   readonly findings: Finding[] = [];

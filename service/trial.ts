@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type LoadedConfig, loadConfig } from '../config/index.ts';
-import { bareHexIn, withMembers } from '../config/tree.ts';
+import { withMembers, writtenNumbers } from '../config/tree.ts';
 import { readConfigFile, type Tree } from '../config/yaml.ts';
 import { Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal } from '../kernel/refusal.ts';
@@ -174,7 +174,7 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
   const names: string[] = [];
   for (const api of Array.isArray(apis) ? apis.filter(isRecord) : []) {
     const list = Array.isArray(api.endpoints) ? api.endpoints.filter(isRecord) : [];
-    const nameOf = (block: Tree) => bareHexIn(block, 'name') ?? block.name;
+    const nameOf = (block: Tree) => writtenNumbers(block).get('name') ?? block.name;
     const found = list.find((each) => `${nameOf(api)}/${nameOf(each)}` === name);
     names.push(...list.map((each) => `${nameOf(api)}/${nameOf(each)}`));
     if (found === undefined) continue;

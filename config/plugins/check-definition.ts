@@ -147,19 +147,6 @@ function refuseStray(members: object, elsewhere: readonly string[], has: string,
   if (stray !== undefined) throw new PluginProblem(`${has} "${stray}", which belongs ${where}`);
 }
 
-/** Exports of the file that only a plugin without `setup` has. @throws PluginProblem */
-export function refuseIgnored(
-  exports: { readonly configSchema: unknown; readonly keys: unknown },
-  plugin: Definition,
-): void {
-  for (const [name, value] of Object.entries(exports)) {
-    if (value !== undefined && Reflect.get(plugin, name) === undefined)
-      throw new PluginProblem(
-        `the export "${name}" is for plugins without "setup": make it a member of the definition`,
-      );
-  }
-}
-
 const SIGNING = stageNames.filter((stage) => stageOf(stage).signs);
 
 /** @returns what operators are told of a plugin that can change what gets signed, or sent as signed; nothing of other ones. */

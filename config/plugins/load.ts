@@ -8,7 +8,7 @@ import { childPath } from '../../plugins-sdk/schema/path.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
-import { checkDefinition, isDefinition, refuseIgnored, signingWarning, simplePlugin } from './check-definition.ts';
+import { checkDefinition, isDefinition, signingWarning, simplePlugin } from './check-definition.ts';
 import type { LoadedPlugins, PluginChoice, PluginDraft, PluginRequest } from './choice.ts';
 import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin } from './import.ts';
@@ -24,6 +24,10 @@ const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
 const FULL_FACTORY =
   'its factory returns a plugin with "setup": export that plugin itself, with "configSchema" in it, and "setup" gets the config as its second argument';
+
+function ignored(name: string): string {
+  return `the export "${name}" is for plugins without "setup": make it a member of the definition`;
+}
 
 function trusting(name: string): string {
   return `${name}: a package that runs inside the service, where it can read the key; "isolate: true" gives a plugin without "setup" a process of its own`;
@@ -132,9 +136,10 @@ class Loading {
     }
   }
 
-  async #full(definition: Definition, { configSchema, keys }: PluginModule, entry: PluginEntry, path: string) {
+  async #full(definition: Definition, module: PluginModule, entry: PluginEntry, path: string) {
     checkDefinition(definition);
-    refuseIgnored({ configSchema, keys }, definition);
+    for (const name of ['configSchema', 'keys'] as const)
+      if (module[name] !== undefined && definition[name] === undefined) throw new PluginProblem(ignored(name));
     this.#definitions.push(definition);
     return { definition, config: await this.#ownConfig(definition.configSchema, entry.config, path) };
   }
