@@ -1,6 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -13,9 +12,11 @@ import {
   verifyMessage,
   Wallet,
 } from 'ethers';
+import { loadConfig } from '../config/index.ts';
+import { listen, urlOf } from '../lib/http/listen.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
-import type { Log } from '../plugins-sdk/log.ts';
-import { type Service, startService } from '../service/index.ts';
+import { silentLog } from '../plugins-sdk/log.ts';
+import { definitions, type Service, startService } from '../service/index.ts';
 
 /** What the embedded upstream knows; the number has more digits than a double. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345678901234567,"updated":"just now"}';
@@ -31,19 +32,13 @@ interface SignedResponse {
 
 const say = (line = '') => process.stdout.write(`${line}\n`);
 
-function startUpstream(): Promise<Server> {
-  const server = createServer((_, response) => response.setHeader('Content-Type', 'application/json').end(QUOTE));
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
-}
-
-function configFor(upstream: Server): string {
-  const { port } = upstream.address() as AddressInfo;
+function configFor(upstream: string): string {
   return `version: '1.0'
 server: { port: 0 }
 settings: { explorer: true }
 apis:
   - name: demo
-    url: http://127.0.0.1:${port}
+    url: ${upstream}
     auth: { type: free }
     endpoints:
       - name: encoded
@@ -56,21 +51,6 @@ apis:
         path: /quote
         parameters: [{ name: symbol, default: ETHUSD }]
 `;
-}
-
-/** Collects the endpoint lines of the start-up log: the IDs to call. */
-function listen(ids: Map<string, string>): Log {
-  const nothing = () => undefined;
-  const info = (message: string) => {
-    const [name, id] = message.split(' ');
-    if (name !== undefined && id !== undefined && name.includes('/')) ids.set(name, id);
-  };
-  return {
-    debug: nothing,
-    info,
-    warn: (message) => say(`  warning: ${message}`),
-    error: (message) => say(`  error: ${message}`),
-  };
 }
 
 async function ask(service: Service, id: string): Promise<SignedResponse> {
@@ -119,17 +99,18 @@ async function raw(service: Service, id: string): Promise<void> {
 
 async function demo(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'signed-data-proxy-demo-'));
-  const upstream = await startUpstream();
+  const upstream = createServer((_, response) => response.setHeader('Content-Type', 'application/json').end(QUOTE));
+  await listen(upstream, { port: 0, host: '127.0.0.1' });
   const file = join(folder, 'config.yaml');
-  await writeFile(file, configFor(upstream));
-  const ids = new Map<string, string>();
+  await writeFile(file, configFor(urlOf(upstream)));
+  const { endpoints } = await loadConfig({ file, env: {}, builtins: definitions() });
+  const [id = '', rawId = ''] = endpoints.map((endpoint) => endpoint.id);
   const env = { SERVICE_PRIVATE_KEY: Wallet.createRandom().privateKey };
-  const service = await startService({ file, env, log: listen(ids) });
-  const id = ids.get('demo/encoded') ?? '';
+  const service = await startService({ file, env, log: { ...silentLog, warn: say, error: say } });
   say(`The service listens on ${service.url} and signs as ${service.signer.address} (a throw-away key).`);
   say(`Its upstream answers ${QUOTE}`);
   await encoded(service, id);
-  await raw(service, ids.get('demo/raw') ?? '');
+  await raw(service, rawId);
   say('\nAsk it yourself (Ctrl-C ends the demo):\n');
   say(`  curl -s -X POST ${service.url}/endpoints/${id} -H 'Content-Type: application/json' -d '{}'\n`);
   say(`Or call it and check its signatures in a browser: ${service.url}/\n`);

@@ -8,18 +8,16 @@ import { givenService } from './given-config.ts';
 
 /** Prints every stage in order, what happens when it fails, who taps it with which budget; the routes; who observes. */
 export async function printPlugins(given: Given): Promise<number> {
-  const described = await describeService(await givenService(given));
-  if (given.flag('json')) await printJson({ ok: true, ...pluginJson(described) });
-  else await print(`${pluginTable(described).join('\n')}\n`);
+  const shown = shownOf(await describeService(await givenService(given)));
+  if (given.flag('json')) await printJson({ ok: true, ...shown });
+  else await print(`${tableOf(shown).join('\n')}\n`);
   return 0;
 }
 
-type Described = Awaited<ReturnType<typeof describeService>>;
-
 const inner = stageNames.filter((stage) => stage !== 'route');
 
-/** The same as the table, for programs. A budget is in milliseconds; null: none. */
-function pluginJson({ taps, plugins, isolated }: Described) {
+/** What programs get. A budget is in milliseconds; null: none. */
+function shownOf({ taps, plugins, isolated }: Awaited<ReturnType<typeof describeService>>) {
   const milliseconds = (budget: number | 'none') => (budget === 'none' ? null : budget);
   return {
     stages: inner.map((stage) => ({
@@ -39,35 +37,30 @@ function pluginJson({ taps, plugins, isolated }: Described) {
   };
 }
 
-function budgetText({ budget }: { readonly budget: number | 'none' }): string {
-  return budget === 'none' ? 'no budget' : `${budget} ms`;
-}
-
-function pluginTable({ taps, plugins, isolated }: Described): string[] {
-  const rows = inner.flatMap((stage) => [
-    [stage, '', '', `fails ${stageOf(stage).fails ?? 'closed'}`],
-    ...taps[stage].map(({ plugin, variant = '', budget }, i) => [
+/** The same for people. */
+function tableOf({ stages, routes, observers }: ReturnType<typeof shownOf>): string[] {
+  const budgetText = (budget: number | null) => (budget === null ? 'no budget' : `${budget} ms`);
+  const rows = stages.flatMap(({ stage, fails, plugins }) => [
+    [stage, '', '', `fails ${fails}`],
+    ...plugins.map(({ plugin, variant = '', budget, isolated }, i) => [
       `  ${i + 1}. ${escapeUnprintable(plugin)}`,
       escapeUnprintable(variant),
-      `${budgetText({ budget })}${isolated.has(plugin) ? ', isolated' : ''}`,
+      `${budgetText(budget)}${isolated ? ', isolated' : ''}`,
       '',
     ]),
   ]);
-  const routes = plugins.flatMap(({ name, budget, plugin: { routes = [] } }) =>
-    routes.map(({ method, path, admit }) => [
-      `${method} ${path}`,
-      escapeUnprintable(name),
-      budgetText({ budget }),
-      admit ? 'admit' : 'no gate',
-    ]),
-  );
-  const observers = plugins.filter(({ plugin }) => plugin.observe !== undefined);
+  const routeRows = routes.map(({ method, path, plugin, budget, admit }) => [
+    `${method} ${path}`,
+    escapeUnprintable(plugin),
+    budgetText(budget),
+    admit ? 'admit' : 'no gate',
+  ]);
   return [
     ...align([['STAGE / PLUGIN', 'VARIANT', 'BUDGET', 'ON FAILURE'], ...rows]),
     '',
-    ...align([['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'], ...routes]),
+    ...align([['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'], ...routeRows]),
     '',
     'OBSERVERS (told of every request, and change nothing)',
-    ...observers.map(({ name }) => `  ${escapeUnprintable(name)}`),
+    ...observers.map((name) => `  ${escapeUnprintable(name)}`),
   ];
 }
