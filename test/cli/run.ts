@@ -52,14 +52,14 @@ export function environment(extra: Readonly<Record<string, string>> = {}): Recor
 }
 
 /** Starts a program; it is killed when the test ends, should it still run. */
-export function launch(t: TestContext, program: string, args: readonly string[], options: RunOptions = {}): Running {
+export function launch(t: Lifetime, program: string, args: readonly string[], options: RunOptions = {}): Running {
   const child = spawn(program, args, {
     cwd: options.cwd ?? tmpdir(),
     env: environment(options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: options.ownGroup ?? false,
   });
-  t.after(() => child.kill('SIGKILL'));
+  t.after(async () => void child.kill('SIGKILL'));
   let stdout = '';
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));

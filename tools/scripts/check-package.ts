@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
+import { launch, type Running } from '../../test/cli/run.ts';
 import { filesOf } from '../../test/support/docs.ts';
 import { type Major, withNode } from './nodes.ts';
-import { Background } from './package/background.ts';
 import { complain, fail, root, run, step } from './package/run.ts';
 import { tarballOf } from './package/tarball.ts';
 
@@ -90,19 +90,21 @@ function testPlugins(project: string): void {
 
 /** Asks the service as installed, checks what it answers with the package for that, and stops it. */
 async function serve(project: string, node: Major | undefined): Promise<void> {
-  const upstream = new Background(project, {}, process.execPath, '-e', UPSTREAM);
-  const variables = {
-    UPSTREAM: await upstream.find(/listening on (http:\S+)/),
+  const started: (() => Promise<void>)[] = [];
+  const lifetime = { after: (end: () => Promise<void>) => void started.push(end) };
+  const upstream = launch(lifetime, process.execPath, ['-e', UPSTREAM], { cwd: project });
+  const env = {
+    UPSTREAM: await found(upstream, /listening on (http:\S+)/),
     SDK_PROJECT: join(project, 'plugin'),
     SERVICE_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}`,
     ...(node !== undefined && { PATH: String(withNode(node).PATH) }),
   };
   const args = ['start', '-c', 'config.yaml'];
-  const service = new Background(project, variables, 'node_modules/.bin/signed-data-proxy', ...args);
+  const service = launch(lifetime, 'node_modules/.bin/signed-data-proxy', args, { cwd: project, env });
   try {
-    const url = await service.find(/listening on (http:\S+)/);
-    const signer = await service.find(/signer (0x[0-9a-fA-F]{40})/);
-    const id = await service.find(/prices\/eth-usd (0x[0-9a-f]{64})/);
+    const url = await found(service, /listening on (http:\S+)/);
+    const signer = await found(service, /signer (0x[0-9a-fA-F]{40})/);
+    const id = await found(service, /prices\/eth-usd (0x[0-9a-f]{64})/);
     const verify = join(project, 'verify');
     const signed = run(verify, process.execPath, 'check.js', url, signer, id).trim();
     const asked = run(verify, process.execPath, 'ask.js', id, '1', `${url}=${signer}`).trim();
@@ -113,18 +115,24 @@ async function serve(project: string, node: Major | undefined): Promise<void> {
     const verifier = ['--import', 'signed-data-proxy/plugins-sdk/register', 'verify.ts', answer, signer, id];
     const same = run(project, process.execPath, ...verifier).trim();
     if (same !== signed) fail(`signed was ${same} instead of ${signed}: ${answer}`);
-    await askTenants(`${url}/endpoints/${await service.find(/prices\/for-tenants (0x[0-9a-f]{64})/)}`, service);
+    await askTenants(`${url}/endpoints/${await found(service, /prices\/for-tenants (0x[0-9a-f]{64})/)}`, service);
     const html = await (await fetch(url)).text();
     if (!/^<!doctype html>/i.test(html)) fail(`the explorer answered ${html}`);
-    await service.stop();
+    service.child.kill('SIGTERM');
+    const { code, stdout, stderr } = await service.ended;
+    if (code !== 0 || !/INFO stopped\s*$/.test(stdout)) fail(`the service ended with ${code}:\n${stdout}${stderr}`);
   } finally {
-    service.child.kill('SIGKILL');
-    upstream.child.kill('SIGKILL');
+    await Promise.all(started.map((end) => end()));
   }
 }
 
+/** The first group of what a program says sooner or later. */
+async function found({ output }: Running, pattern: RegExp): Promise<string> {
+  return (await output(pattern))[1] ?? '';
+}
+
 /** The plugin that was written with another package than the service: its refusals and context keys are the service's. */
-async function askTenants(url: string, service: Background): Promise<void> {
+async function askTenants(url: string, service: Running): Promise<void> {
   const headers = { 'Content-Type': 'application/json' };
   const post = (more = {}) => fetch(url, { method: 'POST', headers: { ...headers, ...more }, body: '{}' });
   const refused = await post();
@@ -133,7 +141,7 @@ async function askTenants(url: string, service: Background): Promise<void> {
   const served = await post({ 'X-Tenant': 'ada' });
   if (served.status !== 200 || served.headers.get('x-tenant') !== 'ada')
     fail(`the plugin's answer was ${served.status}: ${await served.text()}`);
-  await service.find(/200 [\d.]+ms .*(client=ada)/);
+  await service.output(/200 [\d.]+ms .*client=ada/);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'sdp-package-'));
