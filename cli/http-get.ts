@@ -1,17 +1,13 @@
-import { createHttpClient } from '../lib/http/client/index.ts';
+import { type BoundedRequest, createHttpClient } from '../lib/http/client/index.ts';
 
 /** Milliseconds for a whole answer. */
 export const ANSWER_TIMEOUT_MS = 5000;
 
 /** Asks a URL once. @param maxBytes of its answer. @throws RequestFailure */
-export async function httpGet(
-  url: string,
-  maxBytes: number,
-): Promise<{ readonly status: number; readonly text: string }> {
+export async function httpGet(url: string, maxBytes: number, more: Partial<BoundedRequest> = {}) {
   const client = createHttpClient();
   try {
-    const { status, body } = await client.request({ method: 'GET', url, timeout: ANSWER_TIMEOUT_MS, maxBytes });
-    return { status, text: body.toString() };
+    return await client.request({ method: 'GET', url, timeout: ANSWER_TIMEOUT_MS, maxBytes, ...more });
   } finally {
     await client.close();
   }

@@ -158,9 +158,9 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   config: { lines: 2573 },
   service: { lines: 3305 },
   builtins: { lines: 13696 },
-  cli: { lines: 3055 },
+  cli: { lines: 3016 },
   verify: { lines: 1400 },
-  tools: { lines: 1511 },
+  tools: { lines: 1483 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

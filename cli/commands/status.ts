@@ -1,9 +1,10 @@
+import { Document, isSeq, visit } from 'yaml';
 import { readSettings } from '../../config/index.ts';
 import { RequestFailure } from '../../lib/http/client/index.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
-import { align, escapeUnprintable } from '../../service/text.ts';
+import { escapeUnprintable } from '../../service/text.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { ANSWER_TIMEOUT_MS, httpGet } from '../http-get.ts';
 import { serviceUrl } from '../identity/health.ts';
@@ -19,7 +20,7 @@ const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', ':
 export async function printStatus(given: Given): Promise<number> {
   const processes = await shownAt(await statusUrl(given));
   if (given.flag('json')) await printJson({ ok: true, processes });
-  else await print(`${processes.map((shown) => linesOf(shown).join('\n')).join('\n\n')}\n`);
+  else await print(processes.map(yamlOf).join('---\n'));
   return 0;
 }
 
@@ -46,8 +47,8 @@ async function statusUrl(given: Given): Promise<string> {
 
 async function shownAt(url: string): Promise<readonly unknown[]> {
   try {
-    const { status, text } = await httpGet(url, MAX_BYTES);
-    const { processes, error: why }: Readonly<Record<string, unknown>> = Object(jsonIn(text));
+    const { status, body } = await httpGet(url, MAX_BYTES);
+    const { processes, error: why }: Readonly<Record<string, unknown>> = Object(jsonIn(body.toString()));
     if (status === 200 && Array.isArray(processes)) return processes;
     if (status === 403 && typeof why === 'string') throw new Error(`${url}: ${why}`);
     throw new Error(`${url}: answers with status ${status} and no status: is it the port of a service's metrics?`);
@@ -64,29 +65,14 @@ function cureOf({ kind, phase, message }: RequestFailure): string {
   return 'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
 }
 
-/** Any JSON, for people: rows of a list under each other, members of an object by name. */
-function linesOf(value: unknown): string[] {
-  if (Array.isArray(value)) return value.length === 0 ? ['none'] : rowsOf(value);
-  if (!isRecord(value)) return [cellText(value)];
-  const scalars = Object.entries(value).filter(([, member]) => !isNested(member));
-  const nested = Object.entries(value).filter(([, member]) => isNested(member));
-  return [
-    ...align(scalars.map(([name, member]) => [escapeUnprintable(name), cellText(member)])),
-    ...nested.flatMap(([name, member]) => [escapeUnprintable(name), ...linesOf(member).map((line) => `  ${line}`)]),
-  ];
-}
-
-function rowsOf(list: readonly unknown[]): string[] {
-  if (!list.every(isRecord)) return list.map(cellText);
-  const names = [...new Set(list.flatMap((row) => Object.keys(row)))];
-  return align([names.map(escapeUnprintable), ...list.map((row) => names.map((name) => cellText(row[name])))]);
-}
-
-function isNested(value: unknown): boolean {
-  return Array.isArray(value) || isRecord(value);
-}
-
-function cellText(value: unknown): string {
-  if (value === null || value === undefined) return '-';
-  return escapeUnprintable(typeof value === 'string' ? value : JSON.stringify(value));
+/** YAML, with a line for each row of a list. Nothing in it moves the cursor of a terminal. */
+function yamlOf(shown: unknown): string {
+  const document = new Document(shown);
+  visit(document, {
+    Map: (_, node, path) => {
+      node.flow = isSeq(path.at(-1));
+    },
+  });
+  const lines = document.toString({ lineWidth: 0 }).split('\n');
+  return lines.map(escapeUnprintable).join('\n');
 }

@@ -32,9 +32,9 @@ export function serviceUrl(url: string): string {
  * @throws Error when there is no answer in time, or one that tells no address.
  */
 export async function signerAt(url: string): Promise<Address> {
-  const { status, text } = await httpGet(url, LARGEST);
+  const { status, body } = await httpGet(url, LARGEST);
   if (status !== 200) throw new Error(`${url}: answers with status ${status}, not 200`);
-  const { node }: { readonly node?: unknown } = Object(jsonIn(text));
+  const { node }: { readonly node?: unknown } = Object(jsonIn(body.toString()));
   if (!isAddress(node)) throw new Error(`${url}: the answer tells no signer: no JSON object with an address as "node"`);
   return checksumAddress(node);
 }

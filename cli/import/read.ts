@@ -1,8 +1,8 @@
 import { decode, readBounded } from '../../config/files.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
-import { createHttpClient } from '../../lib/http/client/index.ts';
 import { isDeeperThan } from '../../lib/json/skip.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { httpGet } from '../http-get.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 const FETCH_TIMEOUT_MS = 30_000;
@@ -34,19 +34,13 @@ function publicUrl(text: string, base?: string): string {
 }
 
 async function fetched(url: string): Promise<Buffer> {
-  const client = createHttpClient();
-  try {
-    const headers = { accept: 'application/json, application/yaml;q=0.9, */*;q=0.5' };
-    const bounds = { timeout: FETCH_TIMEOUT_MS, maxBytes: MAX_BYTES };
-    const { status, headers: answered, body } = await client.request({ method: 'GET', url, headers, ...bounds });
-    if (status === 200) return body;
-    const { location } = answered;
-    const where =
-      typeof location === 'string' ? `, which points to ${publicUrl(location, url)}: redirects are not followed` : '';
-    throw new Error(`the document cannot be fetched: status ${status}${where}`);
-  } finally {
-    await client.close();
-  }
+  const headers = { accept: 'application/json, application/yaml;q=0.9, */*;q=0.5' };
+  const { status, headers: answered, body } = await httpGet(url, MAX_BYTES, { timeout: FETCH_TIMEOUT_MS, headers });
+  if (status === 200) return body;
+  const { location } = answered;
+  const where =
+    typeof location === 'string' ? `, which points to ${publicUrl(location, url)}: redirects are not followed` : '';
+  throw new Error(`the document cannot be fetched: status ${status}${where}`);
 }
 
 /** Quicker for JSON, by far; nothing for what is none, is no object, is nested deeply, or has a key that no config may have. */

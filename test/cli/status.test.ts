@@ -30,24 +30,29 @@ describe('status', { concurrency: 4 }, () => {
     assert.deepEqual([text.code, text.stderr, json.code, json.stderr, ok], [0, '', 0, '', true]);
     const [{ service, ...parts }, ...others] = processes;
     assert.deepEqual(others, []);
-    const row = (name: string, value: unknown) => `  ${name.padEnd(14)}${value}\n`;
     const time = (value: string) => value.replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'TIME');
     assert.equal(
-      text.stdout.replace(/( {2}uptime +)\d+/, '$1N'),
-      `service\n${row('config', join(cwd, 'c.yaml'))}${row('generation', 1)}${row('inForceSince', service.inForceSince)}${row('lastReload', 'succeeded')}${row('phase', 'serving')}${row('node', ADDRESS)}${row('version', packageVersion())}${row('pid', service.pid)}${row('startedAt', service.startedAt)}${row('uptime', 'N')}signers
-  role     type         address                                     state
-  current  environment  ${ADDRESS}  up
-engines
-  none
-breakers
-  none
-clients
-  others   0
-  unnamed  0
-  top
-    none
-errors
-  none
+      text.stdout.replace(/(\n {2}uptime: )\d+/, '$1N'),
+      `service:
+  config: ${join(cwd, 'c.yaml')}
+  generation: 1
+  inForceSince: ${service.inForceSince}
+  lastReload: succeeded
+  phase: serving
+  node: "${ADDRESS}"
+  version: ${packageVersion()}
+  pid: ${service.pid}
+  startedAt: ${service.startedAt}
+  uptime: N
+signers:
+  - { role: current, type: environment, address: "${ADDRESS}", state: up }
+engines: []
+breakers: []
+clients:
+  top: []
+  others: 0
+  unnamed: 0
+errors: []
 `,
     );
     assert.deepEqual([time(service.inForceSince), time(service.startedAt)], ['TIME', 'TIME']);
@@ -61,7 +66,7 @@ errors
     const pids = processes.map(({ service }: { service: { pid: number } }) => service.pid);
     assert.deepEqual([processes.length, new Set(pids).size], [2, 2]);
     const { stdout: text } = await runCli(t, ['status', '-c', 'c.yaml'], { cwd });
-    assert.deepEqual(text.match(/^service$/gm), ['service', 'service']);
+    assert.deepEqual(text.match(/^(?:service:|---)$/gm), ['service:', '---', 'service:']);
     const request = 'GET /status HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n';
     for (let i = 0; i < 8; i++)
       assert.match(await exchangeRaw(`http://127.0.0.1:${port}`, request), /^HTTP\/1\.1 403 /);
