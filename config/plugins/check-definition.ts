@@ -21,16 +21,10 @@ const texts = Type.Array(Type.String({ minLength: 1 }));
 const tableOf = (member: TSchema) => Type.Record(Type.String(), member);
 const someOf = (members: Readonly<Record<string, TSchema>>) =>
   closedObject(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])));
-const someFunctions = (names: readonly string[]) => someOf(Object.fromEntries(names.map((name) => [name, aFunction])));
-
+const opened = { schema: aSchema, open: aFunction };
 const more = Type.Number({ exclusiveMinimum: 0 });
 const engine = (processes: string, timeout: TSchema) =>
-  Type.Object({
-    schema: aSchema,
-    open: aFunction,
-    processes: Type.Literal(processes),
-    timeout: Type.Optional(timeout),
-  });
+  Type.Object({ ...opened, processes: Type.Literal(processes), timeout: Type.Optional(timeout) });
 
 /** What a plugin with `setup` may be. */
 const definition: Members<Definition> = {
@@ -51,11 +45,11 @@ const definition: Members<Definition> = {
   modes: texts,
   credentials: texts,
   exposes: texts,
-  signers: tableOf(Type.Object({ schema: aSchema, open: aFunction })),
+  signers: tableOf(Type.Object(opened)),
   // What others share may be far away, and hang: it is given up in the end.
   engines: tableOf(Type.Union([engine('one', Type.Union([more, Type.Literal('none')])), engine('many', more)])),
   requiresSharedState: someOf({ auth: texts, modes: texts }),
-  identity: someFunctions(identityParts),
+  identity: someOf(Object.fromEntries(identityParts.map((part) => [part, aFunction]))),
   check: aFunction,
   recommend: aFunction,
   signerAddress: aFunction,
