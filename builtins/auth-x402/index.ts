@@ -13,7 +13,6 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
-import type { DebtLine } from '../../plugins-sdk/state.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
@@ -24,13 +23,12 @@ import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
-import { type Redeemed, Redemptions } from './redemptions.ts';
+import { lostOf, type Redeemed, Redemptions } from './redemptions.ts';
 import { aboutOf, Reports } from './reports.ts';
 import { checkAllTerms, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
-const LOST = 'a payment could not be given back: its payer has paid for nothing';
 
 const attempts = new Attempts({
   ...{ path: 'rateLimit.x402', what: 'proofs', max: 30, name: 'x402-proofs' },
@@ -84,7 +82,6 @@ const keys = new PaymentKeys('x402');
 
 /** The payment that a request has been let in for. */
 interface Bought extends Redeemed {
-  readonly lost: DebtLine;
   /** What became of it. It is spent with the first answer, and buys all of its request. */
   fate: 'held' | 'spent' | 'returned';
   /** To be called once its payer has an answer, or the payment back. */
@@ -117,7 +114,7 @@ function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
 /** Gives the payment of a refused request back, and counts what became of its proof. */
 function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
   const refund = async (payment: Bought, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(payment, !wantsRoom(refusal), payment.lost);
+    const given = await redemptions.refund(payment, !wantsRoom(refusal));
     reports.tell(payment.ticket.about, exchange.endpoint, given ? 'refunded' : 'kept');
   };
   return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
@@ -138,19 +135,8 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
   };
 }
 
-/** Remembers what a request has redeemed, and tells of it. */
-function keeping({ debts }: Services, reports: Reports) {
-  return (bought: Redeemed, lost: DebtLine, exchange: Exchange): void => {
-    const { about } = bought.ticket;
-    reports.tell(about, exchange.endpoint, 'redeemed');
-    redeemed.set(exchange, { ...bought, lost, fate: 'held', answered: debts.owe(lost) });
-    const { network, payer, transaction = '' } = about;
-    paidBy.set(exchange, { network, payer, transaction });
-  };
-}
-
 function behaviour(services: Services, payments: Payments): Behaviour {
-  const { node, now, endpoints, stateEngine } = services;
+  const { node, now, endpoints, stateEngine, debts } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const attempt = attempts.in(services);
   const client = createHttpClient();
@@ -160,11 +146,8 @@ function behaviour(services: Services, payments: Payments): Behaviour {
   const termsOf = (method: AuthMethod) => accepted(method).terms;
   const redemptions = new Redemptions({ payments, ledger: new Ledger(payments.area, now), stateEngine, now });
   const reports = new Reports(services, termsOf);
-  const keep = keeping(services, reports);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
-    // Only the payer can confirm a payment. With the signer in the name, others can't even hold it against him.
-    const name = `${proof.txHash}:${signer}`;
     // Too late to be heard: the budget ended or the client left.
     const isOver = () => call.signal.aborted;
     const verify = async () => {
@@ -173,10 +156,13 @@ function behaviour(services: Services, payments: Payments): Behaviour {
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
     };
-    const whose = { requestId: exchange.requestId, transaction: proof.txHash, payer: signer };
-    const ticket = ticketFor(name, aboutOf(whose, exchange, termsOf(method), now()));
-    const lost = { message: LOST, fields: whose };
-    keep(await redemptions.redeem({ ticket, lost, verify, isOver }), lost, exchange);
+    const facts = { transaction: proof.txHash, payer: signer };
+    // Only the payer can confirm a payment. With the signer in the name, others can't even hold it against him.
+    const ticket = ticketFor(`${proof.txHash}:${signer}`, aboutOf(facts, exchange, termsOf(method), now()));
+    const bought = await redemptions.redeem({ ticket, verify, isOver });
+    redeemed.set(exchange, { ...bought, fate: 'held', answered: debts.owe(lostOf(ticket)) });
+    paidBy.set(exchange, { network: ticket.about.network, ...facts });
+    reports.tell(ticket.about, exchange.endpoint, 'redeemed');
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const text = exchange.headers[HEADER];

@@ -11,8 +11,6 @@ import { GREATEST_AGE_MS } from './terms.ts';
 export interface Claimed {
   /** Named by the transaction and its payer. */
   readonly ticket: Ticket;
-  /** Says whose payment it is where he loses it. */
-  readonly lost: DebtLine;
   /** Looks the payment up while nobody else can redeem it. @throws Refusal 401 */
   verify(): Promise<Mined>;
   /** Whether nobody hears any more what this comes to. */
@@ -48,6 +46,12 @@ export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mar
   if (refunds > MOST_REFUNDS) return { ...mark, state: 'used up' };
   const { by: __, ...free } = mark;
   return { ...free, state: 'given back', refunds };
+}
+
+/** For the log where a payer loses what he has paid. */
+export function lostOf({ about: { requestId, transaction, payer } }: Ticket): DebtLine {
+  const message = 'a payment could not be given back: its payer has paid for nothing';
+  return { message, fields: { requestId, transaction, payer } };
 }
 
 /** A payment that a request has redeemed, and milliseconds for which it is remembered. */
@@ -87,7 +91,7 @@ export class Redemptions {
    * @returns what ends by {@link answered} or {@link refund}.
    * @throws Refusal 401, and the payment is as it was.
    */
-  async redeem({ ticket, lost, verify, isOver }: Claimed): Promise<Redeemed> {
+  async redeem({ ticket, verify, isOver }: Claimed): Promise<Redeemed> {
     const { payments, ledger, stateEngine, now } = this.#options;
     const [doubt] = stateEngine?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt, 'engine');
@@ -105,7 +109,7 @@ export class Redemptions {
       if (isOver()) throw unavailable('the request ended before the payment was redeemed');
       return { ticket, life };
     } catch (error) {
-      await payments.release(ticket, mayBeRedeemed ? lost : undefined);
+      await payments.release(ticket, mayBeRedeemed ? lostOf(ticket) : undefined);
       throw refusalOf(error);
     }
   }
@@ -115,8 +119,9 @@ export class Redemptions {
    * @param counts whether something was done for it.
    * @returns whether it can be used again; where the state is away, once that is back.
    */
-  async refund({ ticket, life }: Redeemed, counts: boolean, lost: DebtLine): Promise<boolean> {
-    const mark = await this.#options.payments.end(ticket, { change: (mark) => refundedMark(mark, counts), life, lost });
+  async refund({ ticket, life }: Redeemed, counts: boolean): Promise<boolean> {
+    const change = (mark: Mark) => refundedMark(mark, counts);
+    const mark = await this.#options.payments.end(ticket, { change, life, lost: lostOf(ticket) });
     return mark?.state !== 'used up';
   }
 

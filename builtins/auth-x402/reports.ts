@@ -13,16 +13,14 @@ const LINES = {
 
 const tokenOf = ({ network, token }: Terms) => ({ network: `eip155:${network}`, asset: token });
 
-/** By which an operator finds a payer who has lost something. */
-export interface Payer {
-  readonly requestId: string;
-  readonly transaction: string;
-  readonly payer: string;
-}
-
 /** What operators are told of a payment. @param now epoch milliseconds. */
-export function aboutOf(payer: Payer, { endpoint: { api, name } }: Exchange, terms: Terms, now: number): About {
-  return { ...payer, endpoint: `${api}/${name}`, ...tokenOf(terms), amount: terms.amount, since: now };
+export function aboutOf(
+  facts: Required<Pick<About, 'transaction' | 'payer'>>,
+  { requestId, endpoint: { api, name } }: Exchange,
+  terms: Terms,
+  now: number,
+): About {
+  return { requestId, ...facts, endpoint: `${api}/${name}`, ...tokenOf(terms), amount: terms.amount, since: now };
 }
 
 export class Reports {

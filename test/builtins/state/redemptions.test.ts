@@ -58,10 +58,10 @@ function minedAt(time: number): () => Promise<Mined> {
   return async () => mined as Mined;
 }
 
-const LOST = { message: 'a payer has paid for nothing', fields: { requestId: 'request' } };
+const LOST = 'a payment could not be given back: its payer has paid for nothing';
 
 function claimed(verify: () => Promise<Mined>, isOver = () => false) {
-  return { ticket: ticketOf('0x01'), lost: LOST, verify, isOver };
+  return { ticket: ticketOf('0x01'), verify, isOver };
 }
 
 async function outcome(work: Promise<unknown>): Promise<string> {
@@ -116,9 +116,9 @@ describe('a redemption whose engine fails at one command', () => {
     await redemptions.start();
     const ticket = await redemptions.redeem(claimed(minedAt(clock.now)));
     engine.isAway = true;
-    assert.equal(await redemptions.refund(ticket, true, LOST), true);
+    assert.equal(await redemptions.refund(ticket, true), true);
     for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
-    assert.deepEqual(lines, [LOST.message]);
+    assert.deepEqual(lines, [LOST]);
   });
 
   for (const [what, isKnownAway] of [
@@ -144,7 +144,7 @@ describe('a redemption whose engine fails at one command', () => {
     const paid = minedAt(clock.now);
     const ticket = await redemptions.redeem(claimed(paid));
     engine.isAway = true;
-    await redemptions.refund(ticket, true, LOST);
+    await redemptions.refund(ticket, true);
     assert.equal(debts.size, 1);
     await pass(5000);
     engine.isAway = false;
@@ -162,7 +162,7 @@ describe('a redemption whose engine fails at one command', () => {
     for (let refunds = 0; refunds < 4; refunds++) {
       const ticket = await redemptions.redeem(claimed(paid));
       Object.assign(engine, { commands: 0, failsAt: refunds + 2, isDone: refunds % 2 === 0 });
-      await redemptions.refund(ticket, true, LOST);
+      await redemptions.refund(ticket, true);
       engine.failsAt = 0;
       await pass(1000);
     }
