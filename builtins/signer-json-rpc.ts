@@ -1,11 +1,10 @@
 import { createJsonRpc, type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../lib/http/json-rpc.ts';
-import { LONGEST_TIMER } from '../plugins-sdk/config.ts';
+import { httpTarget, LONGEST_TIMER } from '../plugins-sdk/config.ts';
 import { createHttpClient, definePlugin, type Hex, toHex } from '../plugins-sdk/index.ts';
 import {
   type Address,
   checkHttpSigners,
-  configuredAddress,
-  configuredTarget,
+  checksumAddress,
   type HttpSignerConfig,
   HttpSignerSchema,
   normalizedSignature,
@@ -45,8 +44,8 @@ async function signed(rpc: JsonRpc, [method, params]: Question, limits: JsonRpcL
 const isUnknown = (error: unknown) => error instanceof JsonRpcFailure && error.code === NO_SUCH_METHOD;
 
 function open(config: HttpSignerConfig): OpenSigner {
-  const address = configuredAddress(config.address);
-  const target = configuredTarget(config);
+  const address = checksumAddress(config.address);
+  const target = httpTarget(config.url, config.headers);
   const client = createHttpClient();
   const rpc = createJsonRpc(client, target, LARGEST_ANSWER);
   let dialects = [askWallet, askClef];

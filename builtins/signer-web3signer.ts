@@ -1,7 +1,7 @@
 import { addressOfPublicKey } from '../lib/eth/eip191.ts';
 import type { HttpTarget } from '../lib/http/target.ts';
 import { jsonIn } from '../lib/json/value.ts';
-import { LONGEST_TIMER } from '../plugins-sdk/config.ts';
+import { httpTarget, LONGEST_TIMER } from '../plugins-sdk/config.ts';
 import {
   createHttpClient,
   definePlugin,
@@ -13,8 +13,7 @@ import {
 import {
   type Address,
   checkHttpSigners,
-  configuredAddress,
-  configuredTarget,
+  checksumAddress,
   type HttpSignerConfig,
   HttpSignerSchema,
   normalizedSignature,
@@ -86,8 +85,8 @@ async function identifierOf(client: HttpClient, target: HttpTarget, address: Add
 }
 
 async function open(config: HttpSignerConfig): Promise<OpenSigner> {
-  const address = configuredAddress(config.address);
-  const target = configuredTarget(config);
+  const address = checksumAddress(config.address);
+  const target = httpTarget(config.url, config.headers);
   const client = createHttpClient();
   try {
     const path = `sign/${await identifierOf(client, target, address)}`;

@@ -1,15 +1,13 @@
 /** For plugins that sign, or hold keys for those that do. */
 
 export { dataDigest } from '../lib/eth/eip191.ts';
-export type { Address } from '../lib/eth/hex.ts';
+export { type Address, checksumAddress } from '../lib/eth/hex.ts';
 export { keccak256 } from '../lib/eth/keccak.ts';
 export { normalizedSignature } from '../lib/eth/signatures.ts';
 export type { Statement } from '../lib/eth/statements.ts';
 export type { Signed, SignRequest } from './kernel.ts';
 export {
   checkHttpSigners,
-  configuredAddress,
-  configuredTarget,
   type HttpSignerConfig,
   HttpSignerSchema,
   signersIn,

@@ -24,12 +24,11 @@
  */
 
 import { createHttpClient, definePlugin, toHex } from 'signed-data-proxy/plugins-sdk';
-import { LONGEST_TIMER } from 'signed-data-proxy/plugins-sdk/config';
+import { httpTarget, LONGEST_TIMER } from 'signed-data-proxy/plugins-sdk/config';
 import {
   type Address,
   checkHttpSigners,
-  configuredAddress,
-  configuredTarget,
+  checksumAddress,
   type HttpSignerConfig,
   HttpSignerSchema,
   normalizedSignature,
@@ -44,8 +43,8 @@ function question(address: Address, statement: Statement): string {
 }
 
 function open(config: HttpSignerConfig): OpenSigner {
-  const address = configuredAddress(config.address);
-  const target = configuredTarget(config);
+  const address = checksumAddress(config.address);
+  const target = httpTarget(config.url, config.headers);
   const client = createHttpClient();
   const headers = { 'content-type': 'application/json', ...target.headers };
   return {

@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { type Address, checksumAddress } from '../../lib/eth/hex.ts';
-import { type HttpTarget, httpTarget, missingScheme } from '../../lib/http/target.ts';
+import { httpTarget, missingScheme } from '../../lib/http/target.ts';
 import { checkAddress, checkHeaderName, checkPlainHttp, error, isHeaderValue } from '../checks.ts';
 import type { CheckContext, Finding } from '../define.ts';
 import { addressSchema, signerKey } from '../keys.ts';
@@ -48,22 +47,6 @@ function readable(at: string, target: SignerTarget): Finding[] {
     : [];
 }
 
-function throwFirst([finding]: readonly Finding[]): void {
-  if (finding !== undefined) throw new Error(`${finding.path}: ${finding.message}`);
-}
-
-/** The address of a signer whose config has to say it. @throws Error when its checksum is wrong (EIP-55). */
-export function configuredAddress(address: string): Address {
-  throwFirst(checkAddress('address', address));
-  return checksumAddress(address);
-}
-
-/** Where a signer is asked, and with which headers. @throws Error naming the setting, and nothing of its value. */
-export function configuredTarget(target: SignerTarget): HttpTarget {
-  throwFirst(targetFindings('', target));
-  return httpTarget(target.url, target.headers);
-}
-
 /** Each signer of a config: that of answers now, and the next one. */
 export function signersIn(
   config: CheckContext['config'],
@@ -77,7 +60,7 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 
 /**
  * The {@link Definition.check} of a plugin whose signers have {@link HttpSignerSchema}: finds before anything is opened what
- * {@link configuredAddress} and {@link configuredTarget} would.
+ * {@link checksumAddress} and {@link httpTarget} would refuse, and headers that cannot be sent.
  * @param type of the signers.
  */
 export function checkHttpSigners(type: string): (context: Pick<CheckContext, 'config'>) => Finding[] {

@@ -1,7 +1,6 @@
-import type { Plugin } from '../../kernel/registry.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import type { EndpointKeys } from '../define.ts';
-import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
+import type { ApiResponse, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import type { Services } from '../services.ts';
 import type {
   AfterApiCallInput,
@@ -43,27 +42,16 @@ export class PluginHarness {
    */
   readonly complaints: readonly Complaint[];
   readonly #subject: Subject;
-  readonly #plugin: Plugin;
-  readonly #endpoint: Endpoint;
-  readonly #serve: (config: ServiceConfig, options: ServeOptions) => Promise<TestService>;
   readonly #served: TestService[] = [];
 
-  constructor(
-    subject: Subject,
-    plugin: Plugin,
-    endpoint: Endpoint,
-    serve: (config: ServiceConfig, options: ServeOptions) => Promise<TestService>,
-  ) {
-    this.#serve = serve;
+  constructor(subject: Subject) {
     this.#subject = subject;
-    this.#plugin = plugin;
-    this.#endpoint = endpoint;
     this.complaints = subject.complaints;
   }
 
   /** A request for several hooks, which share its budget. */
   request(input: RequestInput = {}): TestRequest {
-    return new TestRequest(this.#subject, { endpoint: this.#endpoint, ...input });
+    return new TestRequest(this.#subject, { endpoint: this.#subject.endpoint, ...input });
   }
 
   onHttpRequest(input: RequestInput = {}): Promise<HookOutcome<never>> {
@@ -109,7 +97,7 @@ export class PluginHarness {
    * @throws TypeError when the plugin has no such route.
    */
   async route(method: string, path: string, input: RouteInput = {}): Promise<HookOutcome<HttpResponse>> {
-    const route = this.#plugin.routes?.find((known) => known.method === method && known.path === path);
+    const route = this.#subject.plugin.routes?.find((known) => known.method === method && known.path === path);
     if (route === undefined) throw new TypeError(`the plugin serves no ${method} ${path}`);
     const { headers, ip } = input;
     return new TestRequest(this.#subject, { headers, ip }, route).route(route, input);
@@ -149,7 +137,7 @@ export class PluginHarness {
    * @throws what the service would not start with, in the same words.
    */
   async serve(config: ServiceConfig, options: ServeOptions = {}): Promise<TestService> {
-    const service = await this.#serve(config, options);
+    const service = await this.#subject.serve(config, options);
     this.#served.push(service);
     return service;
   }
@@ -157,6 +145,6 @@ export class PluginHarness {
   /** Stops the plugin, for one that has `stop`, and the services with it. */
   async stop(deadline = 1000): Promise<void> {
     await Promise.all(this.#served.map((service) => service.stop()));
-    await this.#plugin.stop?.(deadline);
+    await this.#subject.plugin.stop?.(deadline);
   }
 }

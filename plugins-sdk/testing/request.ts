@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
-import { type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
+import { type Plugin, type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
 import {
   type ArgsOf,
   type AroundStage,
@@ -15,7 +15,7 @@ import {
 import type { Hex } from '../../lib/eth/hex.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { hint } from '../../lib/text/suggest.ts';
-import type { SignedResponse as Answer, ApiResponse, Awaitable, HttpResponse, Json, Parameters } from '../kernel.ts';
+import type { ApiResponse, Awaitable, Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
 import { testEndpoint } from './endpoint.ts';
@@ -36,6 +36,7 @@ import type {
   StageInput,
 } from './inputs.ts';
 import type { TestMetrics } from './metrics.ts';
+import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
 import type { TestClock } from './test-clock.ts';
 import { exchangeOf, frozenCopy, type TestExchange } from './test-exchange.ts';
 
@@ -46,6 +47,9 @@ const NAMED: readonly string[] = stageNames.filter((name) => {
 
 /** The plugin that is tested, in its registry. */
 export interface Subject {
+  readonly plugin: Plugin;
+  /** Where requests go that name none. */
+  readonly endpoint: Endpoint;
   readonly hooks: Hooks;
   readonly observer: Observer;
   readonly taps: PluginSet['taps'];
@@ -54,6 +58,8 @@ export interface Subject {
   readonly background: { ended(): Promise<void> };
   readonly clock: TestClock;
   readonly metrics: TestMetrics;
+  /** Makes a service with the plugin in it. */
+  serve(config: ServiceConfig, options: ServeOptions): Promise<TestService>;
 }
 
 /** One request on its way through the hooks, in whatever order the test calls them. */
@@ -143,7 +149,7 @@ export class TestRequest {
   }
 
   /** The stage `answer`, with something inside. */
-  answer({ question = testQuestion(), next }: AnswerInput = {}): Promise<HookOutcome<Answer>> {
+  answer({ question = testQuestion(), next }: AnswerInput = {}): Promise<HookOutcome<SignedResponse>> {
     return this.#around('answer', question, next ?? ((asked) => signedAnswer(asked, this.#exchange.endpoint.id)));
   }
 

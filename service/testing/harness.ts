@@ -40,12 +40,12 @@ export async function createHarness(
     { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
   );
   for (const message of startFaults(definition, taps, services, options)) complain('start', message);
-  const subject = { hooks, observer, taps, ...instruments };
-  const { keys, budget: limit } = options;
-  const served = { plugin, name, keys, config: options.config, budget: limit, now: instruments.clock.now, complain };
-  const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint(), (...args) =>
-    serve(served, ...args),
-  );
+  const served = { plugin, name, keys: options.keys, config: options.config, budget: options.budget };
+  const harness = new PluginHarness({
+    ...{ hooks, observer, taps, plugin: behaviour, ...instruments },
+    endpoint: services.endpoints[0] ?? testEndpoint(),
+    serve: (given, more) => serve({ ...served, now: instruments.clock.now, complain }, given, more),
+  });
   options.t?.after(() => harness.stop());
   await behaviour.start?.();
   return harness;

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { getBytes, Signature, Wallet } from 'ethers';
 import { signerJsonRpc } from '../../../builtins/signer-json-rpc.ts';
 import { CURVE_ORDER } from '../../../lib/eth/eip191.ts';
+import { checkHttpSigners } from '../../../plugins-sdk/signing.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
@@ -195,7 +196,7 @@ describe('the signer json-rpc', async () => {
     await signer.close?.();
   });
 
-  it('has a config that can be used, or is not opened, and shows no secret', async () => {
+  it('has a config that can be used, or a check says why not, and shows no secret', () => {
     const cases: readonly [object, string][] = [
       [
         { address: wallet.address.replace(/[A-F]/, (digit) => digit.toLowerCase()) },
@@ -208,8 +209,12 @@ describe('the signer json-rpc', async () => {
       [{ headers: { a: 'geheim\n' } }, 'headers.a: the value has characters that no header can carry'],
     ];
     for (const [config, message] of cases) {
-      const all = { url: server.url, address: wallet.address, ...config };
-      await assert.rejects(openSigner(signerJsonRpc, all), { message });
+      const signer = { type: 'json-rpc', url: server.url, address: wallet.address, ...config };
+      const found = checkHttpSigners('json-rpc')({ config: { settings: { signer } } });
+      assert.deepEqual(
+        found.map(({ path, message: why }) => `${path}: ${why}`),
+        [`settings.signer.${message}`],
+      );
     }
   });
 });
