@@ -1,19 +1,13 @@
+import { ConfigErrors, type LocatedFinding } from '../config/findings.ts';
 import { describeError, print, reserveStdout } from '../service/terminal.ts';
 import { escapeUnprintable } from '../service/text.ts';
 
 /** An error of a command, as programs read it. */
-interface JsonError {
-  readonly message: string;
+interface JsonError extends Pick<LocatedFinding, 'message' | 'where'> {
   /** The place in the config, such as `apis[0].url`. */
   readonly path?: string;
-  /** The same place for people: names, and the line of the file. */
-  readonly where?: string;
   /** Why an answer was refused, as one word. */
   readonly reason?: string;
-}
-
-interface Finding extends JsonError {
-  readonly level: string;
 }
 
 /** Writes a command's result as one line of JSON. @param rewrite changes its text. */
@@ -33,16 +27,12 @@ export async function withJsonOutput(run: () => Promise<number>): Promise<number
 }
 
 function jsonErrors(error: unknown): readonly JsonError[] {
-  if (hasFindings(error)) return error.findings.filter(({ level }) => level === 'error').map(findingJson);
+  if (error instanceof ConfigErrors) return error.findings.filter(({ level }) => level === 'error').map(findingJson);
   const reason = error instanceof Error && 'reason' in error ? { reason: String(error.reason) } : {};
   return describeError(error).map((message) => ({ message, ...reason }));
 }
 
 /** A finding of a config, without its level. */
-export function findingJson({ path, message, where }: Finding): JsonError {
+export function findingJson({ path, message, where }: LocatedFinding): JsonError {
   return { message, ...(path && { path }), ...(where && { where }) };
-}
-
-function hasFindings(error: unknown): error is Error & { readonly findings: readonly Finding[] } {
-  return error instanceof Error && 'findings' in error && Array.isArray(error.findings);
 }

@@ -5,7 +5,7 @@ import { jsonIn } from '../../lib/json/value.ts';
 import type { Json } from '../../plugins-sdk/kernel.ts';
 import { userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
-import { escapeUnprintable } from '../../service/text.ts';
+import { codeOf, escapeUnprintable } from '../../service/text.ts';
 import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { ADDRESS_RULE, checkedOption, type Given, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
@@ -118,15 +118,11 @@ async function readBounded(source: string, isStdin: boolean): Promise<Buffer> {
       if (size > MAX_MEBIBYTES * 1024 * 1024) break;
     }
   } catch (error) {
-    throw new Error(`${source}: ${readFault(error)}`);
+    const code = codeOf(error);
+    throw new Error(`${source}: ${code === 'ENOENT' ? 'file not found' : `cannot be read (${code})`}`);
   }
   if (size > MAX_MEBIBYTES * 1024 * 1024) throw new Error(`${source}: larger than ${MAX_MEBIBYTES} MiB`);
   return Buffer.concat(chunks);
-}
-
-function readFault(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' ? 'file not found' : `cannot be read (${String(code)})`;
 }
 
 function parse(source: string, bytes: Buffer): unknown {
