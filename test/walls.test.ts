@@ -158,9 +158,9 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   config: { lines: 2568 },
   service: { lines: 3305 },
   builtins: { lines: 13686 },
-  cli: { lines: 3016 },
+  cli: { lines: 3006 },
   verify: { lines: 1400 },
-  tools: { lines: 1483 },
+  tools: { lines: 1480 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */
