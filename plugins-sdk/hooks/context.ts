@@ -24,15 +24,14 @@ export interface Inside {
 export let insideOf: (context: object) => Inside | undefined;
 /** Keeps what a hook has left in its memo, once it has ended well; later writes are never read. @throws WrongShape */
 export let keepMemo: (context: unknown) => void;
+/** A context with one member more, `keys`; it shares the memo of the other one. */
+export let withKeys: (context: object, keys: object) => object;
 
 interface Names {
   readonly id: string;
   readonly api: string | undefined;
   readonly name: string | undefined;
 }
-
-/** The context inside each context with keys. */
-const wrapped = new WeakMap<object, object>();
 
 /**
  * What every public context has. It is a class, because objects with accessors of their own cost more than all the rest. It has
@@ -47,6 +46,8 @@ class Context {
   readonly #call: CallContext;
   readonly #plugin: string;
   readonly #sent: CheckedJson | undefined;
+  /** The one whose memo it shares. */
+  #inner: Context = this;
   #memo: Memo | undefined;
   #answer: SignedAnswer | undefined;
 
@@ -69,8 +70,8 @@ class Context {
 
   static {
     insideOf = (context) => {
-      const own = wrapped.get(context) ?? context;
-      if (!(#call in own)) return undefined;
+      if (!(#call in context)) return undefined;
+      const own = context.#inner;
       const call = own.#call;
       return {
         endpoint: own.#exchange.resolved,
@@ -85,6 +86,16 @@ class Context {
     keepMemo = (context) => {
       if (isRecord(context) && #call in context && context.#memo !== undefined) context.#keep(context.#memo);
     };
+    withKeys = (context, keys) => {
+      if (!(#call in context)) throw new TypeError('it is no context of a hook');
+      const { endpointId: id, api, endpoint: name } = context;
+      const own = new Context(context.#exchange, { id, api, name }, context.#call, context.#plugin, context.#sent);
+      own.#inner = context;
+      const members = Object.getOwnPropertyDescriptors(context);
+      const signal = { get: () => context.signal, enumerable: true };
+      const added = { ...members, signal, keys: { value: keys, enumerable: true } };
+      return Object.freeze(Object.defineProperties(own, added));
+    };
   }
 
   get signal(): AbortSignal {
@@ -92,8 +103,9 @@ class Context {
   }
 
   get memo(): Memo {
-    this.#memo ??= JSON.parse(this.#kept ?? '{}') as Memo;
-    return this.#memo;
+    const own = this.#inner;
+    own.#memo ??= JSON.parse(own.#kept ?? '{}') as Memo;
+    return own.#memo;
   }
 
   /** Only `onResponseSent` has one. */
@@ -135,20 +147,4 @@ export function errorContextOf(exchange: Exchange, id: string, call: CallContext
   const names = exchange.resolved ?? { id, api: undefined, name: undefined };
   const context = Object.assign(new Context(exchange, names, call, plugin, undefined), own);
   return Object.freeze(Object.defineProperty(context, 'signal', { get: () => call.signal, enumerable: true }));
-}
-
-/** A context with one member more, `keys`. Members that are made when they are first asked for still are. */
-export function withKeys(context: Readonly<Record<string, unknown>>, keys: object): object {
-  const extended = Object.defineProperties(
-    {},
-    {
-      signal: { get: () => context.signal, enumerable: true },
-      memo: { get: () => context.memo },
-      answer: { get: () => context.answer },
-      ...Object.getOwnPropertyDescriptors(context),
-      keys: { value: keys, enumerable: true },
-    },
-  );
-  wrapped.set(extended, context);
-  return Object.freeze(extended);
 }
