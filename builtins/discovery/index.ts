@@ -1,6 +1,6 @@
 import { definePlugin, type Endpoint, JsonText, type Route } from '../../plugins-sdk/index.ts';
 import type { OpenApiObject } from '../../plugins-sdk/openapi.ts';
-import { bodySchemaOf, memberAt, operationOf, sentenceOf } from '../shared/described.ts';
+import { bodySchemaOf, memberAt, namesOf, operationOf, sentenceOf } from '../shared/described.ts';
 import { detailsOf, discoveryKey, isSold, openapiKey, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { guideRoute, soldRoute } from './openapi.ts';
 
@@ -70,10 +70,8 @@ function listsOf(endpoints: readonly Endpoint[], config: Config) {
 
 function recommend(endpoints: readonly Endpoint[], config: Config): string | undefined {
   const unknown = listsOf(endpoints, config).sold.filter((endpoint) => publicUrlOf(endpoint, config) === '');
-  const [first] = unknown;
-  if (first === undefined) return undefined;
-  const others = unknown.length === 1 ? '' : ` and ${unknown.length - 1} more`;
-  return `publicUrl for ${first.api}/${first.name}${others}: catalogues list nothing without its URL (settings.discovery: false: not wanted)`;
+  if (unknown.length === 0) return undefined;
+  return `publicUrl for ${namesOf(unknown)}: catalogues list nothing without its URL (settings.discovery: false: not wanted)`;
 }
 
 /** `GET /.well-known/x402` and `GET /llms.txt`: what catalogues and agents are told of the service. */

@@ -10,6 +10,7 @@ import {
   toHex,
 } from '../../plugins-sdk/index.ts';
 import { keccak256 } from '../../plugins-sdk/signing.ts';
+import { namesOf } from '../shared/described.ts';
 import { openApiPart } from './openapi.ts';
 
 function refusalOf(error: unknown): unknown {
@@ -27,15 +28,10 @@ function encode(response: ApiResponse): Encoded {
   }
 }
 
-/** Endpoints that are named one by one. */
-const NAMED = 3;
-
 function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const raw = endpoints.filter((endpoint) => keys.encoding.of(endpoint) === undefined);
   if (raw.length === 0) return undefined;
-  const names = raw.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
-  const others = raw.length > NAMED ? ` and ${raw.length - NAMED} more` : '';
-  return `encoding for ${names.join(', ')}${others}: raw answers carry numbers as doubles, an encoding signs every digit`;
+  return `encoding for ${namesOf(raw)}: raw answers carry numbers as doubles, an encoding signs every digit`;
 }
 
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */

@@ -1,7 +1,14 @@
 import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { forwardedClient } from '../../lib/http/client-address.ts';
 import { millisecondsSchema, optionalKey, warning } from '../../plugins-sdk/config.ts';
-import { clientAddress, clientKey, definePlugin, Type, tooManyRequests } from '../../plugins-sdk/index.ts';
+import {
+  clientAddress,
+  clientKey,
+  definePlugin,
+  type Exchange,
+  Type,
+  tooManyRequests,
+} from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';
 import { bucketState, headersKey, LimitHeaders } from '../shared/limit-headers.ts';
@@ -55,7 +62,8 @@ export const rateLimit = definePlugin({
     );
     const tells = tellsIn(config);
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
-    const answer = (take: TokenTake): undefined => {
+    const answer = (take: TokenTake, key: string, exchange: Exchange): undefined => {
+      if (tells) headers.note(exchange, [bucketState('address', limit, buckets.used(key))]);
       if (take.allowed) return undefined;
       limited({}, 1);
       throw tooManyRequests(take, 'its address has sent more than server.rateLimit lets in');
@@ -67,12 +75,9 @@ export const rateLimit = definePlugin({
           clientAddress.set(exchange, ip);
           const key = clientKey(ip);
           const take = buckets.take(key);
-          if (!tells) return take instanceof Promise ? take.then(answer) : answer(take);
-          const tell = (taken: TokenTake) => {
-            headers.note(exchange, [bucketState('address', limit, buckets.used(key))]);
-            return answer(taken);
-          };
-          return take instanceof Promise ? take.then(tell) : tell(take);
+          return take instanceof Promise
+            ? take.then((taken) => answer(taken, key, exchange))
+            : answer(take, key, exchange);
         },
         ...(tells && { respond: headers.respond }),
       },

@@ -11,6 +11,7 @@ import {
   reservedParameters,
 } from '../../plugins-sdk/config.ts';
 import { AskedQuestion, definePlugin, type Endpoint } from '../../plugins-sdk/index.ts';
+import { namesOf } from '../shared/described.ts';
 import { describeReceipts } from './openapi.ts';
 
 /** An endpoint, be it identified or not. */
@@ -32,9 +33,6 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   });
 }
 
-/** Endpoints that are named one by one. */
-const NAMED = 3;
-
 /** Where clients choose what is asked, and nobody has decided whether answers should tell. */
 function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const open = endpoints.filter(
@@ -42,10 +40,8 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
       receiptKey.of(endpoint) === undefined && coveredNames(endpoint).length + reservedParameters(endpoint).length > 0,
   );
   if (open.length === 0) return undefined;
-  const names = open.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
-  const others = open.length > NAMED ? ` and ${open.length - NAMED} more` : '';
   return (
-    `receipt: true for ${names.join(', ')}${others}: the parameters of clients are not in the signature, so that an answer ` +
+    `receipt: true for ${namesOf(open)}: the parameters of clients are not in the signature, so that an answer ` +
     'to one request passes as one to another; a receipt tells them apart (receipt: false: not wanted)'
   );
 }

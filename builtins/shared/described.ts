@@ -20,3 +20,13 @@ export function bodySchemaOf(document: OpenApiObject, endpoint: { readonly id: s
 export function sentenceOf(text: string): string {
   return /[.!?:;]$/.test(text) ? text : `${text}.`;
 }
+
+/** How many endpoints a sentence names. */
+const NAMED = 3;
+
+/** Endpoints as a sentence names them: a few, and how many there are more. */
+export function namesOf(endpoints: readonly { readonly api: string; readonly name: string }[]): string {
+  const names = endpoints.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
+  const more = endpoints.length - names.length;
+  return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

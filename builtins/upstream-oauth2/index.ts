@@ -23,44 +23,35 @@ const oauth2 = optionalKey('api', 'oauth2', Settings);
 
 const isAuthorization = (name: string) => name.toLowerCase() === 'authorization';
 
+const REPLACED = 'would be sent in place of the token: leave it out, or oauth2';
+
 /** Parameters that would be sent in place of the token, and so with a client's credentials. */
 function checkParameters(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   if (oauth2.of(endpoint) === undefined) return [];
-  const message = 'would be sent in place of the token: leave it out, or oauth2';
   return declaredParameters(endpoint, context).flatMap(({ name, in: place, at }) =>
-    place === 'header' && isAuthorization(name) ? [error(at, message)] : [],
+    place === 'header' && isAuthorization(name) ? [error(at, REPLACED)] : [],
   );
+}
+
+function problemOf(tokenUrl: string): string | undefined {
+  const url = URL.canParse(tokenUrl) ? new URL(tokenUrl) : undefined;
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  if (!isSafe) return missingScheme(tokenUrl) ?? 'must be an https URL, or an http URL of this machine';
+  if (url.username === '' && url.password === '' && url.hash === '') return undefined;
+  return 'must hold no user name, password or fragment: put them in clientId and clientSecret';
 }
 
 function checkOauth2(endpoint: EndpointDraft): Finding[] {
   const settings = oauth2.of(endpoint);
   if (settings === undefined) return [];
   const at = apiPath(endpoint);
-  const url = URL.canParse(settings.tokenUrl) ? new URL(settings.tokenUrl) : undefined;
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
-  const isPlain = url?.username === '' && url.password === '' && url.hash === '';
   const isOpen = isReadableOnTheWay(keys.url.of(endpoint));
+  const problem = problemOf(settings.tokenUrl);
+  const header = Object.keys(keys.headers.of(endpoint) ?? {}).find(isAuthorization);
   return [
     ...(isOpen ? [warning(`${at}.url`, 'sends its token so that anyone on the way can read it: use https')] : []),
-    ...(isSafe
-      ? []
-      : [
-          error(
-            `${at}.oauth2.tokenUrl`,
-            missingScheme(settings.tokenUrl) ?? 'must be an https URL, or an http URL of this machine',
-          ),
-        ]),
-    ...(isPlain || !isSafe
-      ? []
-      : [
-          error(
-            `${at}.oauth2.tokenUrl`,
-            'must hold no user name, password or fragment: put them in clientId and clientSecret',
-          ),
-        ]),
-    ...(Object.keys(keys.headers.of(endpoint) ?? {}).some(isAuthorization)
-      ? [error(`${at}.headers.Authorization`, 'would be sent in place of the token: leave it out, or oauth2')]
-      : []),
+    ...(problem === undefined ? [] : [error(`${at}.oauth2.tokenUrl`, problem)]),
+    ...(header === undefined ? [] : [error(`${at}.headers.${header}`, REPLACED)]),
   ];
 }
 

@@ -168,7 +168,7 @@ describe('what crawlers and agents are told', () => {
     };
     assert.equal(
       await said({}),
-      'publicUrl for a/paid and 4 more: catalogues list nothing without its URL (settings.discovery: false: not wanted)',
+      'publicUrl for a/paid, a/either, a/stated and 2 more: catalogues list nothing without its URL (settings.discovery: false: not wanted)',
     );
     assert.equal(await said({ discovery: false }), undefined);
     assert.equal(await said({ openapi: { servers: ['https://x.example'] } }), undefined);

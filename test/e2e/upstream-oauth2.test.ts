@@ -249,7 +249,7 @@ describe('oauth2', async () => {
     const plain =
       'apis[0].oauth2.tokenUrl: must hold no user name, password or fragment: put them in clientId and clientSecret';
     assert.ok((await problem({}, { tokenUrl: 'https://me:x@login.example.com/token' })).includes(plain));
-    const header = 'apis[0].headers.Authorization: would be sent in place of the token: leave it out, or oauth2';
+    const header = 'apis[0].headers.authorization: would be sent in place of the token: leave it out, or oauth2';
     assert.ok((await problem({ headers: { authorization: 'x' } }, {})).includes(header));
     const parameters = [{ name: 'authorization', in: 'header' }];
     const oauth2 = { tokenUrl: `${login.url}/token`, clientId: ID, clientSecret: SECRET };
