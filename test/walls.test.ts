@@ -155,12 +155,12 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   http: { lines: 526, files: 7 },
   lib: { lines: 2184 },
   'plugins-sdk': { lines: 3500 },
-  config: { lines: 2568 },
+  config: { lines: 2542 },
   service: { lines: 3305 },
   builtins: { lines: 13680 },
   cli: { lines: 3006 },
   verify: { lines: 1400 },
-  tools: { lines: 1480 },
+  tools: { lines: 1475 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

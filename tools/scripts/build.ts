@@ -23,17 +23,6 @@ const TEMPLATE = 'cli/plugin/template';
 /** Declarations refer to koa, whose types are no part of it. */
 const KOA_TYPES = '@types/koa';
 
-/** Modules that do something when they are imported: those that are run or given to node's `--import`. */
-const SIDE_EFFECTS = [
-  './cli/bin.js',
-  './cli/main.js',
-  './program/*.js',
-  './cli/demo.js',
-  './cli/plugin/*.mjs',
-  './service/watchdog-thread.js',
-  './builtins/fhe/worker.js',
-];
-
 /** Paths relative to `base`. */
 function filesIn(base: string, folder: string): string[] {
   return readdirSync(join(base, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
@@ -91,7 +80,6 @@ function writeManifest(manifest: Manifest): void {
   const built = {
     ...kept,
     exports: Object.fromEntries(exports),
-    sideEffects: SIDE_EFFECTS,
     files: [...PUBLISHED, ...READ, ...PAGES, VECTORS, 'program'],
     dependencies: { ...manifest.dependencies, [KOA_TYPES]: manifest.devDependencies[KOA_TYPES] },
   };
