@@ -25,7 +25,7 @@ import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { lostOf, type Redeemed, Redemptions } from './redemptions.ts';
 import { aboutOf, Reports } from './reports.ts';
-import { checkAllTerms, type Terms, TermsSchema } from './terms.ts';
+import { checkAllTerms, greatestAge, LEAST_LIFE_MS, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
@@ -135,8 +135,19 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
   };
 }
 
+/** Redeems payments, and remembers each for as long as any endpoint here would take it. */
+function redemptionsFor(
+  { endpoints, now, stateEngine }: Services,
+  payments: Payments,
+  termsOf: (method: AuthMethod) => Terms,
+): Redemptions {
+  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
+  const life = Math.max(LEAST_LIFE_MS, ...methods.map((method) => greatestAge(termsOf(method))));
+  return new Redemptions({ payments, ledger: new Ledger(payments.area, life, now), stateEngine, now });
+}
+
 function behaviour(services: Services, payments: Payments): Behaviour {
-  const { node, now, endpoints, stateEngine, debts } = services;
+  const { node, now, endpoints, debts } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const attempt = attempts.in(services);
   const client = createHttpClient();
@@ -144,7 +155,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
   });
   const termsOf = (method: AuthMethod) => accepted(method).terms;
-  const redemptions = new Redemptions({ payments, ledger: new Ledger(payments.area, now), stateEngine, now });
+  const redemptions = redemptionsFor(services, payments, termsOf);
   const reports = new Reports(services, termsOf);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
     const signer = signerOf(proof, node, exchange.endpoint.id);

@@ -3,29 +3,48 @@ import { type StateArea, StateUnreadable, update } from '../../plugins-sdk/state
 
 const KEY = 'ledger';
 
-/**
- * Since when all who share the payments remember them: an entry without an end beside them. What was mined before may have been
- * redeemed without being known here.
- */
+/** What all who share the payments know of them. */
+export interface LedgerTerms {
+  /** Epoch milliseconds; payments mined before may have been redeemed without being known here. */
+  readonly began: number;
+  /** Milliseconds from its block for which each payment since then is remembered. */
+  readonly life: number;
+}
+
+/** Since when payments are remembered, and for how long: an entry without an end beside them. */
 export class Ledger {
   readonly #area: StateArea;
+  readonly #life: number;
   readonly #now: () => number;
 
-  /** @param now epoch milliseconds. */
-  constructor(area: StateArea, now: () => number) {
+  /**
+   * @param life milliseconds from its block for which any endpoint here accepts a payment.
+   * @param now epoch milliseconds.
+   */
+  constructor(area: StateArea, life: number, now: () => number) {
     this.#area = area;
+    this.#life = life;
     this.#now = now;
   }
 
   /**
-   * Epoch milliseconds; begins the ledger where there is none. An empty one may be one that was lost, with a restart or by an engine.
+   * Begins the ledger where there is none, since it may have been lost, and anew where payments were remembered for less.
    * @throws StateUnreadable for what nobody here wrote.
    */
-  async began(): Promise<number> {
-    const begun = (text: string | undefined) => text ?? JSON.stringify({ began: this.#now() });
-    const text = await update(this.#area, KEY, begun, { durable: true });
-    const { began }: { readonly began?: unknown } = Object(jsonIn(text ?? ''));
-    if (typeof began !== 'number' || !Number.isSafeInteger(began)) throw new StateUnreadable('x402:ledger');
-    return began;
+  async terms(): Promise<LedgerTerms> {
+    const begin = () => JSON.stringify({ began: this.#now(), life: this.#life });
+    const change = (text: string | undefined) => (text === undefined || parse(text).life < this.#life ? begin() : text);
+    return parse(await update(this.#area, KEY, change, { durable: true }));
   }
+}
+
+/** @throws StateUnreadable */
+function parse(text = ''): LedgerTerms {
+  const { began, life }: Partial<LedgerTerms> = Object(jsonIn(text));
+  if (!isTime(began) || !isTime(life)) throw new StateUnreadable('x402:ledger');
+  return { began, life };
+}
+
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }

@@ -5,7 +5,6 @@ import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { lifeUntil, type Mark, MOST_REFUNDS } from '../shared/payment-mark.ts';
 import { type Payments, refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import type { Ledger } from './ledger.ts';
-import { GREATEST_AGE_MS } from './terms.ts';
 
 /** A payment that a request wants to redeem. */
 export interface Claimed {
@@ -73,7 +72,7 @@ export class Redemptions {
   async start(): Promise<void> {
     const doubts = this.#options.stateEngine?.doubts() ?? [];
     if (doubts.length > 0) throw new Error(doubts.join('; '));
-    await this.#options.ledger.began();
+    await this.#options.ledger.terms();
   }
 
   /**
@@ -84,7 +83,7 @@ export class Redemptions {
     const { stateEngine, ledger } = this.#options;
     if (stateEngine === undefined || performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
     this.#lookedAt = performance.now();
-    ledger.began().catch(() => undefined);
+    ledger.terms().catch(() => undefined);
   }
 
   /**
@@ -100,11 +99,11 @@ export class Redemptions {
     try {
       const { minedAt } = await verify();
       // Only now, since the ledger may have been begun anew meanwhile.
-      const began = await ledger.began();
+      const { began, life: remembered } = await ledger.terms();
       if (minedAt < began)
         throw tooOld(`mined at ${timeOf(minedAt)}, before the ledger of redeemed payments began at ${timeOf(began)}`);
       mayBeRedeemed = true;
-      const life = lifeUntil(minedAt, now()) + GREATEST_AGE_MS;
+      const life = lifeUntil(minedAt, now()) + remembered;
       if (!(await payments.advance(ticket, 'redeemed', life))) throw alreadyUsed();
       if (isOver()) throw unavailable('the request ended before the payment was redeemed');
       return { ticket, life };

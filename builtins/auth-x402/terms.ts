@@ -37,11 +37,10 @@ export type Terms = Static<typeof TermsSchema>;
 /** Milliseconds that a client has to pay where the terms name no `expiry`. */
 const DEFAULT_EXPIRY_MS = 300_000;
 
-/** Milliseconds that are added to a client's time to pay, of which an hour counts: the sum is how old a payment may be. */
+/** Milliseconds that are added to a client's time to pay: the sum is how old a payment may be. */
 const EXTRA_AGE_MS = 600_000;
-const MOST_EXPIRY_MS = 3_600_000;
-/** Milliseconds for which any payment may be of use, whatever a config says: for so long all are remembered. */
-export const GREATEST_AGE_MS = EXTRA_AGE_MS + MOST_EXPIRY_MS;
+/** Milliseconds for which every payment is remembered at least, so that an `expiry` of up to an hour can change at any time. */
+export const LEAST_LIFE_MS = EXTRA_AGE_MS + 3_600_000;
 
 /** Milliseconds between two blocks by chain id; other chains count as {@link SLOW_BLOCK_MS}. */
 const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
@@ -64,7 +63,7 @@ export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
 
 /** Milliseconds from the block of a payment to the end of its use. */
 export function greatestAge(terms: Pick<Terms, 'expiry'>): number {
-  return EXTRA_AGE_MS + Math.min(expiryOf(terms), MOST_EXPIRY_MS);
+  return EXTRA_AGE_MS + expiryOf(terms);
 }
 
 function checkUrl(path: string, text: string): Finding[] {

@@ -39,7 +39,7 @@ function setUp(t: TestContext) {
   const debts = new Debts();
   const replica = (skew = 0) => {
     const now = () => clock.now + skew;
-    const ledger = new Ledger(area, now);
+    const ledger = new Ledger(area, 4_200_000, now);
     const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
     const payments = new Payments({ area, index: memory, stateEngine, debts, log });
     return new Redemptions({ payments, ledger, stateEngine, now });

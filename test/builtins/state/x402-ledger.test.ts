@@ -14,7 +14,8 @@ import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.t
 const DAY = 86_400_000;
 
 describe('the ledger of payments', () => {
-  const at = (area: StateArea, now: number) => new Ledger(area, () => now).began();
+  const terms = (area: StateArea, now: number, life: number) => new Ledger(area, life, () => now).terms();
+  const at = async (area: StateArea, now: number) => (await terms(area, now, DAY)).began;
 
   it('begins once, whoever races to begin it', async () => {
     const area = new MemoryArea();
@@ -23,7 +24,15 @@ describe('the ledger of payments', () => {
     assert.equal(await at(area, 2 * DAY), all[0]);
   });
 
-  for (const text of ['', 'null', '{}', '{"began":"x"}'])
+  it('begins anew where payments are to be remembered for longer, and stays for a shorter time', async () => {
+    const area = new MemoryArea();
+    assert.deepEqual(await terms(area, 10, DAY), { began: 10, life: DAY });
+    assert.deepEqual(await terms(area, 20, DAY - 1), { began: 10, life: DAY });
+    assert.deepEqual(await terms(area, 30, DAY + 1), { began: 30, life: DAY + 1 });
+    assert.deepEqual(await terms(area, 40, DAY), { began: 30, life: DAY + 1 });
+  });
+
+  for (const text of ['', 'null', '{}', '{"began":"x"}', '{"began":1}'])
     it(`that somebody else wrote stops all payments: ${text}`, async () => {
       const area = new MemoryArea();
       await area.compareAndSet('ledger', undefined, text);
@@ -72,7 +81,7 @@ describe('a config whose expiry is longer than that of the one before, with a cl
     };
     const states = new StateStore();
     const short = await plugin(states, SHORT);
-    return { clock, short, reload: () => plugin(new StateStore(states), LONG) };
+    return { clock, short, reload: (expiry = LONG) => plugin(new StateStore(states), expiry) };
   }
 
   for (const [what, behind] of [
@@ -95,6 +104,21 @@ describe('a config whose expiry is longer than that of the one before, with a cl
       assert.equal(await long(used.txHash), 'Payment too old');
     });
   }
+
+  it('of more than an hour takes nothing from before, and what is younger for all of its time', async () => {
+    const { clock, reload } = await configs();
+    const old = await pay();
+    await chain.provider.send('evm_increaseTime', [100]);
+    const young = await pay();
+    clock.now = young.minedAt;
+    const longer = await reload(2 * LONG);
+    assert.equal(await longer(old.txHash), 'Payment too old');
+    clock.now = young.minedAt + GRACE + 2 * LONG;
+    assert.deepEqual(await longer(young.txHash), ACCEPTED);
+    assert.equal(await longer(young.txHash), 'Payment already used');
+    clock.now += 1;
+    assert.equal(await longer(young.txHash), 'Payment already used');
+  });
 
   it('takes what is younger than all that were redeemed, for all of its own time', async () => {
     const { clock, short, reload } = await configs();
