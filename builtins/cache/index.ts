@@ -27,7 +27,7 @@ import { type Flight, StateKey } from '../../plugins-sdk/state.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
 import { describeCache } from './openapi.ts';
-import { type Kept, ReplicaAnswers } from './replicas.ts';
+import { longestWaitOf, ReplicaAnswers } from './replicas.ts';
 import { collapsed, hit, missed, stale } from './status.ts';
 
 const cacheKey = optionalKey(
@@ -107,6 +107,8 @@ function lookupsIn(meters: Meters) {
 
 /** Milliseconds for which this process holds an answer of another one: only the engine knows for certain when it ends. */
 const BORROWED_MS = 1000;
+/** Milliseconds of the budget beyond the longest wait for other processes. */
+const MARGIN_MS = 1000;
 
 interface Cache {
   readonly entries: CacheEntries<SignedResponse>;
@@ -126,25 +128,37 @@ interface Miss {
 
 /** Gets answers that this process lacks: from another process, or from the upstream. */
 function fetching({ entries, replicas, told }: Cache) {
-  const keep = ({ key, terms }: Miss, { value, ttl }: Kept, goodFor = ttl): SignedResponse => {
-    entries.set(key, value, { ttl, goodFor, staleFor: terms.staleIfError, size: value.json.length * 2 });
-    return value;
+  const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) =>
+    entries.set(key, answer, { ttl, goodFor, staleFor: terms.staleIfError, size: answer.json.length * 2 });
+  /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
+  const make = async (miss: Miss, flight: Work) => {
+    told(miss.exchange, 'miss', missed);
+    const answer = await flight.next();
+    const isWhole = !flight.exchange.abandoned;
+    if (isWhole) keep(miss, answer, miss.terms.maxAge);
+    return { answer, isWhole };
   };
-  return async (miss: Miss, flight: Work): Promise<SignedResponse> => {
-    const { key, question, exchange, terms } = miss;
-    const place = { key, maxAge: terms.maxAge, endpointId: exchange.endpoint.id, question };
-    const found = await replicas?.find(place);
+  const find = async (others: ReplicaAnswers, miss: Miss, flight: Work) => {
+    const { key, exchange, terms } = miss;
+    const { found, lock } = await others.search(key, terms.maxAge, miss.question, flight.exchange);
     if (found !== undefined) {
       told(exchange, 'hit', hit(found.ttl));
-      return keep(miss, found, BORROWED_MS);
+      keep(miss, found.value, found.ttl, BORROWED_MS);
+      return found.value;
     }
-    told(exchange, 'miss', missed);
-    const value = await flight.next();
-    // Those who left have ended the work on it, so that it may lack the proof that others want.
-    if (flight.exchange.abandoned) return value;
-    const first = await replicas?.store(value, place);
-    return first === undefined ? keep(miss, { value, ttl: terms.maxAge }) : keep(miss, first, BORROWED_MS);
+    let isStored = false;
+    try {
+      const { answer, isWhole } = await make(miss, flight);
+      if (isWhole) lock?.store(answer, terms.maxAge);
+      isStored = isWhole;
+      return answer;
+    } finally {
+      // What is stored lets go of the lock by itself.
+      if (!isStored) lock?.release();
+    }
   };
+  return async (miss: Miss, flight: Work): Promise<SignedResponse> =>
+    replicas === undefined ? (await make(miss, flight)).answer : find(replicas, miss, flight);
 }
 
 function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms): NonNullable<Taps['answer']> {
@@ -180,6 +194,8 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms): NonNull
 /** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
 export const cache = definePlugin({
   name: 'cache',
+  // It waits for the calls of other processes, and gives up by itself before the budget ends.
+  budget: (_, endpoints) => Math.max(0, ...endpoints.map(longestWaitOf)) + MARGIN_MS,
   keys: [cacheKey],
   exposes: ['Cache-Status'],
   openapi: () => describeCache(policyOf),

@@ -8,13 +8,15 @@ import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
 import { testQuestion } from '../../../plugins-sdk/testing/around.ts';
 import { testEndpoint } from '../../../service/testing.ts';
+import { eventually } from '../../state/redis-server.ts';
 import { TEST_KEY } from '../../support/service.ts';
 
 const MAX_AGE = 60_000;
+const TIMEOUT = 2500;
 const NOW = 1_700_000_000_000;
 const signer = createSigner(TEST_KEY.slice(2));
 const QUESTION = testQuestion();
-const endpoint = testEndpoint();
+const endpoint = testEndpoint({ apiBlock: { timeout: TIMEOUT } });
 
 /** A signed answer of the endpoint; what is given differs. */
 function answer(data: string, { timestamp = NOW / 1000, endpointId = endpoint.id, by = signer } = {}): SignedResponse {
@@ -28,28 +30,94 @@ function setUp(change: (area: StateArea) => StateArea = (area) => area) {
   const clock = { now: NOW };
   const area = new MemoryArea({ now: () => clock.now });
   const replica = () => new ReplicaAnswers(change(area), { node: signer.address, now: () => clock.now });
-  return { clock, area, replica };
+  const client = new AbortController();
+  const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key') => {
+    const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, client: client.signal };
+    return replicas.search(key, MAX_AGE, QUESTION, asking);
+  };
+  return { clock, area, replica, search, client };
 }
 
-const place = { key: 'key', maxAge: MAX_AGE, endpointId: endpoint.id, question: QUESTION };
-
 describe('an answer that no process has', () => {
-  it('is that of the first that stores one, for all', async () => {
-    const { replica } = setUp();
+  it('is made by one, and the other waits for it', async () => {
+    const { replica, search } = setUp();
     const [one, other] = [replica(), replica()];
-    assert.deepEqual([await one.find(place), await other.find(place)], [undefined, undefined]);
-    assert.equal(await one.store(answer('a'), place), undefined);
-    const first = await other.store(answer('b'), place);
-    assert.deepEqual([first?.value.json, first?.ttl], [answer('a').json, MAX_AGE]);
-    assert.equal((await other.find(place))?.value.json, answer('a').json);
+    const { lock, found } = await search(one);
+    assert.equal(found, undefined);
+    const waiting = search(other);
+    lock?.store(answer('a'), MAX_AGE);
+    const late = await waiting;
+    assert.equal(late.found?.value.json, answer('a').json);
+    assert.equal(late.lock, undefined);
+    assert.equal((await search(one)).found?.ttl, MAX_AGE);
+  });
+
+  it('is made by the other when the first one fails', async () => {
+    const { replica, search } = setUp();
+    const { lock } = await search(replica());
+    const waiting = search(replica());
+    lock?.release();
+    assert.notEqual((await waiting).lock, undefined);
+  });
+
+  it('is made by the other when the first one dies, after two timeouts of a call', async () => {
+    const { replica, search, clock } = setUp();
+    await search(replica());
+    clock.now += 2 * TIMEOUT - 1;
+    assert.deepEqual(await search(replica(), 30), {});
+    clock.now += 1;
+    assert.notEqual((await search(replica())).lock, undefined);
+  });
+
+  it('is made by both when two timeouts of a call are over, or the client has left', async () => {
+    const { replica, search, client } = setUp();
+    const { lock } = await search(replica());
+    assert.deepEqual(await search(replica(), 30), {});
+    client.abort();
+    assert.deepEqual(await search(replica()), {});
+    lock?.release();
+  });
+
+  it('was stored between two looks: the lock is given back', async () => {
+    let looks = 0;
+    const { replica, search, area } = setUp((inner) => ({
+      compareAndSet: inner.compareAndSet.bind(inner),
+      takeTokens: inner.takeTokens.bind(inner),
+      get: async (key) => {
+        looks += 1;
+        const text = await inner.get(key);
+        if (looks === 1) await inner.compareAndSet(key, undefined, `${NOW} ${answer('b').json}`);
+        return text;
+      },
+    }));
+    const { found, lock } = await search(replica());
+    assert.deepEqual([found?.value.json, lock], [answer('b').json, undefined]);
+    assert.equal(await area.get('lock key'), undefined);
   });
 });
 
 describe('an engine that fails', () => {
   it('lets each process go on alone', async () => {
-    const fail = () => Promise.reject(new StateUnavailable('away'));
-    const { replica } = setUp(() => ({ get: fail, compareAndSet: fail, takeTokens: fail }));
-    assert.deepEqual([await replica().find(place), await replica().store(answer('a'), place)], [undefined, undefined]);
+    for (const failing of [1, 2, 3]) {
+      let asked = 0;
+      const fail = () => {
+        asked += 1;
+        if (asked === failing) throw new StateUnavailable('away');
+      };
+      const { replica, search } = setUp((inner) => ({
+        takeTokens: inner.takeTokens.bind(inner),
+        get: async (key) => {
+          fail();
+          return inner.get(key);
+        },
+        compareAndSet: async (...args) => {
+          fail();
+          return inner.compareAndSet(...args);
+        },
+      }));
+      const { found, lock } = await search(replica());
+      assert.deepEqual([found, lock], [undefined, undefined], `${failing}`);
+    }
   });
 
   it('and what is no answer of this service to this question, are a miss', async () => {
@@ -62,16 +130,15 @@ describe('an engine that fails', () => {
       `${NOW} ${answer('a', { by: other }).json}`,
     ];
     for (const text of texts) {
-      const { replica, area } = setUp();
+      const { replica, search, area } = setUp();
       await area.compareAndSet('key', undefined, text);
-      assert.deepEqual(
-        [await replica().find(place), await replica().store(answer('a'), place)],
-        [undefined, undefined],
-      );
+      const { found, lock } = await search(replica());
+      assert.deepEqual([found, lock === undefined], [undefined, false], text);
+      lock?.release();
     }
-    const { replica, area } = setUp();
+    const { replica, search, area } = setUp();
     await area.compareAndSet('key', undefined, `${NOW} ${good}`);
-    assert.equal((await replica().find(place))?.value.json, good);
+    assert.equal((await search(replica())).found?.value.json, good);
   });
 });
 
@@ -79,11 +146,13 @@ describe('answers in the engine', () => {
   it('are no more than 64 MiB of this process, until they end', async (t) => {
     let now = 0;
     t.mock.method(performance, 'now', () => now);
-    const { area, replica } = setUp();
+    const { area, replica, search } = setUp();
     const replicas = replica();
     const large = answer('x'.repeat(8 * 1024 * 1024));
     const store = async (key: string) => {
-      await replicas.store(large, { ...place, key });
+      const { lock } = await search(replicas, 1, key);
+      lock?.store(large, MAX_AGE);
+      await eventually(async () => assert.equal(await area.get(`lock ${key}`), undefined));
       return (await area.get(key)) !== undefined;
     };
     const kept = [];
@@ -94,12 +163,13 @@ describe('answers in the engine', () => {
   });
 
   it('are as old as their maker’s clock says, and never older than they may be', async () => {
-    const { replica, clock } = setUp();
+    const { replica, search, clock } = setUp();
     const one = replica();
-    await one.store(answer('a', { timestamp: NOW / 1000 - 600 }), place);
+    (await search(one)).lock?.store(answer('a', { timestamp: NOW / 1000 - 600 }), MAX_AGE);
+    await eventually(async () => assert.notEqual((await search(replica())).found, undefined));
     clock.now += MAX_AGE - 10;
-    assert.equal((await one.find(place))?.ttl, 10);
+    assert.equal((await search(one)).found?.ttl, 10);
     clock.now -= 2 * MAX_AGE;
-    assert.equal((await one.find(place))?.ttl, MAX_AGE);
+    assert.equal((await search(one)).found?.ttl, MAX_AGE);
   });
 });
