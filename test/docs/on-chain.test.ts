@@ -17,7 +17,7 @@ import {
   settingsOf,
   signer,
 } from '../support/quorum.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { compile } from '../support/solidity.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
@@ -107,8 +107,7 @@ it('its program reads the median of two operators on chain', async (t) => {
   let program = textsOf(page, 'js')[0] ?? '';
   let endpointId = '';
   for (const n of [0, 1]) {
-    const service = await startTestService({ apis }, { env: { SERVICE_PRIVATE_KEY: signer(n).privateKey } });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, { apis }, { env: { SERVICE_PRIVATE_KEY: signer(n).privateKey } });
     program = program.replace(/'https:[^']*', signer: '0x…'/, `'${service.url}', signer: '${signer(n).address}'`);
     endpointId = service.ids['prices/eth-usd'] ?? '';
   }

@@ -123,8 +123,7 @@ describe('the engine of an operator’s plugin', () => {
       // What one process does in the background it does by itself.
       [paid, 200, { status: 'ready', away: ['own'] }, alone],
     ] as const) {
-      const service = await startTestService(config, { files: source });
-      t.after(() => service.stop());
+      const service = await serviceFor(t, config, { files: source });
       const ready = async () => {
         const response = await fetch(`${service.url}/ready`);
         return [response.status, await response.json()];
@@ -152,8 +151,7 @@ describe('the engine of an operator’s plugin', () => {
       [{ type: 'own', place: 'here' }, ['200', '404', '429', '500', '503']],
     ] as const) {
       const config = oneApi(NOWHERE, { e: { mode: 'async' } }, withState(state, { openapi: true }));
-      const service = await startTestService(config, { files });
-      t.after(() => service.stop());
+      const service = await serviceFor(t, config, { files });
       const { paths } = Object(await (await fetch(`${service.url}/openapi.json`)).json());
       assert.deepEqual(Object.keys(paths['/requests/{requestId}'].get.responses), statuses);
     }

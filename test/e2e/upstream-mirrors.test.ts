@@ -117,8 +117,7 @@ it('each attempt of a retry asks the mirrors, within one timeout', async (t) => 
 
 it('mirrors leave the endpoint ID as it is, and a warning says so', async (t) => {
   const ids = async (api: Record<string, unknown>) => {
-    const service = await startTestService(oneApi(NOBODY, { e: {} }, { api }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi(NOBODY, { e: {} }, { api }));
     return {
       id: service.ids['api/e'],
       warnings: service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message),
