@@ -59,7 +59,7 @@ export function signersIn(
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 /**
- * The {@link Definition.check} of a plugin whose signers have {@link HttpSignerSchema}: finds before anything is opened what
+ * The {@link Definition.check} of a plugin whose signers have {@link HttpSignerSchema}. Before anything is opened it finds what
  * {@link checksumAddress} and {@link httpTarget} would refuse, and headers that cannot be sent.
  * @param type of the signers.
  */
