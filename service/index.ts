@@ -28,7 +28,6 @@ import type { StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 import { openState } from './state-engine.ts';
 import { StatusParts } from './status.ts';
-import { runTrial } from './trial.ts';
 import type { Lasting, WorkerLink } from './workers/link.ts';
 import { checkTogether } from './workers/rules.ts';
 
@@ -77,7 +76,7 @@ export async function startService(
   options: ServiceOptions & { readonly log: ServiceLog; readonly link?: WorkerLink },
 ): Promise<Service> {
   const { file, env, log, link } = options;
-  const signers = Signers.beside(file, env, log);
+  const signers = new Signers(file, env, log);
   const requests = { isJson: log.format === 'json', isTraced: false };
   const own = definitions(signers, requests, link);
   const load = async (variables: Environment, aloud: Log): Promise<LoadedConfig> => {
@@ -180,16 +179,6 @@ function warnOfVariables(env: Environment, log: Log): void {
   for (const name of ['NODE_EXTRA_CA_CERTS', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'])
     if (env[name] && !process.env[name]) log.warn(`${name} counts only as a variable of the process, not in a file`);
 }
-
-export type { TriedValue } from './trial.ts';
-
-/** A trial by the plugins of this program, see {@link runTrial}. */
-export function tryEndpoint({ file, env }: ServiceOptions, ...how: Tail<Parameters<typeof runTrial>>) {
-  const program = { file, env, builtins: definitions(throwAwaySigning()), assemble: assembleAside };
-  return runTrial(program, ...how);
-}
-
-type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
 
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */
 export async function describeService({

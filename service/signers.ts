@@ -49,16 +49,11 @@ export class Signers implements Signing {
   readonly #known = new WeakMap<Config, SignerSet>();
   #variables: Environment;
 
-  /** @param env of the start: a key that it has stays for as long as the process lives. */
-  private constructor(env: Environment, services: Omit<SignerServices, 'role'>) {
+  /** @param file of the config, to which paths are relative. @param env of the start: a key that it has stays for as long as the process lives. */
+  constructor(file: string, env: Environment, log: Log) {
     this.#env = env;
     this.#variables = env;
-    this.#services = services;
-  }
-
-  /** For a config file, to which paths are relative. */
-  static beside(file: string, env: Environment, log: Log): Signers {
-    return new Signers(env, { log, path: (relative) => resolve(dirname(file), relative) });
+    this.#services = { log, path: (relative) => resolve(dirname(file), relative) };
   }
 
   key(role: SignerRole): Signer {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type LoadedConfig, loadConfig } from '../config/index.ts';
+import { loadConfig } from '../config/index.ts';
 import { withMembers, writtenNumbers } from '../config/tree.ts';
 import { readConfigFile, type Tree } from '../config/yaml.ts';
 import { Pipeline } from '../kernel/pipeline.ts';
@@ -23,19 +23,10 @@ import { keys } from '../plugins-sdk/keys.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
-import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
-import type { AssembledPlugins } from './assemble.ts';
+import { assembleAside, definitions, type ServiceOptions } from './index.ts';
 import { startPlugin } from './plugin-set.ts';
-
-/** By which program it is made. */
-interface Program {
-  readonly file: string;
-  readonly env: Environment;
-  readonly builtins: readonly Definition[];
-  /** Sets the plugins of a config up, beside those of a service. */
-  assemble(loaded: LoadedConfig, log: Log): AssembledPlugins;
-}
+import { throwAwaySigning } from './signers.ts';
 
 /** A value of an upstream's answer, and what would be signed for it, or why nothing. */
 export interface TriedValue extends Leaf {
@@ -76,8 +67,8 @@ const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
  * @param given what it is asked with, in which an infinite number stands for one that a double rounds.
  * @throws Error for an endpoint that is not there, and a refusal in words.
  */
-export async function runTrial(
-  { file, env, builtins, assemble }: Program,
+export async function tryEndpoint(
+  { file, env }: ServiceOptions,
   name: string,
   given: (endpoint: Endpoint) => Parameters,
   log: Log,
@@ -85,8 +76,8 @@ export async function runTrial(
   const tree = variantsOf(await readConfigFile(file), name);
   if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
   const seen: Seen = {};
-  const loaded = await loadConfig({ file, tree, env, builtins: [once(seen), ...builtins] });
-  const { hooks, plugins } = assemble(loaded, log);
+  const loaded = await loadConfig({ file, tree, env, builtins: [once(seen), ...definitions(throwAwaySigning())] });
+  const { hooks, plugins } = assembleAside(loaded, log);
   const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
   const raw = of(RAW);

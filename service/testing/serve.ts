@@ -21,7 +21,7 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   const source = `./${subject.plugin.name}`;
   const variables = withKey(env);
   const file = join(folder, 'config.yaml');
-  const signers = Signers.beside(file, variables, log);
+  const signers = new Signers(file, variables, log);
   const loaded = await loadConfig({
     file,
     tree: configWith(given, source, subject),
