@@ -125,7 +125,7 @@ export class Entry {
       const record = JSON.stringify({ ...JSON.parse(this.#claim), sold });
       // The claim may have ended meanwhile; another payment's is not this one's to take.
       const kept = (text: string | undefined) => (text === undefined || text === this.#claim ? record : text);
-      await update(this.#room.area, this.#key, kept, { ttl: KEPT_MS, keepLonger: true, durable: true });
+      await update(this.#room.area, this.#key, kept, { ttl: KEPT_MS, durable: true });
     } catch (error) {
       const fields = { requestId: exchange.requestId, error: error instanceof Error ? error.message : String(error) };
       this.#room.log.warn('an answer could not be kept for the identifier of its payment', fields);
