@@ -28,12 +28,14 @@ export class Ledger {
   }
 
   /**
-   * Begins the ledger where there is none, since it may have been lost, and anew where payments were remembered for less.
+   * Begins the ledger where there is none, since it may have been lost.
+   * @param isInForce whether it is begun anew, too, where payments were remembered for less than this config needs.
    * @throws StateUnreadable for what nobody here wrote.
    */
-  async terms(): Promise<LedgerTerms> {
+  async terms(isInForce: boolean): Promise<LedgerTerms> {
     const begin = () => JSON.stringify({ began: this.#now(), life: this.#life });
-    const change = (text: string | undefined) => (text === undefined || parse(text).life < this.#life ? begin() : text);
+    const isTooShort = (text: string) => isInForce && parse(text).life < this.#life;
+    const change = (text: string | undefined) => (text === undefined || isTooShort(text) ? begin() : text);
     return parse(await update(this.#area, KEY, change, { durable: true }));
   }
 }

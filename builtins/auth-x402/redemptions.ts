@@ -72,7 +72,8 @@ export class Redemptions {
   async start(): Promise<void> {
     const doubts = this.#options.stateEngine?.doubts() ?? [];
     if (doubts.length > 0) throw new Error(doubts.join('; '));
-    await this.#options.ledger.terms();
+    // This config may never come into force.
+    await this.#options.ledger.terms(false);
   }
 
   /**
@@ -80,10 +81,10 @@ export class Redemptions {
    * now and then.
    */
   look(): void {
-    const { stateEngine, ledger } = this.#options;
-    if (stateEngine === undefined || performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
+    const { ledger } = this.#options;
+    if (performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
     this.#lookedAt = performance.now();
-    ledger.terms().catch(() => undefined);
+    ledger.terms(true).catch(() => undefined);
   }
 
   /**
@@ -99,7 +100,7 @@ export class Redemptions {
     try {
       const { minedAt } = await verify();
       // Only now, since the ledger may have been begun anew meanwhile.
-      const { began, life: remembered } = await ledger.terms();
+      const { began, life: remembered } = await ledger.terms(true);
       if (minedAt < began)
         throw tooOld(`mined at ${timeOf(minedAt)}, before the ledger of redeemed payments began at ${timeOf(began)}`);
       mayBeRedeemed = true;

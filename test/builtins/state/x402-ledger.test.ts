@@ -14,7 +14,8 @@ import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.t
 const DAY = 86_400_000;
 
 describe('the ledger of payments', () => {
-  const terms = (area: StateArea, now: number, life: number) => new Ledger(area, life, () => now).terms();
+  const terms = (area: StateArea, now: number, life: number, isInForce = true) =>
+    new Ledger(area, life, () => now).terms(isInForce);
   const at = async (area: StateArea, now: number) => (await terms(area, now, DAY)).began;
 
   it('begins once, whoever races to begin it', async () => {
@@ -28,6 +29,7 @@ describe('the ledger of payments', () => {
     const area = new MemoryArea();
     assert.deepEqual(await terms(area, 10, DAY), { began: 10, life: DAY });
     assert.deepEqual(await terms(area, 20, DAY - 1), { began: 10, life: DAY });
+    assert.deepEqual(await terms(area, 25, DAY + 1, false), { began: 10, life: DAY });
     assert.deepEqual(await terms(area, 30, DAY + 1), { began: 30, life: DAY + 1 });
     assert.deepEqual(await terms(area, 40, DAY), { began: 30, life: DAY + 1 });
   });
