@@ -3,7 +3,6 @@ import { WrongShape } from '../kernel.ts';
 
 // Taken before any plugin is loaded, since a plugin may replace them.
 const { stringify } = JSON;
-const { values } = Object;
 
 /** Characters of JSON text: what an upstream's answer may hold. */
 const MAX_SIZE = 1024 * 1024;
@@ -23,19 +22,28 @@ export class TooLong extends WrongShape {}
  */
 export function plainText(value: unknown, longest = MAX_SIZE): string {
   let room = longest;
-  const check = (member: unknown, depth: number): void => {
-    // One value in many places is small as it is, and endless as text.
-    room -= typeof member === 'string' ? member.length : 1;
+  const spend = (size: number): void => {
+    room -= size;
     if (room < 0) throw new TooLong(TOO_LARGE);
-    if (member === null || typeof member === 'string' || typeof member === 'boolean' || Number.isFinite(member)) return;
+  };
+  const copy = (member: unknown, depth: number): unknown => {
+    spend(typeof member === 'string' ? member.length : 1);
+    if (member === null || typeof member === 'string' || typeof member === 'boolean' || Number.isFinite(member))
+      return member;
     if (typeof member !== 'object') throw new WrongShape(`holds a ${typeof member}, which JSON cannot carry`);
     if (depth === MAX_DEPTH) throw new WrongShape(TOO_LARGE);
-    if (Array.isArray(member)) for (const item of member) check(item ?? null, depth + 1);
-    else if (!isPlain(member)) throw new WrongShape('holds a class instance');
-    else for (const inner of values(member)) if (inner !== undefined) check(inner, depth + 1);
+    if (Array.isArray(member)) return Array.from(member, (item) => copy(item ?? null, depth + 1));
+    if (!isPlain(member)) throw new WrongShape('holds a class instance');
+    const own: Record<string, unknown> = Object.create(null);
+    for (const name of Object.keys(member)) {
+      const inner: unknown = Reflect.get(member, name);
+      if (inner === undefined) continue;
+      spend(name.length);
+      own[name] = copy(inner, depth + 1);
+    }
+    return own;
   };
-  check(value, 0);
-  const text = stringify(value);
+  const text = stringify(copy(value, 0));
   if (text.length > longest) throw new TooLong(TOO_LARGE);
   return text;
 }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../lib/json/value.ts';
+import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 import { isHeaderValue, isToken } from '../checks.ts';
 import type { Headers } from '../kernel.ts';
@@ -23,7 +23,7 @@ const known = privateMark();
 
 /** A frozen copy of headers that HTTP can carry. */
 export function headersOf(value: unknown): Headers {
-  if (!isRecord(value)) throw wrong('headers must be an object of texts');
+  if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
   if (known.has(value)) return value as Headers;
   const headers: Record<string, string> = {};
   let size = 0;
