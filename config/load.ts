@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { errorForLog } from '../kernel/refusal.ts';
 import type { Definition, Finding } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
@@ -7,6 +8,8 @@ import { checkNames } from './endpoints.ts';
 import { ConfigErrors, errorAt, findingLine, type LocatedFinding, warningAt } from './findings.ts';
 import { endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
+import { checkedBudget } from './plugins/check-definition.ts';
+import type { PluginDraft } from './plugins/choice.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
 import type { PluginModule } from './plugins/module-exports.ts';
 import { hiding, redactor } from './redact.ts';
@@ -94,14 +97,29 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     config: view.config,
     explained,
     endpoints,
-    plugins: plugins.choices.map(({ budget, ...choice }) => ({
+    plugins: plugins.choices.map((choice) => ({
       ...choice,
       line: choice.path === undefined ? undefined : lineIn(tree, choice.path),
-      budget: typeof budget === 'function' ? budget(view.config, endpoints) : budget,
+      budget: budgetOf(choice, view.config, endpoints, (finding) => located([finding], tree, hide)),
     })),
     warnings: ordered,
     hide,
   };
+}
+
+/** @throws ConfigErrors where the plugin says no budget. */
+function budgetOf(
+  { definition, budget, path = '' }: PluginDraft,
+  config: LoadedConfig['config'],
+  endpoints: readonly Endpoint[],
+  locate: (finding: Finding) => readonly LocatedFinding[],
+): number | 'none' {
+  try {
+    return typeof budget === 'function' ? checkedBudget(budget(config, endpoints)) : budget;
+  } catch (cause) {
+    const message = `plugin "${definition.name}": its "budget" fails: ${errorForLog(cause, 'message')}`;
+    throw new ConfigErrors(locate(errorAt(path, message)));
+  }
 }
 
 /**

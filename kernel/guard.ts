@@ -70,8 +70,8 @@ export function guarded(tap: Tap): Tapped | Wrapping {
 
 /** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. */
 function plainly(tap: Guarded, args: Args): unknown {
-  const { budget, plugin, fn, contract, takes } = tap;
-  const exchange = args[takes.length] as Exchange;
+  const { budget, plugin, fn, contract } = tap;
+  const exchange = args.at(-1) as Exchange;
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
   if (charge?.hasTime() === false) return new Call(tap, args).run();
   try {
@@ -109,11 +109,11 @@ class Call {
 
   /** @param inner the rest of the onion. */
   constructor(tap: Guarded, args: Args, inner?: Inner) {
-    const { budget, kind, plugin, takes } = tap;
+    const { budget, kind, plugin } = tap;
     this.#tap = tap;
     this.#args = args;
     this.#inner = inner;
-    this.#exchange = args[takes.length] as Exchange;
+    this.#exchange = args.at(-1) as Exchange;
     if (budget !== 'none')
       this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
   }

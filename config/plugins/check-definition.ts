@@ -18,7 +18,8 @@ type Members<T> = { readonly [M in keyof Required<T>]: TSchema };
 const aFunction = Type.Function([], Type.Unknown());
 const aSchema = Type.Object({});
 const texts = Type.Array(Type.String({ minLength: 1 }));
-const tableOf = (member: TSchema) => Type.Record(Type.String(), member);
+const tableOf = (member: TSchema) =>
+  Type.Refine(Type.Record(Type.String(), member), isTable, () => 'must be a plain object');
 const someOf = (members: Readonly<Record<string, TSchema>>) =>
   closedObject(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])));
 const opened = { schema: aSchema, open: aFunction };
@@ -26,12 +27,14 @@ const more = Type.Number({ exclusiveMinimum: 0 });
 const engine = (processes: string, timeout: TSchema) =>
   Type.Object({ ...opened, processes: Type.Literal(processes), timeout: Type.Optional(timeout) });
 
+const BUDGET = Type.Union([Type.Literal('none'), Type.Integer({ minimum: 1, maximum: LONGEST_TIMER })]);
+
 /** What a plugin with `setup` may be. */
 const definition: Members<Definition> = {
   // It and the schema of its config have checks of their own.
   name: Type.Unknown(),
   configSchema: Type.Unknown(),
-  budget: Type.Union([Type.Literal('none'), Type.Integer({ minimum: 1, maximum: LONGEST_TIMER }), aFunction]),
+  budget: Type.Union([...BUDGET.anyOf, aFunction]),
   required: Type.Boolean(),
   changesAnswers: Type.Boolean(),
   keys: Type.Array(
@@ -64,7 +67,7 @@ const hooks = Object.fromEntries(
     .filter((name) => !stageOf(name).beside)
     .map((name): [string, TSchema] => [name, stageOf(name).variants === undefined ? aFunction : tableOf(aFunction)]),
 );
-const observer: { readonly [M in keyof Required<Observer>]: true } = { stage: true, call: true, response: true };
+const observer: Members<Observer> = { stage: aFunction, call: aFunction, response: aFunction };
 
 const route = closedObject({
   method: Type.Refine(
@@ -110,6 +113,12 @@ export function checkDefinition(given: Definition, what = 'the default export'):
   checkShape(DEFINITION, present(given), what);
 }
 
+/** @throws PluginProblem for what a function that says a budget may not return. */
+export function checkedBudget(value: number | 'none'): number | 'none' {
+  checkShape(BUDGET, value, 'it returns');
+  return value;
+}
+
 /** @throws PluginProblem for a value that this member of a definition cannot have. */
 export function checkMember(name: keyof Definition, value: unknown): void {
   checkShape(definition[name], value, name);
@@ -133,6 +142,8 @@ export function checkBehaviour(made: Behaviour): Behaviour {
     (name) => typeof Reflect.get(Object(observe), name) === 'function',
   );
   refuseUnknown(observing, Object.keys(observer), '"observe" has an unknown member');
+  const known = Object.keys(observer).find((name) => !observing.includes(name) && Object(observe)[name] !== undefined);
+  if (known !== undefined) throw new PluginProblem(`what "setup" returned: observe.${known}: expected a function`);
   return made;
 }
 

@@ -10,7 +10,7 @@ const LONGEST_NAME = 100;
 
 /** Whether it is a plugin with `setup`. */
 export function isDefinition(value: unknown): value is Definition {
-  return isRecord(value) && typeof value.setup === 'function';
+  return isRecord(value) && value.setup !== undefined;
 }
 
 /** @throws PluginProblem unless the value is `{name, hooks}`. */

@@ -87,6 +87,7 @@ class Life {
   async #make(config: unknown): Promise<Shape['plugin']> {
     const { plugin } = this.#module;
     const made = isFactory(plugin) ? await plugin(await this.#parse(config)) : plugin;
+    if (isDefinition(made)) throw new PluginProblem(SETUP);
     const shape = shapeOf(made, 'what its factory returns');
     this.#hooks = Object(made).hooks;
     return shape;
