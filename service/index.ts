@@ -21,7 +21,7 @@ import type { ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { publicKeyWarning } from './public-keys.ts';
 import type { ReadVariables } from './reload.ts';
-import { announce } from './report.ts';
+import { announce, announceRelease } from './report.ts';
 import { type RequestLogSettings, requestLog } from './request-log.ts';
 import { Server } from './server.ts';
 import type { StateClient } from './shared-state.ts';
@@ -94,6 +94,7 @@ export async function startService(
   const loaded = await load(env, log);
   const lasting = link?.check(loaded, signers);
   warnOfVariables(env, log);
+  announceRelease(log, loaded);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server({ signers, log, load, state, link });

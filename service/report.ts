@@ -37,13 +37,17 @@ function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
   ];
 }
 
+/** Says which release begins with which config. */
+export function announceRelease(log: Log, { file }: LoadedConfig): void {
+  log.info(`signed-data-proxy ${packageVersion()}`, { config: file });
+}
+
 /** Says what a service does, at its start. */
 export function announce(
   log: Log,
   url: string,
   { loaded, signers, state }: { loaded: LoadedConfig; signers: Signers; state: StateClient | undefined },
 ): void {
-  log.info(`signed-data-proxy ${packageVersion()}`, { config: loaded.file });
   const backend = signers.ownKey(loaded.config)?.backend;
   log.info(`listening on ${url}`);
   const { current, next } = signers.inUse(loaded.config) ?? {};
