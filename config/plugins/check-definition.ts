@@ -27,14 +27,15 @@ const more = Type.Number({ exclusiveMinimum: 0 });
 const engine = (processes: string, timeout: TSchema) =>
   Type.Object({ ...opened, processes: Type.Literal(processes), timeout: Type.Optional(timeout) });
 
-const BUDGET = Type.Union([Type.Literal('none'), Type.Integer({ minimum: 1, maximum: LONGEST_TIMER })]);
+/** What a function may return; budgets need no timers, so that those of built-ins follow any timeout. */
+const BUDGET = Type.Union([Type.Literal('none'), Type.Number({ exclusiveMinimum: 0 })]);
 
 /** What a plugin with `setup` may be. */
 const definition: Members<Definition> = {
   // It and the schema of its config have checks of their own.
   name: Type.Unknown(),
   configSchema: Type.Unknown(),
-  budget: Type.Union([...BUDGET.anyOf, aFunction]),
+  budget: Type.Union([Type.Literal('none'), Type.Integer({ minimum: 1, maximum: LONGEST_TIMER }), aFunction]),
   required: Type.Boolean(),
   changesAnswers: Type.Boolean(),
   keys: Type.Array(
