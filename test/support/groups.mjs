@@ -1,10 +1,9 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
  * Prints what `node --test` is to run: `*.test.ts` in groups of their folder, since a process that loads the service spends
- * more on that than on its tests; or with the argument `slow` `*.slow.ts`, which take long, flood, or measure memory, each
- * by itself; or with `again` what failed in the last of these runs, each by itself, since a busy machine misses deadlines.
+ * more on that than on its tests; or with the argument `slow` `*.slow.ts`, which take long, flood, or measure memory.
  */
 
 /** They change what node, or the process, has; or they take a minute and more of a processor. They begin. */
@@ -25,14 +24,10 @@ const FEW = 8;
 
 const [, , kind = 'test'] = process.argv;
 const first = FIRST[kind] ?? [];
-const cache = new URL('../../.cache/tests/', import.meta.url);
-const folder = new URL(`${kind}/`, cache);
-const failed = new URL('failed', cache);
+const folder = new URL(`../../.cache/tests/${kind}/`, import.meta.url);
 const files = readdirSync(new URL('..', import.meta.url), { recursive: true })
   .filter((name) => name.endsWith(`.${kind}.ts`))
   .sort();
-
-const byItself = (file) => [file.replace(/\.\w+\.ts$/, ''), [file]];
 
 /** The files of each folder. */
 function folders() {
@@ -62,16 +57,7 @@ function write([name, members], index) {
   return fileURLToPath(file);
 }
 
-/** Whatever ended before it had a test is named with the file of its group. */
-function again() {
-  const names = new Set(readFileSync(failed, 'utf8').trim().split('\n'));
-  return [...names].map((name, i) => (name.startsWith('test/') ? write(byItself(name.slice(5)), i) : name));
-}
-
-const all = () => [...ALONE.filter((file) => files.includes(file)).map(byItself), ...groups()].map(write);
-
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const paths = kind === 'again' ? again() : all();
-if (kind !== 'again') rmSync(failed, { force: true });
-console.log(paths.join('\n'));
+const alone = ALONE.filter((file) => files.includes(file)).map((file) => [file.replace(/\.\w+\.ts$/, ''), [file]]);
+console.log([...alone, ...groups()].map(write).join('\n'));
