@@ -1,9 +1,9 @@
 import { type EndpointDraft, error, type Finding, warning } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
+import type { CompiledPath } from '../shared/json-path/index.ts';
 import { isFraction } from './decimal.ts';
 import { prepare } from './endpoint-plan.ts';
 import { type Field, PlanError } from './fault.ts';
-import type { CompiledPath } from './json-path/index.ts';
 import { isInteger, type Lists, multiplierOf } from './plan.ts';
 
 /** Paths that a recommendation names. */

@@ -1,7 +1,7 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
+import { BudgetError, fullBudget, type Match, PathError } from '../shared/json-path/index.ts';
 import { exactDigits } from './exact-number.ts';
 import type { Field } from './fault.ts';
-import { BudgetError, fullBudget, type Match, PathError } from './json-path/index.ts';
 import type { Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 

@@ -1,5 +1,5 @@
 import { withoutRoundedNumbers } from '../../lib/json/numbers.ts';
-import { follow, type Match } from './json-path/index.ts';
+import { follow, type Match } from '../shared/json-path/index.ts';
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
 const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;

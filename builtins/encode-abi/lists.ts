@@ -1,9 +1,9 @@
 import { nearest } from '../../lib/text/suggest.ts';
+import { type CompiledPath, compilePath, PathError, splitList } from '../shared/json-path/index.ts';
+import { mistakeIn } from '../shared/json-path/mistakes.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
 import { parseTimes } from './decimal.ts';
 import { type Field, PlanError } from './fault.ts';
-import { compilePath, splitList } from './json-path/index.ts';
-import { mistakeIn } from './path-mistakes.ts';
 import type { Lists } from './plan.ts';
 
 /** Types that a requester may choose. */
@@ -22,7 +22,16 @@ export function readList(field: Field, text: string, origin: Origin): Lists {
   if (field === 'times') return { times: members.map((times) => (times === '' ? undefined : parseTimes(times))) };
   const mistake = origin === 'operator' ? members.map(mistakeIn).find((found) => found !== undefined) : undefined;
   if (mistake !== undefined) throw new PlanError('path', mistake);
-  return { paths: members.map((path) => compilePath(path, origin)) };
+  return { paths: members.map((path) => pathOf(path, origin)) };
+}
+
+function pathOf(path: string, origin: Origin): CompiledPath {
+  try {
+    return compilePath(path, origin);
+  } catch (cause) {
+    if (!(cause instanceof PathError)) throw cause;
+    throw new PlanError('path', cause.message, { cause });
+  }
 }
 
 function typeOf(name: string, origin: Origin): AbiType {

@@ -1,7 +1,7 @@
+import type { CompiledPath } from '../shared/json-path/index.ts';
 import type { AbiType } from './abi.ts';
 import type { Decimal } from './decimal.ts';
 import { PlanError } from './fault.ts';
-import type { CompiledPath } from './json-path/index.ts';
 
 /** One value of the answer: where it is, what it becomes, and what it is multiplied by. */
 export interface PlannedValue {

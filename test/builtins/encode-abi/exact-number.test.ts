@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { exactDigits } from '../../../builtins/encode-abi/exact-number.ts';
-import { follow, type Location } from '../../../builtins/encode-abi/json-path/index.ts';
+import { follow, type Location } from '../../../builtins/shared/json-path/index.ts';
 import { keepsDigits } from '../../../lib/json/numbers.ts';
 
 /** Of what `JSON.parse` finds at these places. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { compilePath, PathError } from '../../../builtins/encode-abi/json-path/index.ts';
+import { compilePath, PathError } from '../../../builtins/shared/json-path/index.ts';
 
 /** Whoever reads them takes all of these for true of the candidate, in one language or another. */
 const candidate = { id: 'ETH', n: 3, zero: 0, list: [1, 2, 'x'], sub: [{ t: 'x', u: [{ w: 1 }] }], 'a-b': true };

@@ -10,7 +10,7 @@ import {
   type Match,
   PathError,
   splitList,
-} from '../../../builtins/encode-abi/json-path/index.ts';
+} from '../../../builtins/shared/json-path/index.ts';
 
 const STORE = {
   store: {

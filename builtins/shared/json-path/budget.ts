@@ -1,12 +1,6 @@
-import { PlanError } from '../fault.ts';
-
 /** The text is no JSONPath, or one that its author may not use. The text shows nothing of a requester's path. */
-export class PathError extends PlanError {
+export class PathError extends Error {
   override readonly name: string = 'PathError';
-
-  constructor(message: string, options?: ErrorOptions) {
-    super('path', message, options);
-  }
 }
 
 /** Evaluating the path on this document would take too long; neither by itself need be at fault. */

@@ -1,5 +1,5 @@
 import { JSONPathClass } from 'jsonpath-plus';
-import { isInParentheses, QUOTED_TEXT } from './json-path/brackets.ts';
+import { isInParentheses, QUOTED_TEXT } from './brackets.ts';
 
 /** What `@` and its like are called in a script that the library parses. */
 const CANDIDATE = /('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|@(?:(parentProperty|parent|property|root|path)|(?![\w$]))/g;

@@ -1,6 +1,6 @@
-import { isScript, scriptFault } from '../filters.ts';
 import { closing } from './brackets.ts';
 import { PathError } from './budget.ts';
+import { isScript, scriptFault } from './filters.ts';
 
 export interface Selector {
   /** In the words of jsonpath-plus. */

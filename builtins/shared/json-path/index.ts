@@ -1,6 +1,6 @@
-import { isByName } from '../filters.ts';
 import { QUOTED_TEXT } from './brackets.ts';
 import { fullBudget, PathError, type StepBudget } from './budget.ts';
+import { isByName } from './filters.ts';
 import { follow, type Match } from './follow.ts';
 import { search, tokensOf } from './library.ts';
 import { parse, type Segment, type Selector } from './syntax.ts';

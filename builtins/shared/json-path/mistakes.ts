@@ -1,4 +1,4 @@
-import { QUOTED_TEXT } from './json-path/brackets.ts';
+import { QUOTED_TEXT } from './brackets.ts';
 
 const INNERMOST_BRACKETS = /\[[^[\]]*\]/g;
 
