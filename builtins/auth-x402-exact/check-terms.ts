@@ -14,7 +14,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
-import { isCdpSecret } from './cdp.ts';
+import { cdpKey } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader } from './offer.ts';
 import {
@@ -51,14 +51,12 @@ function checkFacilitators(at: string, terms: Terms): Finding[] {
 /** @param at of its URL. @param beside of its headers and its `auth`. */
 function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: string, beside: string): Finding[] {
   const own = auth === undefined ? /^content-type$/i : /^(?:content-type|authorization)$/i;
-  const secret =
-    'is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks';
   const [, appended] = /\/(verify|settle|supported)\/*$/.exec(url) ?? [];
   return [
     ...checkUrl(at, url, 'paths are appended to it'),
     ...(appended === undefined ? [] : [warning(at, `is asked with /${appended} appended to it: leave that out here`)]),
     ...checkPlainHttp(at, url, 'say that a payment is good, or read what is sent'),
-    ...(auth === undefined || isCdpSecret(auth.keySecret) ? [] : [error(`${beside}.auth.keySecret`, secret)]),
+    ...(auth === undefined ? [] : checkSecret(`${beside}.auth.keySecret`, auth.keySecret)),
     ...Object.entries(headers).flatMap(([name, value]) => {
       const path = `${beside}.headers.${name}`;
       return [
@@ -68,6 +66,16 @@ function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: str
       ];
     }),
   ];
+}
+
+function checkSecret(at: string, secret: string): Finding[] {
+  try {
+    cdpKey(secret);
+    return [];
+  } catch {
+    const kinds = 'base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks';
+    return [error(at, `is no secret of a CDP key: ${kinds}`)];
+  }
 }
 
 /** A stated price that is not that of a known token would mislead whoever decides by it. */

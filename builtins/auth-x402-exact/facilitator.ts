@@ -5,7 +5,7 @@ import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import { type HttpClient, RequestFailure, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
-import { cdpHeaders } from './cdp.ts';
+import { cdpHeaders, cdpKey } from './cdp.ts';
 import type { FacilitatorTerms } from './terms.ts';
 
 /** The facilitator gave no usable answer. The message is fit for the log: it shows neither the path of its URL nor a text of its. */
@@ -13,8 +13,8 @@ export class FacilitatorFailure extends Error {
   /** Whether it is certain that the facilitator has heard nothing of what it was asked. */
   readonly isUnsent: boolean;
 
-  constructor(message: string, isUnsent = false) {
-    super(message);
+  constructor(question: string, why: string, isUnsent = false) {
+    super(`${question}: ${why}`);
     this.isUnsent = isUnsent;
   }
 }
@@ -48,20 +48,28 @@ const shapes = {
   settle: Compile(Type.Object({ success: Type.Boolean(), errorReason: maybe, ...paid })),
   supported: Compile(Type.Object({ kinds: Type.Array(kind) })),
 };
+type Question = keyof typeof shapes;
 type Shape<T> = { Check(value: unknown): value is T };
 
 export class Facilitator {
   /** Of its URL. */
   readonly origin: string;
+  /** When it has failed last, on the clock of the process. */
+  failedAt = Number.NEGATIVE_INFINITY;
   readonly #client: HttpClient;
   readonly #terms: FacilitatorTerms;
   readonly #timeouts: Timeouts;
+  /** The header with a token, where it wants one. */
+  readonly #tokenFor: (method: string, url: string) => Readonly<Record<string, string>>;
 
   constructor(client: HttpClient, terms: FacilitatorTerms, timeouts: Timeouts) {
     this.origin = new URL(terms.url).origin;
     this.#client = client;
     this.#terms = terms;
     this.#timeouts = timeouts;
+    const { auth } = terms;
+    const key = auth && cdpKey(auth.keySecret);
+    this.#tokenFor = (method, url) => (auth && key ? cdpHeaders(auth.keyId, key, method, url) : {});
   }
 
   /**
@@ -71,7 +79,8 @@ export class Facilitator {
   async verify(asked: Asked): Promise<string | undefined> {
     const said = await this.#ask('verify', shapes.verify, asked);
     if (!said.isValid) return codeOf(said.invalidReason, 'unexpected_verify_error');
-    if (said.payer && !isSameHex(said.payer, asked.payer)) throw failure('verify', 'the answer is about another payer');
+    if (said.payer && !isSameHex(said.payer, asked.payer))
+      throw new FacilitatorFailure('verify', 'the answer is about another payer');
     return undefined;
   }
 
@@ -87,12 +96,12 @@ export class Facilitator {
     const response = { success: said.success, transaction, network, payer };
     if (!said.success) {
       const errorReason = codeOf(said.errorReason, 'unexpected_settle_error');
-      if (errorReason === 'settlement_pending') throw failure('settle', `pending as ${transaction}`);
+      if (errorReason === 'settlement_pending') throw new FacilitatorFailure('settle', `pending as ${transaction}`);
       // It was free when it was verified: whoever has used it may have paid with it.
-      if (errorReason === USED) throw failure('settle', 'the authorisation is used already');
+      if (errorReason === USED) throw new FacilitatorFailure('settle', 'the authorisation is used already');
       return { ...response, errorReason };
     }
-    const lie = (what: string) => failure('settle', `the answer ${what}`);
+    const lie = (what: string) => new FacilitatorFailure('settle', `the answer ${what}`);
     if (transaction === '') throw lie('names no transaction');
     if (said.network !== network) throw lie('is about another network');
     if (said.payer && !isSameHex(said.payer, payer)) throw lie('is about another payer');
@@ -107,21 +116,21 @@ export class Facilitator {
   }
 
   /** @returns an answer of the right shape; with an error status only one that says no, and is about the payment. */
-  async #ask<T>(question: keyof typeof shapes, shape: Shape<T>, asked?: Asked): Promise<T> {
+  async #ask<T>(question: Question, shape: Shape<T>, asked?: Asked): Promise<T> {
     const { status, text } = await this.#send(question, asked);
     const said = jsonIn(text);
     const isAboutPayment = status >= 400 && status < 500 && !NOT_ABOUT_PAYMENT.has(status);
     const isNo = isAboutPayment && memberAt(said, question === 'verify' ? 'isValid' : 'success') === false;
-    if (!isNo && (status < 200 || status >= 300)) throw failure(question, `HTTP status ${status}`);
+    if (!isNo && (status < 200 || status >= 300)) throw new FacilitatorFailure(question, `HTTP status ${status}`);
     if (shape.Check(said)) return said;
-    throw failure(question, said === undefined ? 'the answer is no JSON' : 'the answer has a wrong shape');
+    throw new FacilitatorFailure(question, `the answer ${said === undefined ? 'is no JSON' : 'has a wrong shape'}`);
   }
 
-  async #send(question: keyof typeof shapes, asked: Asked | undefined) {
+  async #send(question: Question, asked: Asked | undefined) {
     const method = asked === undefined ? 'GET' : 'POST';
     const url = `${this.#terms.url.replace(/\/+$/, '')}/${question}`;
     const timeout = Math.max(Math.floor(this.#timeouts[question === 'settle' ? 'settle' : 'verify']), 1);
-    const headers = { 'Content-Type': 'application/json', ...this.#terms.headers, ...this.#token(method, url) };
+    const headers = { 'Content-Type': 'application/json', ...this.#terms.headers, ...this.#tokenFor(method, url) };
     const { paymentPayload, paymentRequirements } = asked ?? {};
     const body = asked && JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements });
     try {
@@ -130,23 +139,9 @@ export class Facilitator {
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error;
       const why = error.kind === 'timeout' ? `no complete answer within ${timeout} ms` : error.message;
-      throw failure(question, why, error.phase !== 'answer');
+      throw new FacilitatorFailure(question, why, error.phase !== 'answer');
     }
   }
-
-  #token(method: string, url: string): Readonly<Record<string, string>> | undefined {
-    const { auth } = this.#terms;
-    try {
-      return auth && cdpHeaders(auth, method, url);
-    } catch {
-      // What the platform says of a key may quote it; the facilitator has heard nothing.
-      throw new FacilitatorFailure('no token could be signed with auth.keySecret', true);
-    }
-  }
-}
-
-function failure(question: string, why: string, isUnsent = false): FacilitatorFailure {
-  return new FacilitatorFailure(`${question}: ${why}`, isUnsent);
 }
 
 function codeOf(reason: string | null | undefined, otherwise: string): string {

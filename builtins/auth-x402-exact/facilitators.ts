@@ -9,17 +9,10 @@ export const SETTLE_PART = 2 / 3;
 /** Milliseconds for which one that failed is asked last. */
 const AVOIDED_MS = 30_000;
 
-/** What one said, and who. */
-interface Said<T> {
-  readonly said: T;
-  readonly by: Facilitator;
-}
-
 export class Facilitators {
   readonly #all: readonly Facilitator[];
   readonly #networks: ReadonlySet<string>;
   readonly #log: Log;
-  readonly #failedAt = new Map<Facilitator, number>();
 
   /** @param budget milliseconds per request of the plugin. */
   constructor(terms: Terms, client: HttpClient, log: Log, budget: number) {
@@ -31,9 +24,9 @@ export class Facilitators {
     this.#log = log;
   }
 
-  /** @returns why the payment is not valid, or nothing. @throws FacilitatorFailure of the last one, where none has a verdict. */
-  async verify(asked: Asked): Promise<Said<string | undefined>> {
-    return await this.#first((one) => one.verify(asked));
+  /** @returns why the payment is not valid, if so, and who says it. @throws FacilitatorFailure of the last one, where none has a verdict. */
+  verify(asked: Asked): Promise<{ readonly said: string | undefined; readonly by: Facilitator }> {
+    return this.#first(async (by) => ({ said: await by.verify(asked), by }));
   }
 
   /**
@@ -41,9 +34,9 @@ export class Facilitators {
    * @param mayGoOn whether there is time to ask another one.
    * @throws FacilitatorFailure where it is not known whether the payment was settled.
    */
-  async settle(verifier: Facilitator, mayGoOn: () => boolean, asked: Asked) {
+  settle(verifier: Facilitator, mayGoOn: () => boolean, asked: Asked) {
     const mayAskNext = ({ isUnsent }: FacilitatorFailure) => isUnsent && mayGoOn();
-    return (await this.#first((one) => one.settle(asked), mayAskNext, verifier)).said;
+    return this.#first((one) => one.settle(asked), mayAskNext, verifier);
   }
 
   /** Tells operators of those that do not do what they count on. They may be away: that is no reason not to start. */
@@ -69,18 +62,18 @@ export class Facilitators {
     ask: (facilitator: Facilitator) => Promise<T>,
     mayAskNext: (failure: FacilitatorFailure) => boolean = () => true,
     preferred?: Facilitator,
-  ): Promise<Said<T>> {
-    const isAvoided = (one: Facilitator) => performance.now() - (this.#failedAt.get(one) ?? -AVOIDED_MS) < AVOIDED_MS;
+  ): Promise<T> {
+    const isAvoided = ({ failedAt }: Facilitator) => performance.now() - failedAt < AVOIDED_MS;
     const rank = (one: Facilitator) => (one === preferred ? -1 : Number(isAvoided(one)));
     const order = [...this.#all].sort((a, b) => rank(a) - rank(b));
-    for (const [index, by] of order.entries()) {
+    for (const one of order) {
       try {
-        return { said: await ask(by), by };
+        return await ask(one);
       } catch (error) {
         if (!(error instanceof FacilitatorFailure)) throw error;
-        this.#failedAt.set(by, performance.now());
-        if (index === order.length - 1 || !mayAskNext(error)) throw error;
-        this.#log.warn(`the facilitator at ${by.origin} failed: the next one is asked`, { detail: error.message });
+        one.failedAt = performance.now();
+        if (one === order.at(-1) || !mayAskNext(error)) throw error;
+        this.#log.warn(`the facilitator at ${one.origin} failed: the next one is asked`, { detail: error.message });
       }
     }
     throw new Error('there is a facilitator');

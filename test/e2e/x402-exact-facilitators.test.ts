@@ -195,20 +195,18 @@ describe('x402-exact: facilitators', async () => {
     shop.upstream.json('/p', { price: 7 });
   });
 
-  it('one for which no token can be signed has heard nothing: nothing was taken, and the payment is good yet', async () => {
+  it('one that nobody at all can have heard of took nothing, and the payment is good yet', async () => {
     const leaving = await startUpstream({ '/verify': shop.facilitator.true['/verify'] });
     shop.upstream.on('/p', async (_, response) => {
       await leaving.close();
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"price":7}');
     });
-    // Of the right shape, and no key: its halves do not belong together.
-    const auth = { type: 'cdp', keyId: KEY_ID, keySecret: Buffer.alloc(64, 7).toString('base64') };
-    const service = await start([leaving.url, { url: first.url, auth }]);
+    const service = await start(leaving.url);
     const [had, headers] = [await shop.market.balance(alice.address), paidBy(await payloadFor(service, 'a/e', alice))];
     await assertRefused(await service.post('a/e', {}, headers), 401, UNAVAILABLE);
-    assert.deepEqual([asked(first, '/settle'), await shop.market.balance(alice.address)], [0, had]);
+    assert.equal(await shop.market.balance(alice.address), had);
     const log = JSON.stringify(service.logs);
-    assert.match(log, /a payment was not settled.*no token could be signed with auth\.keySecret/);
+    assert.match(log, /a payment was not settled/);
     assert.doesNotMatch(log, /it is not known whether a payment was settled/);
     shop.upstream.json('/p', { price: 7 });
   });
@@ -216,11 +214,13 @@ describe('x402-exact: facilitators', async () => {
   it('in the config', async () => {
     const of = (auth: object) => errorsOf(shop.config({ e: {} }, {}, { auth: { ...shop.auth, ...auth } }));
     const url = 'https://f.example';
-    const cdp = { type: 'cdp', keyId: KEY_ID, keySecret: 'geheim' };
+    const cdp = { type: 'cdp', keyId: KEY_ID };
     assert.deepEqual(await of({ facilitator: { url, headers: { A: 'b' } } }), []);
-    assert.deepEqual(await of({ facilitator: { url, auth: cdp } }), [
-      'apis[0].auth.facilitator.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks',
-    ]);
+    // The second is of the right shape, and no key: its halves do not belong together.
+    for (const keySecret of ['geheim', Buffer.alloc(64, 7).toString('base64')])
+      assert.deepEqual(await of({ facilitator: { url, auth: { ...cdp, keySecret } } }), [
+        'apis[0].auth.facilitator.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks',
+      ]);
     assert.deepEqual(await of({ facilitator: [url, { url: `${url}?a` }] }), [
       'apis[0].auth.facilitator[1].url: must have no query and no fragment: paths are appended to it',
     ]);
