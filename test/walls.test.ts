@@ -160,7 +160,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 13741 },
   cli: { lines: 3006 },
   verify: { lines: 1400 },
-  tools: { lines: 1475 },
+  tools: { lines: 1460 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

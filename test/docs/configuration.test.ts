@@ -47,7 +47,7 @@ function leaves(value: unknown, path = ''): string[] {
 }
 
 describe('the files that are generated from the schema', () => {
-  for (const path of [SCHEMA, REFERENCE, 'docs/stages.md']) {
+  for (const path of [SCHEMA, REFERENCE, 'docs/plugins.md']) {
     it(`${path} is what npm run docs writes`, async () => {
       assert.equal(await read(path), generatedFiles().get(path));
     });

@@ -14,13 +14,13 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const SCHEMA = 'config/config.schema.json';
 const REFERENCE = 'docs/configuration.md';
 const BEGIN = '<!-- What follows is generated from the schema: npm run docs -->\n';
-const STAGES = 'docs/stages.md';
+const PLUGINS = 'docs/plugins.md';
 const SDK = 'docs/sdk.md';
 const ALERTS = 'examples/deploy/chart/alerts.yaml';
 const MONITORING = 'examples/deploy/monitoring.yaml';
 const BEGIN_RULES = '# What follows is generated from chart/alerts.yaml: npm run docs\n';
 const BEGIN_STAGES =
-  '<!-- What follows is generated from kernel/stages.ts and kernel/values.ts, but for the first paragraph of each stage: npm run docs -->\n';
+  '<!-- What follows is generated from kernel/stages.ts, but for the last cell of each row: npm run docs -->\n';
 
 /** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
 export function generatedFiles(): ReadonlyMap<string, string> {
@@ -31,8 +31,8 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     [SCHEMA, `${jsonText(schema)}\n`],
     [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
     [
-      STAGES,
-      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText(STAGES), fileText('kernel/values.ts'), fileText('plugins-sdk/stage-functions.ts'))}`,
+      PLUGINS,
+      `${written(PLUGINS, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText(PLUGINS), fileText('kernel/values.ts'))}`,
     ],
     [SDK, sdkReference(fileText(SDK))],
     [
