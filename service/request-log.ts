@@ -40,7 +40,11 @@ function factsOf(exchange: Exchange, status: number, hide: (text: string) => str
     requestId,
     endpoint: resolved && `${resolved.api}/${resolved.name}`,
     endpointId: resolved?.id ?? unknownEndpointId.get(exchange),
-    ...{ route, method, mode: resolved?.mode, status, ms: Math.round(exchange.elapsed() * 10) / 10 },
+    route,
+    method,
+    mode: resolved?.mode,
+    status,
+    ms: Math.round(exchange.elapsed() * 10) / 10,
     client: clientName.get(exchange),
     address: clientIp(exchange),
     reason: refusal && failureClassOf(refusal),
@@ -65,9 +69,8 @@ function writeText(log: Log, { requestId, client, reason, detail, address, endpo
 }
 
 function writeJson(log: Log, facts: Facts, exchange: Exchange): void {
-  const fields: Record<string, unknown> = { ...facts };
-  ContextKey.addLogged(exchange, fields);
-  log.info('request', fields);
+  ContextKey.addLogged(exchange, facts);
+  log.info('request', facts);
 }
 
 type Used = readonly { readonly stage: string; readonly milliseconds: number }[];
