@@ -43,8 +43,6 @@ export interface Tap {
 /** The same, and all that is known of it before it is called. */
 interface Guarded extends Tap, Stage {
   readonly contract: Contract;
-  /** Whether its function gets a context, and whatever it throws is a drop. */
-  readonly isPublic: boolean;
 }
 
 /**
@@ -54,14 +52,14 @@ interface Guarded extends Tap, Stage {
  */
 export function guarded(tap: Tap): Tapped | Wrapping {
   const contract = tap.options.contracts.of(tap.stage);
-  const own: Guarded = { ...stageOf(tap.stage), ...tap, contract, isPublic: contract.context !== undefined };
+  const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
   if (own.kind === 'around')
     return ((rest) => (value, exchange, innermost) =>
       new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run()) as Wrapping;
   const runsTheRest = own.takes[0] === 'run';
-  const isPlain = own.isTrusted && own.kind !== 'watch' && !runsTheRest && !own.isPublic;
+  const isPlain = own.isTrusted && own.kind !== 'watch' && !runsTheRest && !own.context;
   return (value, args, done) => {
-    const given = args.with(0, value);
+    const given = value === args[0] ? args : args.with(0, value);
     const result = isPlain ? plainly(own, given) : new Call(own, given).run();
     if (result instanceof Promise) result.then((answer) => done(null, answer), done);
     else done(null, result);
@@ -75,7 +73,7 @@ function plainly(tap: Guarded, args: Args): unknown {
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
   if (charge?.hasTime() === false) return new Call(tap, args).run();
   try {
-    const result = fn(...args, charge ?? exchange);
+    const result = fn(...args.concat(charge ?? exchange));
     if (!(result instanceof Promise)) {
       const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
       if (charge === undefined || charge.hasTime(true)) return accepted;
@@ -199,7 +197,7 @@ class Call {
 
   /** @param where time may have run out meanwhile; empty where it had before. @throws Refusal, unless the stage goes on without what failed. */
   #failed(error: unknown, where: string): undefined {
-    const { plugin, stage, budget, fails, isPublic, options } = this.#tap;
+    const { plugin, stage, budget, fails, context: isPublic, options } = this.#tap;
     const charge = this.#charge;
     let outcome: CallEvent['outcome'] = 'done';
     let spent = charge?.hasTime() === false ? where : 'in what it threw';
@@ -254,7 +252,7 @@ class Call {
   }
 }
 
-/** Only promises are read again and again; of another thenable JavaScript makes one. */
+/** Whether JavaScript waits for it. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
