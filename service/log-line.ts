@@ -2,7 +2,6 @@ import { configure } from 'safe-stable-stringify';
 import { escapeUnprintable } from './text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-type Member = readonly [name: string, value: unknown];
 
 /** How lines look. */
 export interface LineForm {
@@ -25,45 +24,46 @@ const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON',
 
 /** @returns what makes the lines of a log, each with its line feed. */
 export function lineWriter({ format, colour, worker }: LineForm): (event: LogEvent, fields: Fields) => string {
-  const own: Member[] = worker === undefined ? [] : [['worker', worker]];
+  const [lineOf, memberOf] = format === 'json' ? [jsonLine, jsonMember] : [textLine, textMember];
+  const own = worker === undefined ? '' : memberOf('worker', worker);
   // A field cannot pass for the line's own.
-  const isReserved = (name: string) => RESERVED.has(name) || own.some(([each]) => each === name);
+  const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
   return (event, fields) => {
-    const given = Object.entries(fields).map(([name, value]): Member => [isReserved(name) ? `${name}_` : name, value]);
-    const members = [...own, ...given];
-    return format === 'json' ? jsonLine(event, members) : textLine(event, members, colour);
+    let members = own;
+    for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
+    return lineOf(event, members, colour);
   };
 }
 
-function jsonLine({ level, time, message }: LogEvent, members: readonly Member[]): string {
-  let line = `{"level":"${level}","time":"${time}"`;
-  for (const [name, value] of members) {
-    const text = json(value);
-    if (text !== undefined) line += `,${json(name)}:${text}`;
-  }
-  return `${line},"msg":${json(message) ?? 'null'}}\n`;
+function jsonLine({ level, time, message }: LogEvent, members: string): string {
+  return `${escapeUnprintable(`{"level":"${level}","time":"${time}"${members},"msg":${json(message) ?? 'null'}}`)}\n`;
+}
+
+function jsonMember(name: string, value: unknown): string {
+  const text = json(value);
+  return text === undefined ? '' : `,${JSON.stringify(name)}:${text}`;
 }
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
 
-function textLine({ level, time, message }: LogEvent, members: readonly Member[], colour: boolean): string {
+function textLine({ level, time, message }: LogEvent, members: string, colour: boolean): string {
   const name = level.toUpperCase();
   const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
-  let line = `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}`;
-  for (const [name, value] of members) {
-    const text = bare(value);
-    if (text !== undefined) line += ` ${bare(name)}=${text}`;
-  }
-  return `${line}\n`;
+  return `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}${members}\n`;
+}
+
+function textMember(name: string, value: unknown): string {
+  const text = bare(value);
+  return text === undefined ? '' : ` ${bare(name)}=${text}`;
 }
 
 const stringify = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
 
 /** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. An error is its text without the stack. */
 function json(value: unknown): string | undefined {
+  if (typeof value === 'string') return JSON.stringify(value);
   try {
-    const text = stringify(value instanceof Error ? String(value) : value);
-    return text === undefined ? undefined : escapeUnprintable(text);
+    return value === undefined ? undefined : stringify(value instanceof Error ? String(value) : value);
   } catch {
     return '"[no JSON]"';
   }
@@ -73,5 +73,7 @@ const NEEDS_QUOTES = /^$|[\s"=\\\p{C}\p{Z}]/u;
 
 /** A value as it is where it is one word, else as JSON; nothing where JSON has none for it. */
 function bare(value: unknown): string | undefined {
-  return typeof value === 'string' && !NEEDS_QUOTES.test(value) ? value : json(value);
+  if (typeof value === 'string' && !NEEDS_QUOTES.test(value)) return value;
+  const text = json(value);
+  return text && escapeUnprintable(text);
 }
