@@ -21,26 +21,24 @@ const MAX_HEADERS = 8192;
 /** Checked copies, which need no second check when a plugin hands them on. */
 const known = privateMark();
 
-/** A frozen copy of headers that HTTP can carry. */
-export function headersOf(value: unknown): Headers {
+/** A frozen copy of headers that HTTP can carry. @param before headers that they stand beside, checked before; those of the same name they replace. */
+export function headersOf(value: unknown, before?: Headers): Headers {
   if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
-  if (known.has(value)) return value as Headers;
-  const headers: Record<string, string> = {};
-  let size = 0;
+  if (before === undefined && known.has(value)) return value as Headers;
+  const headers: Record<string, string> = { ...before };
   for (const [name, text] of Object.entries(value)) {
     if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
     if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
     ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
     headers[name] = text;
-    size += name.length + text.length;
   }
+  let size = 0;
+  for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
   return Object.freeze(known.add(headers));
 }
 
 /** Adds one plugin's headers to those of the plugins before it. It can replace theirs, and not remove them. */
 export function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
-  const added = headersOf(value);
-  const others = headersOf(before);
-  return Object.keys(others).length === 0 ? added : headersOf({ ...others, ...added });
+  return headersOf(value, headersOf(before));
 }
