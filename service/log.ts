@@ -67,11 +67,12 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
   const { format } = settings;
   const lineOf = lineWriter(settings);
+  const isoTime = isoClock();
   let lowest = LEVELS.indexOf(settings.level);
   const at = (level: keyof Log) => {
     const rank = LEVELS.indexOf(level);
     return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      if (rank >= lowest) target.write(lineOf({ level, time: new Date().toISOString(), message }, fields));
+      if (rank >= lowest) target.write(lineOf({ level, time: isoTime(), message }, fields));
     };
   };
   const log: ProcessLog = {
@@ -87,6 +88,21 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     flush: () => target.flush?.(),
   };
   return log;
+}
+
+/** @returns what reads the clock as ISO text. That of a second is made once: it would cost more than the rest of a line. */
+function isoClock(): () => string {
+  let second: number | undefined;
+  let text = '';
+  return () => {
+    const now = Date.now();
+    const milliseconds = now % 1000;
+    if (second !== now - milliseconds) {
+      second = now - milliseconds;
+      text = new Date(second).toISOString().slice(0, -4);
+    }
+    return `${text}${String(milliseconds).padStart(3, '0')}Z`;
+  };
 }
 
 /** A log that keeps to itself what other processes say, too, until it is told to speak. */
