@@ -112,24 +112,24 @@ describe('docs/metrics.md', async () => {
     assert.deepEqual(jobs, ['signed-data-proxy']);
   });
 
-  it('each alert says how bad it is, and leads to its row in docs/incidents.md, which says the same', async () => {
+  it('each alert says how bad it is, and leads to its row in docs/troubleshooting.md, which says the same', async () => {
     const { groups }: Rules = parse(alerts);
     const rules = groups.flatMap((group) => group.rules);
     const rows = [
-      ...(await readPage('docs/incidents.md')).matchAll(
+      ...(await readPage('docs/troubleshooting.md')).matchAll(
         /^\| <a id="(\w+)"><\/a>`(\w+)` \| (critical|warning) \| \S.* \|$/gm,
       ),
     ];
     assert.deepEqual(
-      rows.map(([, anchor, name, severity]) => [name, severity, `https://docs.example/incidents.md#${anchor}`]),
+      rows.map(([, anchor, name, severity]) => [name, severity, `https://docs.example/troubleshooting.md#${anchor}`]),
       rules.map(({ alert, labels, annotations }) => [alert, labels.severity, annotations.runbook_url]),
     );
     for (const [, anchor, name] of rows) assert.equal(anchor, name?.toLowerCase());
   });
 
-  it('each alert, and each symptom in docs/incidents.md, has a drill in which it is found', async () => {
+  it('each alert, and each symptom in docs/troubleshooting.md, has a drill in which it is found', async () => {
     const { groups }: Rules = parse(alerts);
-    const symptoms = [...(await readPage('docs/incidents.md')).matchAll(/^\| (.+?) \| `.+` \| .+ \|$/gm)];
+    const symptoms = [...(await readPage('docs/troubleshooting.md')).matchAll(/^\| (.+?) \| `.+` \| .+ \|$/gm)];
     const wanted = [
       ...groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)),
       ...symptoms.map(([, name = '']) => name),

@@ -15,7 +15,7 @@ const HOUR = 3_600_000;
 const LATE_MS = 120;
 const SLOW_MS = 100;
 
-it('each symptom of docs/incidents.md has a test here', async () => {
+it('each symptom of docs/troubleshooting.md has a test here', async () => {
   const folder = new URL('.', import.meta.url);
   const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts'));
   const tests = (await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))).join('');

@@ -13,7 +13,7 @@ import { faults, upstreamFor } from '../support/upstream.ts';
 
 const KEY = 'k'.repeat(32);
 
-/** What the command `status` of a row of docs/incidents.md finds, without a log and without Prometheus. */
+/** What the command `status` of a row of docs/troubleshooting.md finds, without a log and without Prometheus. */
 describeServers('an incident, by the status of the service', (program) => {
   async function start(t: TestContext) {
     const upstream = await upstreamFor(t, { '*': faults.json({ price: 1 }), '/broken': faults.empty(404) });

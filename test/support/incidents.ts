@@ -5,9 +5,9 @@ import { readPage } from './docs.ts';
 
 const run = promisify(execFile);
 
-/** The cells of the table of symptoms of docs/incidents.md. */
+/** The cells of the table of symptoms of docs/troubleshooting.md. */
 async function rows(): Promise<string[][]> {
-  const [page = ''] = (await readPage('docs/incidents.md')).split('## Alerts');
+  const [page = ''] = (await readPage('docs/troubleshooting.md')).split('## Alerts');
   const [, ...lines] = page.split('\n').filter((line) => line.startsWith('| '));
   return lines.map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.replaceAll('\\|', '|').trim()));
 }
@@ -16,7 +16,7 @@ export async function symptomsOf(): Promise<string[]> {
   return (await rows()).map(([, symptom = '']) => symptom);
 }
 
-/** The query of a row of docs/incidents.md. */
+/** The query of a row of docs/troubleshooting.md. */
 export async function queryOf(symptom: string): Promise<string> {
   const [, , query = ''] =
     (await rows()).find(([, name]) => name === symptom) ?? assert.fail(`no row for "${symptom}"`);
