@@ -40,7 +40,7 @@ export class View {
       Object.freeze({
         config,
         endpoints: Object.freeze(draftEndpoints(config, this.wrongShapes)),
-        interpolated: (path: string) => source.references.has(path),
+        interpolated: (path: string) => [...source.references.keys()].some((at) => isWithin(at, path)),
         path: (relative: string) => resolve(folder, relative),
       });
     this.context = contextOf(this.config);

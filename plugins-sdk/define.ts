@@ -40,7 +40,7 @@ export interface EndpointDraft extends Omit<Endpoint, 'id'> {
 export interface CheckContext {
   readonly config: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly EndpointDraft[];
-  /** Whether the value at a config path came, in whole or in part, from a variable. */
+  /** Whether the value at a config path, or one inside it, came in whole or in part from a variable. */
   interpolated(path: string): boolean;
   /** Absolute path of a file, given one that is relative to the config file. */
   path(relative: string): string;

@@ -20,8 +20,10 @@ export function millisecondsSchema(description: string, options: TNumberOptions 
   return Type.Integer({ minimum: 1, maximum: LONGEST_TIMER, [DURATION]: 100, ...options, description });
 }
 
-function scalar(description: string) {
-  return Type.Union([Type.String(), Type.Number(), Type.Boolean()], { description });
+/** A value that the operator sends; where lists and objects may stand is checked apart from the schema. */
+function pinned(description: string) {
+  const nested = [Type.Unsafe({ type: 'array' }), Type.Unsafe({ type: 'object' })];
+  return Type.Unsafe<Json>(Type.Union([Type.String(), Type.Number(), Type.Boolean(), ...nested], { description }));
 }
 
 const ParameterSchema = closedObject({
@@ -30,13 +32,21 @@ const ParameterSchema = closedObject({
     Type.Enum(['query', 'header', 'path', 'cookie', 'body'], { description: 'Where it is sent; default query' }),
   ),
   required: Type.Optional(Type.Boolean({ description: 'The client must give a value; default false' })),
-  fixed: Type.Optional(scalar('Always sent, whatever the client says')),
-  default: Type.Optional(scalar('Sent where the client gives no value')),
+  fixed: Type.Optional(pinned('Always sent, whatever the client says')),
+  default: Type.Optional(pinned('Sent where the client gives no value')),
   schema: Type.Optional(
     Type.Unsafe<Readonly<Record<string, Json>>>({
       type: 'object',
       description: 'JSON Schema of what clients may give',
     }),
+  ),
+  style: Type.Optional(
+    Type.Enum(['repeat', 'comma'], {
+      description: 'How a list travels in a query, as a=1&a=2 or as a=1,2; default as one text, with a warning',
+    }),
+  ),
+  nested: Type.Optional(
+    Type.Boolean({ description: 'Dots of the name lead into objects of the body: variables.symbol; default false' }),
   ),
   secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
   description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),

@@ -11,14 +11,15 @@ import {
 } from '../../plugins-sdk/config.ts';
 import { isRefusal, type Json } from '../../plugins-sdk/index.ts';
 import { parameterSchema } from '../shared/parameter-schema.ts';
+import { checkBody, withForm } from './body.ts';
 import { checkMisleading } from './misleading.ts';
-import { compilePlacement } from './placement.ts';
+import { compilePlacement, type Declared } from './placement.ts';
 
 const RESERVED = /^_(type|path|times)$/;
 
 /** What is wrong, or surprising, about the parameters and the path of an endpoint. */
 export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
-  const declared = declaredParameters(endpoint, context);
+  const declared = withForm(endpoint, declaredParameters(endpoint, context));
   const placeholders = placeholdersOf(endpoint);
   const seen = new Set<string>();
   const findings = declared.flatMap((parameter) => {
@@ -45,17 +46,20 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
   });
   return [
     ...findings,
+    ...checkBody(endpoint, declared),
     ...checkTaken(endpoint, declared),
     ...checkMisleading(endpoint, declared),
     ...checkPath(endpoint, declared),
   ];
 }
 
+type Placed = DeclaredParameter & Declared;
+
 function placeholdersOf(endpoint: EndpointDraft): ReadonlySet<string> {
   return new Set([...(keys.path.of(endpoint) ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''));
 }
 
-function checkPath(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+function checkPath(endpoint: EndpointDraft, declared: readonly Placed[]): Finding[] {
   const at = `${endpoint.path}.path`;
   const path = keys.path.of(endpoint) ?? '';
   const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
@@ -88,8 +92,10 @@ function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParamete
   });
 }
 
+const NESTED_PLACES = 'lists and objects are for in: body, lists also for in: query with a style';
+
 /** Finds fixed and default values that cannot be sent: they would fail every request and blame the client. */
-function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+function checkValues(endpoint: EndpointDraft, declared: readonly Placed[]): Finding[] {
   const place = compilePlacement(keys.path.of(endpoint) ?? '', declared);
   const isPlaceable = (index: number, value: Json) => {
     try {
@@ -102,12 +108,13 @@ function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParamet
   };
   // A path that is wrong by itself is wrong with any value.
   if (!isPlaceable(-1, null)) return [error(`${endpoint.path}.path`, 'must hold no . or .. segment')];
-  return declared.flatMap(({ at, in: where, fixed, default: fallback }, index) => [
-    ...(fixed === undefined || isPlaceable(index, fixed) ? [] : [error(`${at}.fixed`, `cannot be sent as ${where}`)]),
-    ...(fallback === undefined || isPlaceable(index, fallback)
-      ? []
-      : [error(`${at}.default`, `cannot be sent as ${where}`)]),
-  ]);
+  return declared.flatMap(({ at, in: where, form, fixed, default: fallback }, index) =>
+    Object.entries({ fixed, default: fallback }).flatMap(([key, value]) => {
+      if (value === undefined || isPlaceable(index, value)) return [];
+      const remedy = typeof value === 'object' ? `: ${NESTED_PLACES}` : '';
+      return [error(`${at}.${key}`, `cannot be sent as ${form ? 'a member of a form' : where}${remedy}`)];
+    }),
+  );
 }
 
 /** What a value must be has to be a schema, and what the operator sends has to fit it. */

@@ -7,6 +7,7 @@ import {
 } from '../../plugins-sdk/config.ts';
 import { definePlugin, type Json, perEndpoint } from '../../plugins-sdk/index.ts';
 import { warnOnce } from '../shared/warn-once.ts';
+import { bodyType, withForm } from './body.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { prepare } from './prepared.ts';
@@ -15,15 +16,18 @@ import { questionFor, requestOf, valuesOf } from './question.ts';
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
   const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
-  return declaredParameters(endpoint, context)
+  return [...withForm(endpoint, declaredParameters(endpoint, context))]
     .sort((a, b) => compare(a.name, b.name) || compare(a.in, b.in))
-    .map(({ name, in: place, required, secret, fixed, default: fallback }) => ({
+    .map(({ name, in: place, required, secret, fixed, default: fallback, style, nested, form }) => ({
       name,
       in: place,
       required,
       secret,
       ...(fixed === undefined || secret ? {} : { fixed }),
       ...(fallback === undefined || secret ? {} : { default: fallback }),
+      ...(style === undefined ? {} : { style }),
+      ...(nested ? { nested } : {}),
+      ...(form ? { form } : {}),
     }));
 }
 
@@ -34,7 +38,7 @@ const NESTED =
 export const parameters = definePlugin({
   name: 'parameters',
   required: true,
-  keys: [keys.parameters, strictKey],
+  keys: [keys.parameters, bodyType, strictKey],
   identity: { parameters: identityOf },
   check: (context) => context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
   openapi: () => ({ operation: describeParameters }),

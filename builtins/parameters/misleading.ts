@@ -6,6 +6,7 @@ import {
   keys,
   warning,
 } from '../../plugins-sdk/config.ts';
+import { bodyType } from './body.ts';
 
 /** A header that the operator sends, and where it stands. */
 interface SentHeader {
@@ -15,7 +16,8 @@ interface SentHeader {
 }
 
 const NO_BASE64 = 'Basic takes base64, which holds no colon: write the base64 of user:password';
-const NO_FORM = 'announces a form, but body parameters are sent as JSON: leave it out';
+const NO_FORM = 'announces a form, but body parameters are sent as JSON: set bodyType: form, or leave it out';
+const NO_JSON = 'announces something else than the form that bodyType: form sends: leave it out';
 const NO_BODY = 'sends body parameters with GET, which upstreams ignore or refuse: set method: POST, or in: query';
 
 function sentHeaders(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): SentHeader[] {
@@ -32,8 +34,11 @@ function sentHeaders(endpoint: EndpointDraft, declared: readonly DeclaredParamet
   return [...ofApi, ...own];
 }
 
-function isForm(type: string): boolean {
-  return /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(type);
+/** Warns of a type that the body has not. */
+function checkType(endpoint: EndpointDraft, type: string, at: string): Finding[] {
+  if (bodyType.of(endpoint) === 'form')
+    return /^\s*application\/x-www-form-urlencoded\b/i.test(type) ? [] : [warning(at, NO_JSON)];
+  return /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(type) ? [warning(at, NO_FORM)] : [];
 }
 
 /** What upstreams will take for something else than the operator means. */
@@ -42,7 +47,7 @@ export function checkMisleading(endpoint: EndpointDraft, declared: readonly Decl
   const isGet = (keys.method.of(endpoint) ?? 'GET') === 'GET';
   const headers = sentHeaders(endpoint, declared).flatMap(({ name, value, at }) => [
     ...(/^(?:proxy-)?authorization$/.test(name) && /^basic\s.*:/i.test(value) ? [warning(at, NO_BASE64)] : []),
-    ...(name === 'content-type' && body.length > 0 && isForm(value) ? [warning(at, NO_FORM)] : []),
+    ...(name === 'content-type' && body.length > 0 ? checkType(endpoint, value, at) : []),
   ]);
   return [...(isGet && body.length > 0 ? [warning(endpoint.path, NO_BODY)] : []), ...headers];
 }

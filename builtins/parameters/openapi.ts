@@ -4,15 +4,10 @@ import type { DescribedOperation } from '../../plugins-sdk/openapi.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import { schemaInPlace } from './schema-in-place.ts';
 
-function schemaOf({
-  in: place,
-  secret = false,
-  default: fallback,
-  description,
-  schema,
-}: Parameter): Readonly<Record<string, Json>> {
+function schemaOf(parameter: Parameter): Readonly<Record<string, Json>> {
+  const { secret = false, default: fallback, description, schema } = parameter;
   return {
-    ...schemaInPlace(place, secret ? undefined : schema),
+    ...schemaInPlace(parameter, secret ? undefined : schema),
     ...(fallback === undefined || secret ? {} : { default: fallback }),
     ...(description === undefined || description === '' ? {} : { description }),
   };

@@ -5,13 +5,17 @@ import { compilePlacement, type Declared, type OnNested, type RequestParts, type
 type Headers = OutgoingRequest['headers'];
 
 interface OwnHeaders {
+  readonly bodyType: string;
   /** Names as configured, which win over a parameter's. */
   readonly headers: Headers;
   /** The same in lower case. */
   readonly named: ReadonlySet<string>;
 }
 
-function headersOf({ headers, named }: OwnHeaders, parts: Pick<RequestParts, 'headers' | 'cookie' | 'body'>): Headers {
+function headersOf(
+  { headers, named, bodyType }: OwnHeaders,
+  parts: Pick<RequestParts, 'headers' | 'cookie' | 'body'>,
+): Headers {
   const merged: [string, string][] = [];
   const seen = new Set(named);
   const add = (name: string, value: string) => {
@@ -21,7 +25,7 @@ function headersOf({ headers, named }: OwnHeaders, parts: Pick<RequestParts, 'he
   };
   for (const [name, value] of Object.entries(parts.headers)) add(name, value);
   if (parts.cookie !== undefined) add('cookie', parts.cookie);
-  if (parts.body !== undefined) add('content-type', 'application/json');
+  if (parts.body !== undefined) add('content-type', bodyType);
   add('accept', 'application/json');
   add('user-agent', 'signed-data-proxy');
   return Object.freeze(Object.fromEntries([...merged, ...Object.entries(headers)]));
@@ -49,6 +53,7 @@ export function compileRequest(
   const base = baseUrl(endpoint) + (/^([/?]|$)/.test(template) ? '' : '/');
   const method = keys.method.of(endpoint) ?? 'GET';
   const headersFor = compileHeaders({
+    bodyType: `application/${declared.some(({ form }) => form) ? 'x-www-form-urlencoded' : 'json'}`,
     headers,
     named: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
   });

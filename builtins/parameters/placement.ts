@@ -2,6 +2,7 @@ import { plainDigits } from '../../lib/json/numbers.ts';
 import { isHeaderValue, type Parameter } from '../../plugins-sdk/config.ts';
 import { type Json, Refusal } from '../../plugins-sdk/index.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
+import { type Members, setMember, stepsOf } from './body.ts';
 import { hasDotSegment } from './dot-segments.ts';
 
 /** The parts of an upstream request that come from parameters. */
@@ -13,7 +14,7 @@ export interface RequestParts {
   readonly headers: Readonly<Record<string, string>>;
   /** Value of the `Cookie` header. */
   readonly cookie: string | undefined;
-  /** JSON text of the body. */
+  /** Text of the body, JSON or a form. */
   readonly body: string | undefined;
 }
 
@@ -32,7 +33,11 @@ interface Placeholder {
 /** Literal texts and placeholders in turn. */
 type Parts = readonly (string | Placeholder)[];
 
-export type Declared = Pick<Parameter, 'name'> & { readonly in: NonNullable<Parameter['in']> };
+export type Declared = Pick<Parameter, 'name' | 'style' | 'nested'> & {
+  readonly in: NonNullable<Parameter['in']>;
+  /** Set on body parameters that are sent as a form. */
+  readonly form?: true;
+};
 
 function invalid(name: string): Refusal {
   return new Refusal(400, invalidParameter(name));
@@ -59,6 +64,18 @@ function percentEncoded(name: string, value: string): string {
   // A lone surrogate has no UTF-8 form.
   if (!value.isWellFormed()) throw invalid(name);
   return encodeURIComponent(value);
+}
+
+/** Adds `name=value`; of a list what its style makes of it. */
+function addPairs(pairs: string[], { name, style }: Declared, value: Json, onNested: OnNested): void {
+  const encoded = (item: Json) => {
+    if (typeof item === 'object') onNested(name);
+    return percentEncoded(name, parameterText(item));
+  };
+  const key = percentEncoded(name, name);
+  if (style === undefined || !Array.isArray(value)) pairs.push(`${key}=${encoded(value)}`);
+  else if (style === 'comma') pairs.push(`${key}=${value.map(encoded).join(',')}`);
+  else pairs.push(...value.map((item) => `${key}=${encoded(item)}`));
 }
 
 function isPlaceholder(part: Parts[number]): part is Placeholder {
@@ -111,21 +128,25 @@ export function compilePlacement(
   onNested: OnNested = refuseNested,
 ): Placement {
   const path = compilePath(template, declared);
+  const isForm = declared.some((parameter) => parameter.form);
+  const hasBody = declared.some((parameter) => parameter.in === 'body');
   return (values) => {
     const query: string[] = [];
     const headers: [string, string][] = [];
     const cookies: string[] = [];
-    const body: [string, Json][] = [];
+    const form: string[] = [];
+    const body: Members = Object.create(null);
     for (let index = 0; index < declared.length; index++) {
       const value = values[index];
       const parameter = declared[index];
       if (value === undefined || parameter === undefined) continue;
       const { name, in: place } = parameter;
-      if (place !== 'body' && typeof value === 'object') onNested(name);
-      if (place === 'body') body.push([name, value]);
-      else if (place === 'query')
-        query.push(`${percentEncoded(name, name)}=${percentEncoded(name, parameterText(value))}`);
-      else if (place === 'header') headers.push([name, checked(name, parameterText(value), isWholeValue)]);
+      if (parameter.form && value === null) throw invalid(name);
+      if (parameter.form) addPairs(form, parameter, value, onNested);
+      else if (place === 'body') setMember(body, stepsOf(parameter), value);
+      else if (place === 'query') addPairs(query, parameter, value, onNested);
+      else if (typeof value === 'object') onNested(name);
+      if (place === 'header') headers.push([name, checked(name, parameterText(value), isWholeValue)]);
       else if (place === 'cookie') cookies.push(`${name}=${checked(name, parameterText(value), isCookieValue)}`);
     }
     return {
@@ -133,9 +154,7 @@ export function compilePlacement(
       query: query.length === 1 ? (query[0] ?? '') : query.join('&'),
       headers: headers.length === 0 ? none : Object.fromEntries(headers),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
-      body: declared.some((parameter) => parameter.in === 'body')
-        ? JSON.stringify(Object.fromEntries(body))
-        : undefined,
+      body: isForm ? form.join('&') : hasBody ? JSON.stringify(body) : undefined,
     };
   };
 }

@@ -1,6 +1,7 @@
 import { keys, type Parameter, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
 import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
+import { withForm } from './body.ts';
 import { compileRequest } from './outgoing.ts';
 import { type Declared, type OnNested, refuseNested, type Values } from './placement.ts';
 import { schemaInPlace } from './schema-in-place.ts';
@@ -28,7 +29,7 @@ export interface Prepared {
 /** @param onNested told of a list or an object where only text travels; a strict endpoint refuses it. */
 export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
   const isStrict = strictKey.of(endpoint) === true;
-  const declared = (keys.parameters.of(endpoint) ?? []).map(prepareOne);
+  const declared = withForm(endpoint, (keys.parameters.of(endpoint) ?? []).map(prepareOne));
   const free = declared.filter(({ fixed }) => fixed === undefined).map(({ name }) => name);
   const reserved = reservedParameters(endpoint);
   return {
@@ -40,6 +41,8 @@ export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
 
 function prepareOne({ in: place = 'query', required = false, secret = false, schema, ...rest }: Parameter) {
   const isChecked = schema !== undefined && rest.fixed === undefined;
-  const misfit = isChecked ? parameterSchema({ schema: schemaInPlace(place, schema), secret }, '').misfit : undefined;
+  const misfit = isChecked
+    ? parameterSchema({ schema: schemaInPlace({ ...rest, in: place }, schema), secret }, '').misfit
+    : undefined;
   return { ...rest, in: place, required, secret, misfit };
 }

@@ -4,7 +4,7 @@ import type { Json } from '../../plugins-sdk/index.ts';
 
 type Schema = Readonly<Record<string, Json>>;
 
-const SCALAR: Schema = { type: ['string', 'number', 'boolean'] };
+const SCALAR = ['string', 'number', 'boolean'];
 
 /** Whether a schema says which types it takes, at its top or in one of its alternatives. */
 function saysType(schema: unknown): boolean {
@@ -14,9 +14,10 @@ function saysType(schema: unknown): boolean {
 }
 
 /**
- * What a parameter's value must be where it is sent. Outside a body that is a scalar, unless the schema names types: a pattern
- * says nothing of a list, whose text would be sent.
+ * What a parameter's value must be where it is sent. Outside a body that is a scalar, or a list with a style, unless the schema names
+ * types: a pattern says nothing of a list, whose text would be sent.
  */
-export function schemaInPlace(place: Parameter['in'], schema: Schema = {}): Schema {
-  return place === 'body' || saysType(schema) ? schema : { ...SCALAR, ...schema };
+export function schemaInPlace({ in: place, style }: Pick<Parameter, 'in' | 'style'>, schema: Schema = {}): Schema {
+  if (place === 'body' || saysType(schema)) return schema;
+  return { type: style === undefined ? SCALAR : [...SCALAR, 'array'], ...schema };
 }

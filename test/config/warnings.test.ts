@@ -405,7 +405,7 @@ describe('what an upstream takes for something else', () => {
   });
 
   it('is the type of a form on a body of JSON (cases, row 5)', async () => {
-    const message = 'announces a form, but body parameters are sent as JSON: leave it out';
+    const message = 'announces a form, but body parameters are sent as JSON: set bodyType: form, or leave it out';
     const post = { method: 'POST', parameters: body };
     const typed = (type: string, ...endpoints: Block[]) =>
       warningsOf(config({ headers: { 'Content-Type': type } }, ...endpoints));

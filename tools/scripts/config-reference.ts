@@ -156,6 +156,7 @@ function choicesOf(schema: Schema): readonly unknown[] | undefined {
 
 function kindOf(schema: Schema): string {
   const { type, pattern, items, minItems, properties, patternProperties } = schema;
+  if (type === 'array' && items === undefined) return 'list';
   if (type === 'array') return `list of ${plural(valuesOf(recordOf(items)))}${minItems === 1 ? ', not empty' : ''}`;
   if (type === 'object') return properties === undefined && patternProperties ? 'mapping of strings' : 'mapping';
   if (pattern === '^0x[0-9a-fA-F]{40}$') return 'address';
