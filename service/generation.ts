@@ -22,17 +22,29 @@ import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.t
 import { startPlugin } from './plugin-set.ts';
 import { type StateClient, stateMeters } from './shared-state.ts';
 import { type LastReload, StatusParts, tellOfService } from './status.ts';
+import type { WorkerLink } from './workers/link.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
 
-type Own = 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'prices' | 'background' | 'stateEngine';
+type Own =
+  | 'log'
+  | 'workers'
+  | 'states'
+  | 'meters'
+  | 'status'
+  | 'ask'
+  | 'admit'
+  | 'prices'
+  | 'background'
+  | 'stateEngine';
 
 /** What all generations of a service have in common. */
 interface Shared extends Omit<Surroundings, Own> {
   readonly log: ServiceLog;
   readonly meters: MeterRegistry;
   readonly stateEngine?: StateClient | undefined;
+  readonly workers?: WorkerLink | undefined;
   readonly lastReload: () => LastReload;
   /** What the generation in force shows; nothing before the first one is. */
   status(): ReturnType<Status['read']> | undefined;

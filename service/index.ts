@@ -28,7 +28,7 @@ import type { StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 import { openState } from './state-engine.ts';
 import { StatusParts } from './status.ts';
-import type { Lasting, WorkerLink } from './workers/link.ts';
+import type { WorkerLink } from './workers/link.ts';
 import { checkTogether } from './workers/rules.ts';
 
 export interface ServiceOptions {
@@ -48,38 +48,40 @@ export interface Service {
    * with. On any error everything stays as it is. What happened is in the log.
    * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
    * @param variables reads the variables when the reload begins; the signer stays.
-   * @param log of the new config; default that of the service.
+   * @param news says what the new config changes; default the log of the service.
    * @returns whether the new config is in force.
    */
-  reload(variables: ReadVariables, log?: ServiceLog): Promise<boolean>;
+  reload(variables: ReadVariables, news?: Log): Promise<boolean>;
   /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
   stop(): Promise<void>;
-  /** What other workers must have in common with this one. */
-  readonly lasting?: Lasting | undefined;
 }
 
 /** All definitions that a service consists of, before an operator's plugins. */
 export function definitions(
   signing?: Signing,
   requests: RequestLogSettings = { isJson: false, isTraced: false },
-  link?: WorkerLink,
 ): Definition[] {
   const plugins = builtins(signing);
-  return [listener(plugins, (meters) => link?.measure(meters)), requestLog(requests), ...plugins];
+  return [listener(plugins), requestLog(requests), ...plugins];
+}
+
+interface StartOptions extends ServiceOptions {
+  readonly log: ServiceLog;
+  /** Says what the config is; default the log. */
+  readonly news?: Log;
+  readonly link?: WorkerLink;
 }
 
 /**
  * Loads the config, derives the signer, registers the plugins, starts them and listens.
  * @throws ConfigErrors and other errors whose message is one clear line per fault.
  */
-export async function startService(
-  options: ServiceOptions & { readonly log: ServiceLog; readonly link?: WorkerLink },
-): Promise<Service> {
-  const { file, env, log, link } = options;
+export async function startService(options: StartOptions): Promise<Service> {
+  const { file, env, log, news = log, link } = options;
   const signers = new Signers(file, env, log);
   const requests = { isJson: log.format === 'json', isTraced: false };
-  const own = definitions(signers, requests, link);
-  const load = async (variables: Environment, aloud: Log): Promise<LoadedConfig> => {
+  const own = definitions(signers, requests);
+  const load = async (variables: Environment, told: Log): Promise<LoadedConfig> => {
     // The plugins of this config are set up next: loads come one after the other.
     requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
     // A proxy that cannot be used is no fault of the plugin that comes first.
@@ -87,14 +89,14 @@ export async function startService(
     const loaded = await loadConfig({ file, env: variables, builtins: own });
     const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
     for (const { path, message, where } of [...loaded.warnings, ...together])
-      aloud.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
-    await openSigners(signers, loaded, variables, aloud);
+      told.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
+    await openSigners(signers, loaded, variables, told);
     return loaded;
   };
-  const loaded = await load(env, log);
-  const lasting = link?.check(loaded, signers);
-  warnOfVariables(env, log);
-  announceRelease(log, loaded);
+  const loaded = await load(env, news);
+  link?.check(loaded, signers);
+  warnOfVariables(env, news);
+  announceRelease(news, loaded);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server({ signers, log, load, state, link });
@@ -105,13 +107,12 @@ export async function startService(
     await control.open();
   });
   const url = urlOf(service.http);
-  announce(log, url, { loaded, signers, state });
+  announce(news, url, { loaded, signers, state });
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
-    lasting,
-    reload: async (variables, aloud = log) => {
-      const isInForce = await service.reload(variables, aloud);
+    reload: async (variables, told = log) => {
+      const isInForce = await service.reload(variables, told);
       await control.open();
       return isInForce;
     },

@@ -8,7 +8,6 @@ import { optionalKey, Type } from '../plugins-sdk/config-key.ts';
 import { type ConnectionLimit, type ConnectionLimits, limitConnections } from '../plugins-sdk/connection-limits.ts';
 import { type Definition, definePlugin, type Finding } from '../plugins-sdk/define.ts';
 import type { Log } from '../plugins-sdk/log.ts';
-import type { Meters } from '../plugins-sdk/meters.ts';
 import { MOST_WORKERS } from './workers/count.ts';
 
 const portKey = optionalKey(
@@ -100,21 +99,15 @@ function checkShare(config: Config, plugins: readonly Definition[]): Finding[] {
   return [warning('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
 }
 
-/** The service's own keys are contributed like a plugin's. @param plugins the others. @param measure asks for instruments of its own. */
-export function listener(
-  plugins: readonly Definition[],
-  measure: (meters: Meters) => void = () => undefined,
-): Definition {
+/** The service's own keys are contributed like a plugin's. @param plugins the others. */
+export function listener(plugins: readonly Definition[]): Definition {
   return definePlugin({
     name: 'listener',
     required: true,
     keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey, workersKey],
     changesAnswers: false,
     check: ({ config }) => [...checkHost('server.host', hostKey.in(config)), ...checkShare(config, plugins)],
-    setup: ({ meters }) => {
-      measure(meters);
-      return {};
-    },
+    setup: () => ({}),
   });
 }
 

@@ -105,19 +105,6 @@ function isoClock(): () => string {
   };
 }
 
-/** A log that keeps to itself what other processes say, too, until it is told to speak. */
-export function quiet(log: ServiceLog): { readonly log: ServiceLog; readonly say: () => void } {
-  let isQuiet = true;
-  const heard =
-    (write: Log['info']) =>
-    (...line: Parameters<Log['info']>) =>
-      isQuiet || write(...line);
-  const say = () => {
-    isQuiet = false;
-  };
-  return { log: { ...log, info: heard(log.info), warn: heard(log.warn) }, say };
-}
-
 const DROPPED: Readonly<Record<string, string>> = {
   EAGAIN: 'the reader is too slow',
   ENOSPC: 'the disk is full',

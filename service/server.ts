@@ -4,6 +4,7 @@ import { Connections, createHttpServer } from '../http/limits.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { surviveRefusals } from '../lib/http/listen.ts';
 import { withTimeout } from '../lib/time/with-timeout.ts';
+import type { Log } from '../plugins-sdk/log.ts';
 import type { Phase } from '../plugins-sdk/services.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
@@ -24,7 +25,7 @@ interface ServerOptions {
   readonly signers: Signers;
   readonly log: ServiceLog;
   /** Reads the config of a reload. */
-  readonly load: (env: Environment, log: ServiceLog) => Promise<LoadedConfig>;
+  readonly load: (env: Environment, news: Log) => Promise<LoadedConfig>;
   readonly state: StateClient | undefined;
   readonly link?: WorkerLink | undefined;
   readonly now?: () => number;
@@ -66,7 +67,7 @@ export class Server {
 
   /** @param listen has clients reach it, once the plugins have started. */
   async start(loaded: LoadedConfig, listen: () => Promise<void>): Promise<void> {
-    const generation = this.#generationOf(loaded, this.#options.log);
+    const generation = this.#generationOf(loaded);
     this.#first = loaded;
     this.#install(generation);
     try {
@@ -87,8 +88,8 @@ export class Server {
     return this.#current.operations;
   }
 
-  reload(variables: ReadVariables, log: ServiceLog): Promise<boolean> {
-    return this.#reloads.run(() => this.#reload(variables, log));
+  reload(variables: ReadVariables, news: Log): Promise<boolean> {
+    return this.#reloads.run(() => this.#reload(variables, news));
   }
 
   stop(): Promise<void> {
@@ -96,12 +97,12 @@ export class Server {
     return this.#stopping;
   }
 
-  async #reload(variables: ReadVariables, log: ServiceLog): Promise<boolean> {
+  async #reload(variables: ReadVariables, news: Log): Promise<boolean> {
     try {
       const env = await readNow(variables);
-      const loaded = await this.#options.load(env, log);
+      const loaded = await this.#options.load(env, news);
       if (this.#isStopping()) return false;
-      const replacing = this.#replace(loaded, env, log);
+      const replacing = this.#replace(loaded, env, news);
       this.#replacing = replacing.catch(() => undefined);
       return await replacing;
     } catch (error) {
@@ -109,14 +110,14 @@ export class Server {
       if (this.#isStopping()) return false;
       this.#lastReload = { ...this.#lastReload, succeeded: false };
       for (const line of [...faultsOf(error), 'the config was not reloaded: the one before stays in force'])
-        log.error(line);
+        this.#options.log.error(line);
       return false;
     }
   }
 
-  async #replace(loaded: LoadedConfig, env: Environment, log: ServiceLog): Promise<boolean> {
+  async #replace(loaded: LoadedConfig, env: Environment, news: Log): Promise<boolean> {
     const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#options.signers];
-    const next = this.#generationOf(loaded, log, old);
+    const next = this.#generationOf(loaded, old);
     try {
       await next.start();
       if (this.#isStopping()) throw new Error('the service stops');
@@ -128,13 +129,13 @@ export class Server {
     next.commit();
     this.#install(next);
     this.#options.log.setLevel?.(logSettings(env).level);
-    report(log, { first, before: old.loaded, after: loaded, env, signers });
+    report(news, { first, before: old.loaded, after: loaded, env, signers });
     void this.#retire(old);
     return true;
   }
 
-  #generationOf(loaded: LoadedConfig, log: ServiceLog, before?: Generation): Generation {
-    const { link: workers, now = Date.now } = this.#options;
+  #generationOf(loaded: LoadedConfig, before?: Generation): Generation {
+    const { log, link: workers, now = Date.now } = this.#options;
     const [meters, stateEngine, debts] = [this.meters, this.#options.state, this.#debts];
     const surroundings = {
       ...this.#options.signers.addressesIn(loaded),

@@ -3,6 +3,7 @@ import type { Services } from '../plugins-sdk/services.ts';
 import type { Status } from '../plugins-sdk/status.ts';
 import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { packageVersion } from './surroundings.ts';
+import type { WorkerLink } from './workers/link.ts';
 
 /** What one set of plugins shows of itself. */
 export class StatusParts implements Status {
@@ -45,6 +46,7 @@ interface ShownService extends Pick<Services, 'phase' | 'node'> {
   /** The path of the file. */
   readonly config: string;
   lastReload(): LastReload;
+  readonly workers?: WorkerLink | undefined;
 }
 
 const isoOf = (milliseconds: number) => new Date(milliseconds).toISOString();
@@ -53,7 +55,7 @@ const isoOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 export function tellOfService(
   parts: StatusParts,
   meters: MeterSet,
-  { config, node, lastReload, phase }: ShownService,
+  { config, node, lastReload, phase, workers }: ShownService,
 ): void {
   const startedAt = isoOf(performance.timeOrigin);
   parts.show('service', () => {
@@ -64,6 +66,7 @@ export function tellOfService(
       ...{ pid: process.pid, startedAt, uptime: Math.floor(process.uptime()) },
     };
   });
+  workers?.measure(meters.of('workers', UNBOUNDED));
   const gauge = (name: string, help: string, read: () => number) =>
     meters.of('service', UNBOUNDED).gauge({ name, help, across: 'min' }, read);
   const [isSuccessful, since] = ['config_last_reload_successful', 'config_last_reload_success_timestamp_seconds'];

@@ -3,7 +3,7 @@ import type { Finding } from '../../plugins-sdk/define.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import { reportCrashesTo } from '../../service/crash.ts';
 import type { Service } from '../../service/index.ts';
-import { createLog, type LogSettings, logSettings, type ProcessLog } from '../../service/log.ts';
+import { createLog, logSettings, type ProcessLog } from '../../service/log.ts';
 import { type ReadVariables, readNow } from '../../service/reload.ts';
 import {
   environmentFile,
@@ -40,7 +40,7 @@ export async function start(given: Given): Promise<number> {
   const doubts: Finding[] = [];
   const env = await Promise.race([readEnvironment(envFile, (finding) => doubts.push(finding)), signalled]);
   if (typeof env === 'string') return 0;
-  const settings = { ...logSettings(env), ...(identity && { worker: identity.number, colour: identity.colour }) };
+  const settings = { ...logSettings(env), ...(identity && { worker: identity.number }) };
   const log = createLog(settings);
   reportCrashesTo(log);
   // Of several workers the primary process says so.
@@ -54,7 +54,7 @@ export async function start(given: Given): Promise<number> {
     const now = () => variables(envFile, outside, warn);
     if (count > 1) {
       await refusePipes(files);
-      return await supervise(count, { signalled, settings, log, reloads, variables: outside, now });
+      return await supervise(count, { signalled, log, reloads, variables: outside, now });
     }
     startWatchdog(seconds, settings, log);
     if (identity !== undefined)
@@ -83,7 +83,6 @@ const worker = () => import('../../service/workers/worker.ts');
 
 interface Supervised {
   readonly signalled: Promise<string>;
-  readonly settings: LogSettings;
   readonly log: ProcessLog;
   readonly reloads: Reloads;
   readonly variables: Readonly<Record<string, string>>;
@@ -91,19 +90,16 @@ interface Supervised {
 }
 
 async function supervise(count: number, options: Supervised): Promise<number> {
-  const { signalled, settings, log, reloads, variables, now } = options;
+  const { signalled, log, reloads, variables, now } = options;
   const { Primary } = await import('../../service/workers/primary.ts');
-  const reloaded = async () => log.setLevel(logSettings(await readNow(now)).level);
-  const primary = new Primary({
-    count,
-    log,
-    colour: settings.colour,
-    variables,
-    served: () => reloads.answerWith(() => primary.reload()),
-    // The workers have read the same file, and refuse what cannot be read.
-    reloaded: () => reloaded().catch(() => undefined),
-  });
-  return primary.run(signalled);
+  const primary = new Primary({ count, log, variables });
+  const ended = primary.run(signalled);
+  const reload = async () => {
+    if (await primary.reload()) log.setLevel(logSettings(await readNow(now)).level);
+  };
+  // The workers have read the same file, and refuse what cannot be read.
+  reloads.answerWith(() => reload().catch(() => undefined));
+  return ended;
 }
 
 async function serveUntil(signalled: Promise<string>, log: ProcessLog, begin: () => Promise<Service>): Promise<number> {

@@ -1,15 +1,15 @@
 import type { ChildProcess } from 'node:child_process';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
+import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
 
 /** Plugins share a worker's process, and could send anything: messages without this are theirs. */
 const MARK = 'signed-data-proxy';
 
-/** An answer has the number of what was asked; what is only told has none. */
-interface Frame<T> {
+interface Frame<T = unknown> {
   readonly line: typeof MARK;
-  readonly value: T;
-  readonly number?: number | undefined;
-  readonly isAnswer?: boolean;
+  readonly number: number;
+  /** Absent in an answer. */
+  readonly question?: T;
+  readonly answer?: unknown;
 }
 
 function isFrame<T>(message: unknown): message is Frame<T> {
@@ -19,38 +19,36 @@ function isFrame<T>(message: unknown): message is Frame<T> {
 /** One end of the channel between the primary process and a worker. */
 export class Line<In, Out> {
   readonly #end: ChildProcess | NodeJS.Process;
-  readonly #asked = new Map<number | undefined, (answer: unknown) => void>();
+  readonly #asked = new Map<number, (answer?: unknown) => void>();
   #last = 0;
 
-  /** @param hear what it returns is the answer, where one is asked for. */
-  constructor(end: ChildProcess | NodeJS.Process, hear: (message: In) => unknown) {
+  /** @param hear returns the answer to a question. */
+  constructor(end: ChildProcess | NodeJS.Process, hear: (question: In) => unknown) {
     this.#end = end;
     end.addListener('message', async (frame: unknown) => {
       if (!isFrame<In>(frame)) return;
-      const { value, number, isAnswer } = frame;
-      if (isAnswer) this.#asked.get(number)?.(value);
-      else this.#send({ line: MARK, value: await hear(value), number, isAnswer: true });
+      const { number, question, answer } = frame;
+      if (question === undefined) this.#asked.get(number)?.(answer);
+      else this.#send({ line: MARK, number, answer: await hear(question) });
     });
     end.addListener('disconnect', () => {
-      for (const answer of this.#asked.values()) answer(undefined);
+      for (const answered of this.#asked.values()) answered();
     });
   }
 
-  tell(value: Out): void {
-    this.#send({ line: MARK, value });
-  }
-
-  /** @returns the answer: nothing from an end that is gone, and LATE after these milliseconds. */
-  async ask(value: Out, milliseconds: number): Promise<unknown> {
+  /** @returns the answer; nothing from an end that is gone, or that takes longer. */
+  async ask(question: Out, milliseconds: number): Promise<unknown> {
     if (!this.#end.connected) return undefined;
     this.#last += 1;
     const number = this.#last;
     const answered = new Promise<unknown>((resolve) => this.#asked.set(number, resolve));
-    this.#send({ line: MARK, value, number });
-    return withTimeout(milliseconds, answered).finally(() => this.#asked.delete(number));
+    this.#send({ line: MARK, number, question });
+    const answer = await withTimeout(milliseconds, answered);
+    this.#asked.delete(number);
+    return answer === LATE ? undefined : answer;
   }
 
-  #send(frame: Frame<unknown>): void {
+  #send(frame: Frame): void {
     // With a callback an end that is gone is no error.
     if (this.#end.connected) this.#end.send?.(frame, undefined, undefined, () => undefined);
   }

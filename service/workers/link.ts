@@ -7,9 +7,9 @@ import type { Signers } from '../signers.ts';
 import { stateOf } from '../state-engine.ts';
 import type { Line } from './line.ts';
 
-/** What a worker says to the primary process. */
+/** What a worker asks of the primary process, or tells it. */
 export type FromWorker =
-  | { readonly kind: 'ready'; readonly lasting: Lasting }
+  | { readonly kind: 'ready'; readonly lasting: Lasting | undefined }
   /** It has got a signal, and drains. */
   | { readonly kind: 'ending' }
   /** Asks for what the other workers add to a topic. */
@@ -17,8 +17,8 @@ export type FromWorker =
 
 /** What the primary process asks of a worker. */
 export type FromPrimary =
-  /** Whether it serves by the config that the files have now. */
-  | { readonly kind: 'reload'; readonly announces: boolean }
+  /** Whether it serves by the config that the files have now. @param isFirst of all workers. */
+  | { readonly kind: 'reload'; readonly isFirst: boolean }
   /** What it adds to a topic. */
   | { readonly kind: 'offer'; readonly topic: string };
 
@@ -30,7 +30,7 @@ export interface Lasting {
   /** Of where they listen, and of their state. */
   readonly fixed: string;
   /** Of the key of the environment, where it signs. */
-  readonly key?: string;
+  readonly key: string | undefined;
 }
 
 /** What a worker is told when its process is made. */
@@ -39,10 +39,6 @@ export interface WorkerIdentity {
   readonly number: number;
   /** Of all workers. */
   readonly count: number;
-  /** Whether it says what would be the same in every worker. */
-  readonly announces: boolean;
-  /** Whether the log goes to a terminal that shows colours. */
-  readonly colour: boolean;
   /** Workers that were replaced so far. */
   readonly restarts: number;
   /** Of the workers that are there. */
@@ -59,7 +55,8 @@ export function readWorkerIdentity(): WorkerIdentity | undefined {
   return given === undefined || process.send === undefined ? undefined : JSON.parse(given);
 }
 
-/** Milliseconds that the others have; the primary waits for them a little less long. */
+/** Milliseconds that a worker has to answer, and that the primary has to gather the answers. */
+export const ANSWER_TIMEOUT_MS = 2000;
 const GATHER_TIMEOUT_MS = 3000;
 
 /** The other workers, as this one asks them: through the primary process. */
@@ -67,6 +64,8 @@ export class WorkerLink implements Workers {
   readonly #identity: WorkerIdentity;
   readonly #line: Line<FromPrimary, FromWorker>;
   readonly #offers = new Map<string, () => Promise<unknown>>();
+  /** What this worker has in common with the others, once it has read its config. */
+  lasting: Lasting | undefined;
 
   constructor(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
     this.#identity = identity;
@@ -95,17 +94,16 @@ export class WorkerLink implements Workers {
   /** Asks for instruments of what is known of the processes. */
   measure(meters: Meters): void {
     meters.gauge({ name: 'workers', help: 'Processes of the service that answer' }, () => 1);
-    const restarts = { name: 'worker_restarts', help: 'Workers that were replaced since the start' };
-    meters.gauge({ ...restarts, across: 'max' }, () => this.#identity.restarts);
+    const help = 'Workers that were replaced since the start';
+    meters.gauge({ name: 'worker_restarts', help, across: 'max' }, () => this.#identity.restarts);
   }
 
   /** Clients must find it, a payment that others have seen must be known to it, and answers must have their signature. @throws Error */
-  check(loaded: LoadedConfig, signers: Signers): Lasting {
+  check(loaded: LoadedConfig, signers: Signers): void {
     const key = signers.ownKey(loaded.config)?.address;
     const fixed = hash('sha256', JSON.stringify([addressOf(loaded.config), stateOf(loaded)]));
-    const { lasting } = this.#identity;
-    if (lasting !== undefined && (fixed !== lasting.fixed || (key && lasting.key && key !== lasting.key)))
-      throw new Error(OTHER);
-    return { fixed, ...(key && { key }) };
+    const { lasting = { fixed, key } } = this.#identity;
+    if (fixed !== lasting.fixed || (key && lasting.key && key !== lasting.key)) throw new Error(OTHER);
+    this.lasting = { fixed, key };
   }
 }
