@@ -20,8 +20,7 @@ const TYPES = `
   Static Taps
 `;
 
-const LOST =
-  'authors who import these lose them; say in CHANGELOG.md, "What changes for plugins", what to write instead';
+const LOST = 'authors who import these lose them; say in CHANGELOG.md what to write instead';
 const GAINED = 'authors will rely on these from now on; give each a docstring and an example in docs/sdk.md';
 
 const wordsOf = (text: string) => text.trim().split(/\s+/);
