@@ -8,6 +8,7 @@ import { checkNames } from './endpoints.ts';
 import { ConfigErrors, errorAt, findingLine, type LocatedFinding, warningAt } from './findings.ts';
 import { endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
+import { withMapFiles } from './map-files.ts';
 import { checkedBudget } from './plugins/check-definition.ts';
 import type { PluginDraft } from './plugins/choice.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
@@ -64,7 +65,7 @@ const PLUGIN_START_TIMEOUT_MS = 30_000;
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const tree = options.tree ?? (await readConfigFile(options.file));
-  const source = interpolate(tree, options.env);
+  const source = await withMapFiles(interpolate(tree, options.env), dirname(options.file));
   const { file, builtins, modules, patience = PLUGIN_START_TIMEOUT_MS } = options;
   const redact = redactor(source.values);
   const plugins = await loadPlugins({ ...source, file, builtins, modules, patience, redact });

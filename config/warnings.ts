@@ -55,7 +55,7 @@ function readOtherwise(written: string): string | undefined {
 const PUBLIC: readonly (readonly [RegExp, string])[] = [
   [/^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]\.schema\b/, 'contains a variable: clients see its value'],
   [
-    /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.default(?:[.[].*)?))$/,
+    /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.(?:default\b.*|map\b(?!\.file$).*)))$/,
     'contains a variable: its value enters the endpoint ID, and --explain shows it',
   ],
 ];

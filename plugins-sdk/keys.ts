@@ -40,6 +40,13 @@ const ParameterSchema = closedObject({
       description: 'JSON Schema of what clients may give',
     }),
   ),
+  map: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      minProperties: 1,
+      description:
+        'What is sent for each text that clients may give; {file: symbols.yaml} is what that YAML or JSON file holds',
+    }),
+  ),
   style: Type.Optional(
     Type.Enum(['repeat', 'comma'], {
       description: 'How a list travels in a query, as a=1&a=2 or as a=1,2; default as one text, with a warning',

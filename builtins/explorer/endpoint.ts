@@ -1,6 +1,7 @@
 import { isCovered, keys, receiptKey, reservedParameters } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import type { Price, ServiceDescription } from '../../plugins-sdk/openapi.ts';
+import { publicSchema } from '../shared/parameter-schema.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
@@ -44,11 +45,14 @@ export interface PublicEndpoint {
 function parametersOf(endpoint: Endpoint): PublicParameter[] {
   return (keys.parameters.of(endpoint) ?? [])
     .filter(({ fixed }) => fixed === undefined)
-    .map(({ name, in: place = 'query', required = false, secret = false, default: fallback, description, schema }) => ({
-      ...{ name, in: place, required, description: description || undefined },
-      default: isScalar(fallback) && !secret ? fallback : undefined,
-      schema: secret ? undefined : schema,
-    }));
+    .map((parameter) => {
+      const { name, in: place = 'query', required = false, secret = false, default: fallback, description } = parameter;
+      return {
+        ...{ name, in: place, required, description: description || undefined },
+        default: isScalar(fallback) && !secret ? fallback : undefined,
+        schema: publicSchema(parameter),
+      };
+    });
 }
 
 function isScalar(value: Json | undefined): value is string | number | boolean {

@@ -1,6 +1,7 @@
 import {
   type CheckContext,
   checkHeaderName,
+  childPath,
   type DeclaredParameter,
   declaredParameters,
   type EndpointDraft,
@@ -30,6 +31,7 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
     return [
       ...(double ? [error(at, `there are two ${place} parameters named "${name}"`)] : []),
       ...checkSchema(parameter),
+      ...checkMap(parameter),
       ...(RESERVED.test(name) ? [error(`${at}.name`, `"${name}" is a reserved parameter`)] : []),
       ...(parameter.required && parameter.default !== undefined
         ? [error(at, 'is both required and has a default: choose one')]
@@ -108,22 +110,37 @@ function checkValues(endpoint: EndpointDraft, declared: readonly Placed[]): Find
   };
   // A path that is wrong by itself is wrong with any value.
   if (!isPlaceable(-1, null)) return [error(`${endpoint.path}.path`, 'must hold no . or .. segment')];
-  return declared.flatMap(({ at, in: where, form, fixed, default: fallback }, index) =>
-    Object.entries({ fixed, default: fallback }).flatMap(([key, value]) => {
-      if (value === undefined || isPlaceable(index, value)) return [];
-      const remedy = typeof value === 'object' ? `: ${NESTED_PLACES}` : '';
-      return [error(`${at}.${key}`, `cannot be sent as ${form ? 'a member of a form' : where}${remedy}`)];
-    }),
+  return declared.flatMap(({ at, in: where, form, map, fixed, default: fallback }, index) =>
+    valuesAt(map === undefined ? at : `${at}.map`, map ?? { fixed, default: fallback })
+      .filter(([, value]) => !isPlaceable(index, value))
+      .map(([path, value]) => {
+        const remedy = typeof value === 'object' ? `: ${NESTED_PLACES}` : '';
+        return error(path, `cannot be sent as ${form ? 'a member of a form' : where}${remedy}`);
+      }),
   );
+}
+
+/** Values that there are, each with its config path. */
+function valuesAt(at: string, values: Readonly<Record<string, Json | undefined>>): [string, Json][] {
+  return Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[childPath(at, key), value]]));
+}
+
+/** What the operator sends has to be in the map. */
+function checkMap({ at, map, fixed, default: fallback }: DeclaredParameter): Finding[] {
+  if (map === undefined) return [];
+  const isIn = (value: Json) => typeof value === 'string' && Object.hasOwn(map, value);
+  return valuesAt(at, { fixed, default: fallback })
+    .filter(([, value]) => !isIn(value))
+    .map(([path]) => error(path, 'is not in the map'));
 }
 
 /** What a value must be has to be a schema, and what the operator sends has to fit it. */
 function checkSchema({ at, schema, secret, fixed, default: fallback }: DeclaredParameter): Finding[] {
   if (schema === undefined) return [];
   const { findings, misfit } = parameterSchema({ schema, secret }, `${at}.schema`);
-  const fit = (key: string, value: Json | undefined) => {
-    const why = value === undefined ? undefined : misfit(value);
-    return why === undefined ? [] : [error(`${at}.${key}`, `does not fit the schema: ${why}`)];
-  };
-  return findings.length > 0 ? [...findings] : [...fit('fixed', fixed), ...fit('default', fallback)];
+  if (findings.length > 0) return [...findings];
+  return valuesAt(at, { fixed, default: fallback }).flatMap(([path, value]) => {
+    const why = misfit(value);
+    return why === undefined ? [] : [error(path, `does not fit the schema: ${why}`)];
+  });
 }

@@ -18,13 +18,14 @@ function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
   const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   return [...withForm(endpoint, declaredParameters(endpoint, context))]
     .sort((a, b) => compare(a.name, b.name) || compare(a.in, b.in))
-    .map(({ name, in: place, required, secret, fixed, default: fallback, style, nested, form }) => ({
+    .map(({ name, in: place, required, secret, fixed, default: fallback, map, style, nested, form }) => ({
       name,
       in: place,
       required,
       secret,
       ...(fixed === undefined || secret ? {} : { fixed }),
       ...(fallback === undefined || secret ? {} : { default: fallback }),
+      ...(map === undefined || secret ? {} : { map }),
       ...(style === undefined ? {} : { style }),
       ...(nested ? { nested } : {}),
       ...(form ? { form } : {}),

@@ -1,13 +1,14 @@
 import { keys, type Parameter, strictKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi.ts';
+import { publicSchema } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import { schemaInPlace } from './schema-in-place.ts';
 
 function schemaOf(parameter: Parameter): Readonly<Record<string, Json>> {
-  const { secret = false, default: fallback, description, schema } = parameter;
+  const { secret = false, default: fallback, description } = parameter;
   return {
-    ...schemaInPlace(parameter, secret ? undefined : schema),
+    ...schemaInPlace(parameter, publicSchema(parameter)),
     ...(fallback === undefined || secret ? {} : { default: fallback }),
     ...(description === undefined || description === '' ? {} : { description }),
   };
@@ -29,7 +30,9 @@ export function describeParameters(endpoint: Endpoint): DescribedOperation {
     ...(strict ? ['Unknown parameter: <name>', 'Request body must have parameters'] : []),
     ...free.flatMap(({ name, schema }) => (schema === undefined ? [] : [invalidParameter(name, '<why>')])),
     ...(required.length === 0 ? [] : [`Missing required parameter(s): ${required.join(', ')}`]),
-    ...free.filter((parameter) => parameter.in !== 'body').map(({ name }) => invalidParameter(name)),
+    ...free
+      .filter(({ in: place, map }) => place !== 'body' || map !== undefined)
+      .map(({ name }) => invalidParameter(name)),
     ...free.map(({ name }) => invalidParameter(name, INEXACT)),
   ];
   return {

@@ -1,13 +1,14 @@
 import { keys, type Parameter, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
 import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
+import { sentValue } from '../shared/parameter-value.ts';
 import { withForm } from './body.ts';
 import { compileRequest } from './outgoing.ts';
 import { type Declared, type OnNested, refuseNested, type Values } from './placement.ts';
 import { schemaInPlace } from './schema-in-place.ts';
 
 /** A parameter as it is resolved and checked in each request. */
-export interface PreparedParameter extends Declared, Pick<Parameter, 'fixed' | 'default'> {
+export interface PreparedParameter extends Declared, Pick<Parameter, 'fixed' | 'default' | 'map'> {
   readonly required: boolean;
   readonly secret: boolean;
   /** Absent where the client may send anything, or nothing. */
@@ -32,10 +33,12 @@ export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
   const declared = withForm(endpoint, (keys.parameters.of(endpoint) ?? []).map(prepareOne));
   const free = declared.filter(({ fixed }) => fixed === undefined).map(({ name }) => name);
   const reserved = reservedParameters(endpoint);
+  const request = compileRequest(endpoint, declared, isStrict ? refuseNested : onNested);
+  const hasMap = declared.some(({ map }) => map !== undefined);
   return {
     ...{ id: endpoint.id, declared, reserved, hasReceipts: receiptKey.of(endpoint) === true },
     known: isStrict ? new Set([...free, ...reserved]) : undefined,
-    request: compileRequest(endpoint, declared, isStrict ? refuseNested : onNested),
+    request: hasMap ? (values) => request(declared.map((one, index) => sentValue(one, values[index]))) : request,
   };
 }
 

@@ -73,6 +73,13 @@ export function parameterSchema(
   return { findings, misfit };
 }
 
+/** What clients are told of the values that a parameter takes: nothing where they are secret. */
+export function publicSchema({ schema, map, secret }: Parameter): Parameter['schema'] {
+  if (secret || map === undefined) return secret ? undefined : schema;
+  const { misfit } = parameterSchema({ schema: schema ?? {} }, '');
+  return { type: 'string', ...schema, enum: Object.keys(map).filter((value) => misfit(value) === undefined) };
+}
+
 interface Look {
   readonly findings: readonly Finding[];
   readonly hasPattern: boolean;

@@ -1,5 +1,5 @@
 import type { Parameter } from '../../plugins-sdk/config.ts';
-import type { Json, Parameters } from '../../plugins-sdk/index.ts';
+import { type Json, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 
 /** Why a number is refused that a double would round. */
 export const INEXACT = 'send this number as a string';
@@ -24,4 +24,11 @@ export function isLeftOut({ name, in: place }: Declared, given: Parameters): boo
 /** The client's value of a parameter, else its default. */
 export function valueIn(parameter: Declared, given: Parameters): Json | undefined {
   return isLeftOut(parameter, given) ? parameter.default : given[parameter.name];
+}
+
+/** What is sent upstream for a value. @throws Refusal 400 for one that the parameter's map does not hold */
+export function sentValue({ name, map }: Pick<Parameter, 'name' | 'map'>, value: Json | undefined): Json | undefined {
+  if (map === undefined || value === undefined) return value;
+  if (typeof value === 'string' && Object.hasOwn(map, value)) return map[value];
+  throw new Refusal(400, invalidParameter(name), { reason: `parameter "${name}" is not in its map` });
 }

@@ -1,0 +1,47 @@
+import { resolve } from 'node:path';
+import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
+import { ConfigErrors, errorAt, findingLine } from './findings.ts';
+import type { Interpolated } from './interpolate.ts';
+import { readConfigFile } from './yaml.ts';
+
+const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
+
+/**
+ * Puts what a file holds in the place of each parameter's `map` that names it, as `{file: symbols.yaml}` does. It is taken as it
+ * stands, variables are not looked for.
+ *
+ * @param folder that of the config file.
+ */
+export async function withMapFiles(source: Interpolated, folder: string): Promise<Interpolated> {
+  const named = parametersWithFile(source);
+  // One reading for all that name a file, which may change at any time.
+  const read = new Map(
+    [...new Set(named.map(({ file }) => file))].map((file) => [file, readMap(resolve(folder, file))] as const),
+  );
+  const faults = named.map(async ({ path, parameter, file }) => {
+    const found = await read.get(file);
+    if (!(found instanceof ConfigErrors)) Object.assign(parameter, { map: found });
+    else return found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding)));
+    return [];
+  });
+  return { ...source, findings: [...source.findings, ...(await Promise.all(faults)).flat()] };
+}
+
+function parametersWithFile({ value: config, references }: Interpolated) {
+  const named: { readonly path: string; readonly parameter: object; readonly file: string }[] = [];
+  walk(config, (path, parameter) => {
+    if (!PARAMETER.test(path) || !isRecord(parameter) || !isRecord(parameter.map)) return;
+    const { file, ...others } = parameter.map;
+    const isUnset = references.get(`${path}.map.file`)?.doubtful === true;
+    if (typeof file === 'string' && Object.keys(others).length === 0 && !isUnset) named.push({ path, parameter, file });
+  });
+  return named;
+}
+
+/** What is wrong is returned: it is told with the places that name the file. */
+function readMap(file: string) {
+  return readConfigFile(file).catch((cause: unknown) => {
+    if (cause instanceof ConfigErrors) return cause;
+    throw cause;
+  });
+}
