@@ -6,15 +6,15 @@
  * @example
  * ```ts
  * const harness = await testPlugin(allowList({ allow: ['10.0.0.0/8'] }), { budget: 50 });
- * const outcome = await harness.onHttpRequest({ ip: '192.0.2.1' });
+ * const outcome = await harness.run('onHttpRequest', { ip: '192.0.2.1' });
  * assert.deepEqual(outcome, { refused: { status: 403, message: 'Address not allowed' } });
  * ```
  *
  * @example Hooks that share one request, and with it one budget and one `requestId`:
  * ```ts
  * const request = harness.request({ headers: { 'x-tenant': 'a' }, parameters: { symbol: 'ETH' } });
- * assert.deepEqual(await request.onHttpRequest(), { passed: true });
- * assert.deepEqual(await request.onBeforeSign({ data: '0x01' }), { value: '0x02' });
+ * assert.deepEqual(await request.run('onHttpRequest'), { passed: true });
+ * assert.deepEqual(await request.run('onBeforeSign', { data: '0x01' }), { value: '0x02' });
  * ```
  *
  * @example A whole service with the plugin in it, without a port:

@@ -1,5 +1,4 @@
 /** What tests of plugins have beside a service: `service/testing.ts` adds the harness. */
-export { testQuestion } from './around.ts';
 export { testEndpoint } from './endpoint.ts';
 export type * from './inputs.ts';
 export type { Metrics } from './metrics.ts';
@@ -7,3 +6,4 @@ export type { HarnessOptions, PluginHarness } from './plugin-harness.ts';
 export { TestRequest } from './request.ts';
 export type * from './service.ts';
 export { type TestUpstream, testUpstream, type UpstreamRequest } from './upstream.ts';
+export { testQuestion } from './values.ts';

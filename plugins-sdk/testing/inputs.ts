@@ -1,17 +1,7 @@
-import type { Exchange } from '../../kernel/exchange.ts';
-import type { ArgsOf, AroundStage, StageName, VariantStage } from '../../kernel/stages.ts';
+import type { AroundStage, AroundValue, ResultOf, Row, StageName, VariantStage } from '../../kernel/stages.ts';
+import type { Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import type {
-  ApiResponse,
-  Awaitable,
-  Endpoint,
-  Json,
-  OutgoingRequest,
-  Parameters,
-  Question,
-  SignedResponse,
-} from '../kernel.ts';
-import type { InnerStage } from '../stage-functions.ts';
+import type { Awaitable, Endpoint, Json, OutgoingRequest, Parameters, Question } from '../kernel.ts';
 
 /** What becomes of a request at one stage. */
 export type HookOutcome<Value> =
@@ -49,46 +39,12 @@ export interface RequestInput {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Default `127.0.0.1`. */
   readonly ip?: string | undefined;
-  /** See {@link testEndpoint}. */
+  /** Default the first of the `endpoints` that the plugin was given, else that of {@link testEndpoint}. */
   readonly endpoint?: Endpoint | undefined;
   /** The id as sent of a request that matches no endpoint; `onError` is the only hook that ever sees such a request. */
   readonly unknownEndpoint?: string | undefined;
-}
-
-/** A request to a route. */
-export interface RouteInput extends Pick<RequestInput, 'headers' | 'ip'> {
-  /** Values of the path's parameters, by name; default none. */
-  readonly params?: Readonly<Record<string, string>> | undefined;
-  /** As text (`a=1&a=2`) or by name; default none. */
-  readonly query?: string | Readonly<Record<string, string>> | undefined;
-  /** Default none. A route gets no more than its `maxBody`. */
-  readonly body?: string | Uint8Array | undefined;
-}
-
-export interface BeforeApiCallInput {
-  /** Values of declared parameters; default those of the request. */
-  readonly parameters?: Parameters | undefined;
-}
-
-export interface AfterApiCallInput extends BeforeApiCallInput {
-  /** The upstream's answer; default `null`. */
-  readonly data?: Json | undefined;
-  /** Default 200. */
-  readonly status?: number | undefined;
-}
-
-export interface BeforeSignInput {
-  /** The encoded bytes as `0x` hex; default a zero word of 32 bytes. */
-  readonly data?: Hex | undefined;
-}
-
-export interface ResponseSentInput {
-  /** Default 200. */
-  readonly status?: number | undefined;
-  /** Milliseconds; default the time since the request was made. */
-  readonly duration?: number | undefined;
-  /** Members of the signed answer; the others have values of a test's own. */
-  readonly answer?: Readonly<Record<string, Json>> | undefined;
+  /** A route of the plugin as it registered it, instead of an endpoint: `GET /tenants/:name`. The stage `admit` is left out. */
+  readonly route?: string | undefined;
 }
 
 /** What {@link testQuestion} makes a question of; default a GET without parameters. */
@@ -100,33 +56,72 @@ export interface QuestionInput {
   readonly requestHash?: Hex | undefined;
 }
 
-export interface AnswerInput {
+/** Stages of which a test says what is given in other words than their table has; everything has a default. */
+export interface ShortInputs {
+  /** A route gets no more of the body than its `maxBody`. */
+  readonly route: {
+    /** Values of the path's parameters, by name; default none. */
+    readonly params?: Readonly<Record<string, string>> | undefined;
+    /** As text (`a=1&a=2`) or by name; default none. */
+    readonly query?: string | Readonly<Record<string, string>> | undefined;
+    /** Default none. */
+    readonly body?: string | Uint8Array | undefined;
+  };
+  /** The upstream's answer, default `null` with status 200, and the values of declared parameters. */
+  readonly onAfterApiCall: {
+    readonly data?: Json | undefined;
+    readonly status?: number | undefined;
+    readonly parameters?: Parameters | undefined;
+  };
+  readonly onResponseSent: {
+    /** Default 200. */
+    readonly status?: number | undefined;
+    /** Milliseconds; default the time since the request was made. */
+    readonly duration?: number | undefined;
+    /** Members of the signed answer; the others have values of a test's own. */
+    readonly answer?: Readonly<Record<string, Json>> | undefined;
+  };
+  /** What the client got, and the stage that failed; default `callApi` with 502 and `API call failed`. */
+  readonly onError: {
+    readonly status?: number | undefined;
+    readonly message?: string | undefined;
+    readonly stage?: StageName | undefined;
+  };
+}
+
+/** What stages are given where a test does not say. */
+export interface DefaultInputs {
+  /** Default those of the request. */
+  readonly parameters?: Parameters | undefined;
+  /** Bytes as `0x` hex; default a zero word of 32 bytes. */
+  readonly data?: Hex | undefined;
+  /** Default that of {@link testQuestion}. */
   readonly question?: Question | undefined;
-  /** What is inside; default an answer as the service signs it. What it throws, `next` of the plugin throws as a refusal. */
-  next?(question: Question): Awaitable<SignedResponse>;
-}
-
-export interface CallApiInput {
   /** Default a GET of `https://api.example.com/`. */
-  readonly request?: Partial<OutgoingRequest> | undefined;
-  /** What is inside; default `null` with status 200. What it throws, `next` of the plugin throws as a refusal. */
-  next?(request: OutgoingRequest): Awaitable<ApiResponse>;
+  readonly outgoing?: Partial<OutgoingRequest> | undefined;
 }
 
-/** Stages that are run by their names: an onion has something inside, and so a function of its own. */
-export type NamedStage = Exclude<InnerStage, AroundStage>;
-
-export interface ErrorInput {
-  /** What the client got; default 502. */
-  readonly status?: number | undefined;
-  /** What the client got; default `API call failed`. */
-  readonly message?: string | undefined;
-  /** The stage that failed; default `callApi`. */
-  readonly stage?: StageName | undefined;
+/** What is inside an onion. */
+export interface InsideInput<N extends AroundStage> {
+  /**
+   * Default an answer as the service signs it, or `null` with status 200 for `callApi`. What it throws, `next` of the plugin
+   * throws as a refusal.
+   */
+  next?(value: AroundValue<N>): Awaitable<ResultOf<N>>;
 }
 
-/** What {@link TestRequest.stage} takes for a stage: the variant, where the stage has variants, then its arguments. */
-export type StageInput<N extends StageName> = N extends VariantStage
-  ? [variant: string, ...given: WithoutExchange<ArgsOf<N>>]
-  : WithoutExchange<ArgsOf<N>>;
-type WithoutExchange<A> = A extends [...infer Given, Exchange] ? Given : never;
+type Takes<N extends StageName> = Row<N>['takes'][number];
+
+/** What a stage is given: the values that it takes, by their names in the table of stages. */
+export type StageInput<N extends StageName> = (N extends keyof ShortInputs
+  ? ShortInputs[N]
+  : Pick<DefaultInputs, Takes<N> & keyof DefaultInputs> &
+      Readonly<Pick<Values, Exclude<Takes<N>, keyof DefaultInputs>>>) &
+  (N extends AroundStage ? InsideInput<N> : unknown) &
+  // The variant of a route is what the request goes to.
+  (N extends Exclude<VariantStage, 'route'> ? { readonly variant: string } : unknown);
+
+/** What a stage comes to; `onHttpRequest` lets go on, or refuses. */
+export type StageOutcome<N extends StageName> = HookOutcome<
+  N extends 'onHttpRequest' ? never : NonNullable<ResultOf<N>>
+>;

@@ -1,20 +1,7 @@
-import type { Hex } from '../../lib/eth/hex.ts';
+import type { StageName } from '../../kernel/stages.ts';
 import type { EndpointKeys } from '../define.ts';
-import type { ApiResponse, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import type { Services } from '../services.ts';
-import type {
-  AfterApiCallInput,
-  AnswerInput,
-  BeforeApiCallInput,
-  BeforeSignInput,
-  CallApiInput,
-  Complaint,
-  ErrorInput,
-  HookOutcome,
-  RequestInput,
-  ResponseSentInput,
-  RouteInput,
-} from './inputs.ts';
+import type { Complaint, RequestInput, StageInput, StageOutcome } from './inputs.ts';
 import type { Metrics } from './metrics.ts';
 import { type Subject, TestRequest } from './request.ts';
 import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
@@ -32,7 +19,7 @@ export interface HarnessOptions {
   readonly services?: Partial<Services> | undefined;
 }
 
-/** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */
+/** One plugin, ready to be run. Each {@link PluginHarness.run} is a request of its own, with a budget of its own. */
 export class PluginHarness {
   /**
    * What the service would refuse or warn of, so far. At the start these are auth types and modes without their function, and what
@@ -49,58 +36,14 @@ export class PluginHarness {
     this.complaints = subject.complaints;
   }
 
-  /** A request for several hooks, which share its budget. */
+  /** A request for several stages, which share its budget. */
   request(input: RequestInput = {}): TestRequest {
-    return new TestRequest(this.#subject, { endpoint: this.#subject.endpoint, ...input });
+    return new TestRequest(this.#subject, input);
   }
 
-  onHttpRequest(input: RequestInput = {}): Promise<HookOutcome<never>> {
-    return this.request(input).onHttpRequest();
-  }
-
-  onBeforeApiCall(input: RequestInput & BeforeApiCallInput = {}): Promise<HookOutcome<Parameters>> {
-    return this.request(input).onBeforeApiCall();
-  }
-
-  onAfterApiCall(input: RequestInput & AfterApiCallInput = {}): Promise<HookOutcome<{ data: Json; status: number }>> {
-    return this.request(input).onAfterApiCall(input);
-  }
-
-  onBeforeSign(input: RequestInput & BeforeSignInput = {}): Promise<HookOutcome<Hex>> {
-    return this.request(input).onBeforeSign(input);
-  }
-
-  /** The stage `answer`, with something inside. */
-  answer(input: RequestInput & AnswerInput = {}): Promise<HookOutcome<SignedResponse>> {
-    return this.request(input).answer(input);
-  }
-
-  /** The stage `callApi`, with something inside. */
-  callApi(input: RequestInput & CallApiInput = {}): Promise<HookOutcome<ApiResponse>> {
-    return this.request(input).callApi(input);
-  }
-
-  /** Resolves when the hook is done; the service does not wait for it. */
-  onResponseSent(input: RequestInput & ResponseSentInput = {}): Promise<void> {
-    return this.request(input).onResponseSent(input);
-  }
-
-  /** Resolves when the hook is done; the service does not wait for it. */
-  onError(input: RequestInput & ErrorInput = {}): Promise<void> {
-    return this.request(input).onError(input);
-  }
-
-  /**
-   * A request to a route of the plugin, past the `admit` stage.
-   * @param path as the plugin registered it: `/tenants/:name`.
-   * @returns what goes back over HTTP, checked; status 413 for a body over the route's `maxBody`.
-   * @throws TypeError when the plugin has no such route.
-   */
-  async route(method: string, path: string, input: RouteInput = {}): Promise<HookOutcome<HttpResponse>> {
-    const route = this.#subject.plugin.routes?.find((known) => known.method === method && known.path === path);
-    if (route === undefined) throw new TypeError(`the plugin serves no ${method} ${path}`);
-    const { headers, ip } = input;
-    return new TestRequest(this.#subject, { headers, ip }, route).route(route, input);
+  /** Runs one stage with a request of its own: see {@link TestRequest.run}. */
+  async run<N extends StageName>(stage: N, input?: RequestInput & StageInput<N>): Promise<StageOutcome<N>> {
+    return this.request(input).run(stage, input);
   }
 
   /**

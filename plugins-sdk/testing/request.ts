@@ -1,49 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
-import { asRefusal, Refusal } from '../../kernel/refusal.ts';
-import { type Plugin, type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
-import {
-  type ArgsOf,
-  type AroundStage,
-  type AroundValue,
-  type ResultOf,
-  type StageName,
-  stageNames,
-  stageOf,
-} from '../../kernel/stages.ts';
+import { asRefusal, isRefusal, Refusal } from '../../kernel/refusal.ts';
+import { type Plugin, type PluginSet, routeKey } from '../../kernel/registry.ts';
+import { type ArgsOf, type AroundStage, type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
+import type { RouteRequest } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { hint } from '../../lib/text/suggest.ts';
-import type { ApiResponse, Awaitable, Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
-import { SignedResponse } from '../signed-response.ts';
-import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
-import { testEndpoint } from './endpoint.ts';
+import type { Endpoint } from '../kernel.ts';
 import { changed, complaint, refused } from './hook-outcome.ts';
-import type {
-  AfterApiCallInput,
-  AnswerInput,
-  BeforeApiCallInput,
-  BeforeSignInput,
-  CallApiInput,
-  Complaint,
-  ErrorInput,
-  HookOutcome,
-  NamedStage,
-  RequestInput,
-  ResponseSentInput,
-  RouteInput,
-  StageInput,
-} from './inputs.ts';
+import type { Complaint, HookOutcome, RequestInput, StageInput, StageOutcome } from './inputs.ts';
 import type { TestMetrics } from './metrics.ts';
 import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
 import type { TestClock } from './test-clock.ts';
-import { exchangeOf, frozenCopy, type TestExchange } from './test-exchange.ts';
+import { exchangeOf, type TestExchange } from './test-exchange.ts';
+import { type AnyInput, inside, valuesOf } from './values.ts';
 
-const NAMED: readonly string[] = stageNames.filter((name) => {
-  const { context, kind } = stageOf(name);
-  return context === undefined && kind !== 'around';
-});
+type Asked = Exclude<StageName, AroundStage>;
 
 /** The plugin that is tested, in its registry. */
 export interface Subject {
@@ -62,140 +35,50 @@ export interface Subject {
   serve(config: ServiceConfig, options: ServeOptions): Promise<TestService>;
 }
 
-/** One request on its way through the hooks, in whatever order the test calls them. */
+/** One request on its way through the stages, in whatever order the test runs them. */
 export class TestRequest {
   readonly requestId: Hex;
   /** As inner stages get it: a test may leave on it what other plugins would have left, with their context keys. */
   readonly exchange: Exchange;
   readonly #subject: Subject;
-  readonly #hooks: Hooks;
   readonly #exchange: TestExchange;
   readonly #endpointId: string;
   /** Whether the response is on its way, as observers see it. */
   #isAnswered = false;
 
-  /** @param route that it is made to; default that of endpoints. */
-  constructor(subject: Subject, input: RequestInput, route?: Pick<Route, 'method' | 'path'>) {
-    const { endpoint = testEndpoint(), unknownEndpoint } = input;
+  constructor(subject: Subject, input: RequestInput) {
+    const { endpoint = subject.endpoint, unknownEndpoint, route } = input;
     this.#subject = subject;
-    this.#hooks = subject.hooks;
-    this.#exchange = exchangeOf(input, route);
+    if (route !== undefined) this.#requireVariant('route', route);
+    this.#exchange = exchangeOf(input);
     if (route === undefined && unknownEndpoint === undefined) control.resolveTo(this.#exchange, endpoint);
     this.#endpointId = unknownEndpoint ?? endpoint.id;
     this.exchange = this.#exchange;
     this.requestId = this.exchange.requestId;
   }
 
-  onHttpRequest(): Promise<HookOutcome<never>> {
-    return this.#outcome('onHttpRequest', async () => {
-      const rejection = await this.#hooks.ask('onHttpRequest', [this.#exchange]);
-      return rejection === undefined ? { passed: true } : refused(rejection);
-    });
-  }
-
-  onBeforeApiCall({ parameters }: BeforeApiCallInput = {}): Promise<HookOutcome<Parameters>> {
-    const given = this.#parameters(parameters);
-    return this.#ask('onBeforeApiCall', given, [given, this.#exchange]);
-  }
-
-  onAfterApiCall(input: AfterApiCallInput = {}): Promise<HookOutcome<{ data: Json; status: number }>> {
-    const { data = null, status = 200 } = input;
-    const text = JSON.stringify(data);
-    const response = { data: deepFreeze(parseJson(text)), status, text };
-    return this.#ask('onAfterApiCall', response, [response, this.#parameters(input.parameters), this.#exchange]);
-  }
-
-  onBeforeSign({ data = `0x${'00'.repeat(32)}` }: BeforeSignInput = {}): Promise<HookOutcome<Hex>> {
-    return this.#ask('onBeforeSign', data, [data, this.#exchange]);
-  }
-
-  /** Resolves when the hook is done; the service does not wait for it. */
-  async onResponseSent({ status = 200, duration, answer }: ResponseSentInput = {}): Promise<void> {
-    this.#exchange.duration = duration;
-    this.#respond(status);
-    const sent = SignedResponse.parse(JSON.stringify({ ...sample, endpointId: this.#endpointId, ...answer }));
-    await this.#hooks.ask('onResponseSent', [status, sent, this.#exchange]);
-  }
-
-  /** Resolves when the hook is done; the service does not wait for it. */
-  async onError({ status = 502, message = 'API call failed', stage = 'callApi' }: ErrorInput = {}): Promise<void> {
-    const refusal = new Refusal(status, message, { stage });
-    this.#respond(status);
-    await this.#hooks.ask('onError', [refusal, this.#endpointId, this.#exchange]);
-  }
-
   /**
-   * Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`.
-   * @throws TypeError when there is no such stage, or the plugin has no such variant of it.
+   * Runs the plugin's function at a stage: `request.run('authenticate', { variant: 'token', method })`.
+   * @param input the values that the stage takes, by their names; what has a default may be left out.
+   * @returns when the function is done, also where the service does not wait for it.
+   * @throws TypeError when there is no such stage, the plugin has no such variant of it, or a value is missing.
    */
-  async stage<N extends NamedStage>(name: N, ...input: StageInput<N>): Promise<HookOutcome<NonNullable<ResultOf<N>>>> {
-    if (!NAMED.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, NAMED, 'they are')}`);
-    const hasVariants = stageOf(name).variants !== undefined;
-    const [variant, asked] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
-    const variants = this.#subject.taps[name].flatMap((tap) => tap.variant ?? []);
-    if (hasVariants && !variants.includes(variant))
-      throw new TypeError(`the plugin has no "${name}" of "${variant}"${hint(variant, variants, 'variants')}`);
-    const given: unknown[] = name === 'authenticate' ? [this.#known(asked[0])] : asked;
-    // The type of `input` has just said what the stage takes.
-    return this.#ask(name, given[0], [...given, this.#exchange] as unknown as ArgsOf<N>, variant);
-  }
-
-  /** @param given what goes on where the plugin returns nothing else. */
-  #ask<N extends Exclude<StageName, AroundStage>>(name: N, given: unknown, args: ArgsOf<N>, variant?: string) {
-    return this.#outcome(name, async () => {
-      const result = await this.#hooks.ask(name, args, variant);
-      return changed(result as NonNullable<ResultOf<N>> | undefined, given);
+  run<N extends StageName>(name: N, input?: StageInput<N>): Promise<StageOutcome<N>>;
+  async run(name: StageName, input: AnyInput = {}): Promise<HookOutcome<unknown>> {
+    if (!stageNames.includes(name))
+      throw new TypeError(`there is no stage "${name}"${hint(name, stageNames, 'they are')}`);
+    const { variants, kind } = stageOf(name);
+    const { method, route: path } = this.exchange;
+    const { variant = name === 'route' ? routeKey({ method, path }) : '' } = input;
+    if (variants !== undefined) this.#requireVariant(name, variant);
+    const values = valuesOf(name, input, this.#exchange, this.#endpointId);
+    this.#exchange.duration = input.duration;
+    return this.#outcome(name, () => {
+      if (kind === 'around') return this.#askAround(name as AroundStage, values[0], input.next);
+      return name === 'route'
+        ? this.#askRoute(values[0] as RouteRequest, variant)
+        : this.#ask(name as Asked, values, variant);
     });
-  }
-
-  /** The stage `answer`, with something inside. */
-  answer({ question = testQuestion(), next }: AnswerInput = {}): Promise<HookOutcome<SignedResponse>> {
-    return this.#around('answer', question, next ?? ((asked) => signedAnswer(asked, this.#exchange.endpoint.id)));
-  }
-
-  /** The stage `callApi`, with something inside. */
-  callApi({ request, next = apiResponse }: CallApiInput = {}): Promise<HookOutcome<ApiResponse>> {
-    return this.#around('callApi', outgoingFor(request), next);
-  }
-
-  #around<N extends AroundStage>(
-    name: N,
-    given: AroundValue<N>,
-    next: (value: AroundValue<N>) => Awaitable<ResultOf<N>>,
-  ): Promise<HookOutcome<ResultOf<N>>> {
-    const inner = async (value: AroundValue<N>) => {
-      try {
-        return await next(value);
-      } catch (error) {
-        throw asRefusal(error, name);
-      }
-    };
-    return this.#outcome(name, async () => {
-      const value = await this.#hooks.askAround(name, given, this.#exchange, inner);
-      return this.#hooks.isTapped(name) ? { value } : { passed: true };
-    });
-  }
-
-  /** What the handler of a route makes of it: see {@link PluginHarness.route}. */
-  route(
-    { maxBody = 0, ...route }: Route,
-    { params = {}, query, body = '' }: RouteInput,
-  ): Promise<HookOutcome<HttpResponse>> {
-    const bytes = Buffer.from(body);
-    const request = { params, query: new URLSearchParams(query), body: maxBody > 0 ? bytes : Buffer.alloc(0) };
-    return this.#outcome('route', async () => {
-      if (maxBody > 0 && bytes.length > maxBody) throw new Refusal(413, 'Request body too large');
-      const value = await this.#hooks.ask('route', [request, this.#exchange], routeKey(route));
-      if (value === undefined) throw new Error('a route has to answer');
-      this.#respond(value.status);
-      return { value };
-    });
-  }
-
-  /** The endpoint's own method of that kind, since `perMethod` finds what it has prepared by the object. */
-  #known(method: unknown): unknown {
-    const own = this.#exchange.resolved?.auth ?? [];
-    return own.find((each) => isDeepStrictEqual(each, method)) ?? method;
   }
 
   /** The client leaves: signals abort. */
@@ -204,17 +87,59 @@ export class TestRequest {
     this.#respond(499);
   }
 
+  #requireVariant(name: StageName, variant: string): void {
+    const variants = this.#subject.taps[name].flatMap((tap) => tap.variant ?? []);
+    if (!variants.includes(variant))
+      throw new TypeError(`the plugin has no "${name}" of "${variant}"${hint(variant, variants, 'variants')}`);
+  }
+
+  async #ask(name: Asked, values: readonly unknown[], variant: string): Promise<HookOutcome<unknown>> {
+    const [first] = values;
+    // What observers of a response are given has its status.
+    if (name === 'onResponseSent') this.#respond(Number(first));
+    if (isRefusal(first)) this.#respond(first.status);
+    const method = name === 'authenticate' ? [this.#known(first)] : values;
+    // The type of `input` has said what the stage takes.
+    const args = [...method, this.#exchange] as unknown as ArgsOf<Asked>;
+    const result: unknown = await this.#subject.hooks.ask(name, args, variant);
+    return isRefusal(result) ? refused(result) : changed(result, first);
+  }
+
+  async #askRoute(request: RouteRequest, variant: string): Promise<HookOutcome<unknown>> {
+    const { maxBody = 0 } = this.#subject.plugin.routes?.find((route) => routeKey(route) === variant) ?? {};
+    if (maxBody > 0 && request.body.length > maxBody) throw new Refusal(413, 'Request body too large');
+    const given = maxBody > 0 ? request : { ...request, body: Buffer.alloc(0) };
+    const value = await this.#subject.hooks.ask('route', [given, this.#exchange], variant);
+    if (value === undefined) throw new Error('a route has to answer');
+    this.#respond(value.status);
+    return { value };
+  }
+
+  async #askAround(name: AroundStage, given: unknown, next: AnyInput['next']): Promise<HookOutcome<unknown>> {
+    const { hooks } = this.#subject;
+    const inner = async (value: unknown) => {
+      try {
+        return await (next ?? inside[name])(value as never, this.#exchange.endpoint.id);
+      } catch (error) {
+        throw asRefusal(error, name);
+      }
+    };
+    const value = await hooks.askAround(name, given as never, this.#exchange, inner as never);
+    return hooks.isTapped(name) ? { value } : { passed: true };
+  }
+
+  /** The endpoint's own method of that kind, since `perMethod` finds what it has prepared by the object. */
+  #known(method: unknown): unknown {
+    return this.#exchange.resolved?.auth.find((each) => isDeepStrictEqual(each, method)) ?? method;
+  }
+
   /** Observers are told of it once. */
   #respond(status: number): void {
     if (!this.#isAnswered) this.#subject.observer.response?.(this.#exchange, status);
     this.#isAnswered = true;
   }
 
-  #parameters(given: Parameters | undefined): Parameters {
-    return given === undefined ? this.#exchange.parameters : frozenCopy(given);
-  }
-
-  async #outcome<T>(hook: StageName, run: () => Promise<HookOutcome<T>>): Promise<HookOutcome<T>> {
+  async #outcome(stage: StageName, run: () => Promise<HookOutcome<unknown>>): Promise<HookOutcome<unknown>> {
     try {
       const outcome = await run();
       if ('refused' in outcome) this.#respond(outcome.refused.status);
@@ -222,13 +147,9 @@ export class TestRequest {
     } catch (error) {
       const refusal = asRefusal(error);
       const { reason } = refusal;
-      if (reason !== undefined) this.#subject.complaints.push(complaint(hook, this.requestId, reason));
+      if (reason !== undefined) this.#subject.complaints.push(complaint(stage, this.requestId, reason));
       this.#respond(refusal.status);
       return refused(refusal);
     }
   }
-}
-
-function parseJson(text: string): Json {
-  return JSON.parse(text);
 }

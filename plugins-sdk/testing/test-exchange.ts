@@ -1,5 +1,4 @@
 import { control, Exchange } from '../../kernel/exchange.ts';
-import type { Route } from '../../kernel/registry.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import type { Parameters } from '../kernel.ts';
@@ -18,10 +17,9 @@ export class TestExchange extends Exchange {
   }
 }
 
-export function exchangeOf(
-  { parameters, headers = {}, ip = '127.0.0.1' }: RequestInput,
-  { method, path }: Pick<Route, 'method' | 'path'> = { method: 'POST', path: '/endpoints/:endpointId' },
-): TestExchange {
+export function exchangeOf(input: RequestInput): TestExchange {
+  const { parameters, headers = {}, ip = '127.0.0.1', route = 'POST /endpoints/:endpointId' } = input;
+  const [method = '', path = ''] = route.split(' ');
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   const exchange = new TestExchange({
     method,

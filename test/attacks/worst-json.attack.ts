@@ -82,7 +82,7 @@ async function requireCheap(parts: Parts): Promise<void> {
   const data = dataOf(documentOf(parts));
   if (data === undefined) return;
   const harness = await testPlugin({ name: 'echo', hooks: { onAfterApiCall: () => ({ data }) } }, { budget: 60_000 });
-  const { cpu } = await costOf(() => harness.onAfterApiCall({ data: 1 }));
+  const { cpu } = await costOf(() => harness.run('onAfterApiCall', { data: 1 }));
   assert.ok(cpu < ANY, `copy: ${cpu.toFixed(0)} ms of CPU`);
 }
 

@@ -27,7 +27,7 @@ async function prepareFor(block: Readonly<Record<string, unknown>>, id: `0x${str
   return async (given: Parameters, variation = '', sent: Parameters = given, inexact: readonly string[] = []) => {
     const request = harness.request({ endpoint, parameters: sent });
     if (inexact.length > 0) inexactParameters.set(request.exchange, new Set(inexact));
-    const outcome = await request.stage('prepare', given, variation);
+    const outcome = await request.run('prepare', { parameters: given, variation });
     if ('refused' in outcome) return outcome.refused.message;
     assert.ok('value' in outcome);
     return outcome.value;

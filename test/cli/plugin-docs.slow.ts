@@ -82,21 +82,21 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
   it('a rule without a config', async (t) => {
     const { harness } = await harnessFor(t, 'no-weekends.ts');
     const isClosed = [0, 6].includes(new Date().getUTCDay());
-    assert.equal('refused' in (await harness.onHttpRequest()), isClosed);
+    assert.equal('refused' in (await harness.run('onHttpRequest')), isClosed);
   });
 
   it('the memo of a request', async (t) => {
     const { harness } = await harnessFor(t, 'in-cents.ts');
     const request = harness.request({ headers: { 'x-unit': 'cents' } });
-    await request.onHttpRequest();
+    await request.run('onHttpRequest');
     const data = { price: 10 };
-    assert.deepEqual(await request.onAfterApiCall({ data }), { value: { data: { price: 1000 }, status: 200 } });
+    assert.deepEqual(await request.run('onAfterApiCall', { data }), { value: { data: { price: 1000 }, status: 200 } });
   });
 
   it('keys of endpoints', async (t) => {
     const { harness } = await harnessFor(t, 'price-band.ts');
     const outcome = (maxPrice: number) =>
-      harness.onAfterApiCall({ endpoint: testEndpoint({ block: { maxPrice } }), data: { price: 10 } });
+      harness.run('onAfterApiCall', { endpoint: testEndpoint({ block: { maxPrice } }), data: { price: 10 } });
     assert.deepEqual(await outcome(10), { passed: true });
     assert.deepEqual(await outcome(9.5), { value: { data: { price: 10 }, status: 500 } });
   });

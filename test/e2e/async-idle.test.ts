@@ -46,7 +46,7 @@ describe('async records whose time is over', () => {
       },
     };
     const submit = async (ip: string) => {
-      const outcome = await harness.request({ ip }).stage('present', 'async', () => new Promise(() => undefined));
+      const outcome = await harness.run('present', { ip, variant: 'async', run: () => new Promise(() => undefined) });
       assert.ok('value' in outcome && outcome.value.status === 202);
     };
     for (const ip of ['192.0.2.1', '192.0.2.2']) await submit(ip);

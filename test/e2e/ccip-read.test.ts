@@ -299,6 +299,6 @@ it('a fault of the service is none of the client, whatever its kind', async () =
   const services = { config: { settings: { ccipRead: true } }, endpoints: [endpoint], ask };
   const harness = await testPlugin(ccipRead, { services });
   const body = JSON.stringify({ sender: SENDER, data: callOf(endpoint.id) });
-  const outcome = await harness.route('POST', '/ccip', { body });
+  const outcome = await harness.run('route', { route: 'POST /ccip', body });
   assert.deepEqual(outcome, { refused: { status: 500, message: 'Internal server error' } });
 });

@@ -117,11 +117,13 @@ describe('keys of a simple plugin (`export const keys`)', () => {
     } satisfies SimplePlugin<typeof keys>;
     const endpoints = [testEndpoint({ block: { ceiling: 5 }, apiBlock: { note: { to: 'us' } } })];
     const harness = await testPlugin(plugin, { keys, services: { endpoints } });
-    assert.deepEqual(await harness.onBeforeApiCall({ parameters: { a: 1 } }), {
+    assert.deepEqual(await harness.run('onBeforeApiCall', { parameters: { a: 1 } }), {
       value: { a: 1, limit: 5, to: 'us', id: 66 },
     });
     const other = testEndpoint({ block: { ceiling: 7 } });
-    assert.deepEqual(await harness.onBeforeApiCall({ endpoint: other }), { value: { limit: 7, to: null, id: 66 } });
+    assert.deepEqual(await harness.run('onBeforeApiCall', { endpoint: other }), {
+      value: { limit: 7, to: null, id: 66 },
+    });
     assert.deepEqual(harness.complaints, []);
   });
 

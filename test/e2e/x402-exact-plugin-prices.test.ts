@@ -147,8 +147,10 @@ describe('x402-exact: prices by a plugin', async () => {
       hooks: { price: { half: ({ n }: Readonly<Record<string, unknown>>) => BigInt(Number(n) / 2) } },
     });
     const harness = await testPlugin({ name: 'half', setup }, { t });
-    assert.deepEqual(await harness.request().stage('price', 'half', { n: 8 }), { value: 4n });
-    const { refused } = (await harness.request().stage('price', 'half', { n: 7 })) as { refused: { status: number } };
+    assert.deepEqual(await harness.run('price', { variant: 'half', parameters: { n: 8 } }), { value: 4n });
+    const { refused } = (await harness.run('price', { variant: 'half', parameters: { n: 7 } })) as {
+      refused: { status: number };
+    };
     assert.equal(refused.status, 500);
   });
 });

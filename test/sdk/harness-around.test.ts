@@ -21,8 +21,8 @@ describe('the onions in the harness', () => {
   it('callApi gets a request, and asks what the test has put inside', async () => {
     const harness = await testPlugin(retry);
     const asked: unknown[] = [];
-    const outcome = await harness.callApi({
-      request: { url: 'https://api.example.com/eth' },
+    const outcome = await harness.run('callApi', {
+      outgoing: { url: 'https://api.example.com/eth' },
       next: (request) => {
         asked.push([request.method, request.url, request.headers]);
         if (asked.length === 1) throw new Refusal(502, 'API call failed', { upstreamStatus: 503 });
@@ -39,16 +39,16 @@ describe('the onions in the harness', () => {
 
   it('what is inside refuses as it does in the service, and is null without a word of the test', async () => {
     const harness = await testPlugin(retry);
-    const refused = await harness.callApi({
+    const refused = await harness.run('callApi', {
       next: () => {
         throw new Refusal(504, 'API call timed out');
       },
     });
     assert.deepEqual(refused, { refused: { status: 504, message: 'API call timed out' } });
-    const answered = await harness.callApi();
+    const answered = await harness.run('callApi');
     assert.ok('value' in answered);
     assert.deepEqual([answered.value.data, answered.value.status], [null, 200]);
-    assert.deepEqual(await (await testPlugin({ name: 'q', hooks: {} })).callApi(), { passed: true });
+    assert.deepEqual(await (await testPlugin({ name: 'q', hooks: {} })).run('callApi'), { passed: true });
   });
 
   it('answer gets a question, and what it keeps is checked as in the service', async () => {
@@ -71,23 +71,18 @@ describe('the onions in the harness', () => {
     );
     let made = 0;
     const question = testQuestion({ parameters: { symbol: 'ETH' }, key: 'a'.repeat(43) });
-    const first = await harness.answer({ question });
-    const second = await harness.answer({ question, next: () => assert.fail(`made ${++made}`) });
+    const first = await harness.run('answer', { question });
+    const second = await harness.run('answer', { question, next: () => assert.fail(`made ${++made}`) });
     assert.ok('value' in first && 'value' in second);
     assert.equal(second.value, first.value);
     assert.equal(JSON.parse(first.value.json).endpointId, testEndpoint().id);
     const other = testEndpoint({ id: `0x${'22'.repeat(32)}` });
-    assert.deepEqual(await harness.answer({ question, endpoint: other }), {
+    assert.deepEqual(await harness.run('answer', { question, endpoint: other }), {
       refused: { status: 500, message: 'Internal server error' },
     });
     assert.match(
       String(harness.complaints[0]?.message),
       /^plugin "p": .*returned an answer of another endpoint: 0x1111/,
     );
-  });
-
-  it('they have functions of their own, since something is inside', async () => {
-    const request = (await testPlugin(retry)).request();
-    await assert.rejects(request.stage('callApi' as 'encrypt', '0x'), /^TypeError: there is no inner stage "callApi"/);
   });
 });

@@ -54,9 +54,9 @@ describe('harness.complaints', () => {
       }),
     });
     const harness = await testPlugin(plugin);
-    assert.deepEqual(await harness.request().stage('admit'), { refused: { status: 429, message: 'Later' } });
-    await harness.onAfterApiCall();
-    await harness.request().stage('respond', {});
+    assert.deepEqual(await harness.run('admit'), { refused: { status: 429, message: 'Later' } });
+    await harness.run('onAfterApiCall');
+    await harness.request().run('respond', { headers: {} });
     assert.deepEqual(
       messages(harness).map(([hook]) => hook),
       ['onAfterApiCall', 'respond'],
@@ -112,8 +112,8 @@ describe('harness.metrics', () => {
   it('has each series, and a counter adds 1 unless it is told more', async () => {
     const harness = await testPlugin(measuring);
     assert.deepEqual(harness.metrics(), { 'asked_total{ip="::1"}': 0, last: 0 });
-    await harness.onHttpRequest({ ip: '192.0.2.1' });
-    await harness.onHttpRequest({ ip: '192.0.2.1' });
+    await harness.run('onHttpRequest', { ip: '192.0.2.1' });
+    await harness.run('onHttpRequest', { ip: '192.0.2.1' });
     assert.deepEqual(harness.metrics(), {
       all_total: 4,
       'asked_total{ip="192.0.2.1"}': 2,
@@ -144,8 +144,8 @@ describe('harness.metrics', () => {
       return { hooks: { onHttpRequest: hook } };
     };
     const harness = await testPlugin(definePlugin({ name: 'p', setup: measure }));
-    await harness.onHttpRequest();
-    await harness.onHttpRequest({ ip: '::1' });
+    await harness.run('onHttpRequest');
+    await harness.run('onHttpRequest', { ip: '::1' });
     assert.deepEqual(messages(harness), [
       ['metrics', 'the instrument "odd_total" cannot be measured: Error: has no label "b"'],
     ]);
@@ -170,11 +170,11 @@ describe('harness.advance', () => {
 
   it('moves the clock of the plugin', async () => {
     const harness = await testPlugin(daily);
-    assert.deepEqual(await harness.onHttpRequest(), { passed: true });
+    assert.deepEqual(await harness.run('onHttpRequest'), { passed: true });
     harness.advance(86_399_000);
-    assert.deepEqual(await harness.onHttpRequest(), TOMORROW);
+    assert.deepEqual(await harness.run('onHttpRequest'), TOMORROW);
     harness.advance(1000);
-    assert.deepEqual(await harness.onHttpRequest(), { passed: true });
+    assert.deepEqual(await harness.run('onHttpRequest'), { passed: true });
   });
 
   it('starts from a clock that the test gives', async () => {
@@ -185,7 +185,7 @@ describe('harness.advance', () => {
     });
     const harness = await testPlugin(plugin, { services: { now: () => 5000 } });
     harness.advance(250);
-    await harness.onError();
+    await harness.run('onError');
     assert.deepEqual(told, [5250]);
     for (const wrong of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
       assert.throws(() => harness.advance(wrong), { message: `advance takes milliseconds, more than 0: not ${wrong}` });

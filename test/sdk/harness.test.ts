@@ -62,7 +62,7 @@ describe('a refusal', () => {
         },
       }),
     });
-    const outcome = await harness.request().stage('admit');
+    const outcome = await harness.run('admit');
     assert.deepEqual(outcome, { refused: { status: 429, message: 'Later' } });
     assert.ok('refused' in outcome);
     assert.deepEqual(outcome.refused.headers, { 'Retry-After': '7' });
@@ -83,12 +83,12 @@ describe('services', () => {
         return { hooks: { onHttpRequest, onBeforeSign: () => Reflect.apply(background, undefined, [() => 1]) } };
       },
     });
-    await harness.onHttpRequest({ ip: '::1' });
-    await harness.onHttpRequest({ ip: '::2' });
+    await harness.run('onHttpRequest', { ip: '::1' });
+    await harness.run('onHttpRequest', { ip: '::2' });
     assert.deepEqual([...done], []);
     await harness.background();
     assert.deepEqual(done, ['::2']);
-    assert.deepEqual(await harness.onBeforeSign(), DROPPED);
+    assert.deepEqual(await harness.run('onBeforeSign'), DROPPED);
     assert.deepEqual(
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [
@@ -119,7 +119,7 @@ describe('onHttpRequest', () => {
     const credentials = ['X-Api-Key', 'X-Payment-Proof'];
     const harness = await testPlugin({ name: 'p', hooks: { onHttpRequest: hook } }, { services: { credentials } });
     const headers = { 'X-Tenant': 'a', 'X-Api-Key': 'secret', 'x-payment-proof': '{}' };
-    const outcome = await harness.onHttpRequest({ ip: '10.0.0.1', parameters: { symbol: 'ETH' }, headers });
+    const outcome = await harness.run('onHttpRequest', { ip: '10.0.0.1', parameters: { symbol: 'ETH' }, headers });
     assert.deepEqual(outcome, PASSED);
     const [{ requestId, signal, ...rest } = {}] = seen;
     assert.match(String(requestId), /^0x[0-9a-f]{64}$/);
@@ -137,20 +137,20 @@ describe('onHttpRequest', () => {
   it('has defaults for everything', async () => {
     const { seen, hook } = recorder();
     const harness = await withHooks({ onHttpRequest: hook });
-    assert.deepEqual(await harness.onHttpRequest(), PASSED);
+    assert.deepEqual(await harness.run('onHttpRequest'), PASSED);
     const [{ parameters, headers, ip } = {}] = seen;
     assert.deepEqual({ parameters, headers, ip }, { parameters: {}, headers: {}, ip: '127.0.0.1' });
   });
 
   it('tells with what a request was rejected, which is no complaint', async () => {
     const harness = await withHooks({ onHttpRequest: () => ({ reject: true, status: 418, message: 'Tea' }) });
-    assert.deepEqual(await harness.onHttpRequest(), { refused: { status: 418, message: 'Tea' } });
+    assert.deepEqual(await harness.run('onHttpRequest'), { refused: { status: 418, message: 'Tea' } });
     assert.deepEqual(harness.complaints, []);
   });
 
   it('names the plugin that gave no message', async () => {
     const harness = await withHooks({ onHttpRequest: () => ({ reject: true }) });
-    assert.deepEqual(await harness.onHttpRequest(), {
+    assert.deepEqual(await harness.run('onHttpRequest'), {
       refused: { status: 403, message: 'Request rejected by plugin "p"' },
     });
   });
@@ -162,7 +162,7 @@ describe('onHttpRequest', () => {
         (context.parameters.list as number[]).push(3);
       },
     });
-    assert.deepEqual(await harness.onHttpRequest({ parameters }), DROPPED);
+    assert.deepEqual(await harness.run('onHttpRequest', { parameters }), DROPPED);
     assert.deepEqual(parameters, { list: [1, 2] });
     assert.equal(Object.isFrozen(parameters), false);
     const [complaint] = harness.complaints;
@@ -177,9 +177,9 @@ describe('the hooks that may change something', () => {
     const harness = await withHooks({
       onBeforeApiCall: ({ parameters }) => (parameters.keep ? undefined : { parameters: { ...parameters, b: 2 } }),
     });
-    assert.deepEqual(await harness.onBeforeApiCall({ parameters: { a: 1 } }), { value: { a: 1, b: 2 } });
-    assert.deepEqual(await harness.onBeforeApiCall({ parameters: { keep: true } }), PASSED);
-    assert.deepEqual(await harness.onBeforeApiCall(), { value: { b: 2 } });
+    assert.deepEqual(await harness.run('onBeforeApiCall', { parameters: { a: 1 } }), { value: { a: 1, b: 2 } });
+    assert.deepEqual(await harness.run('onBeforeApiCall', { parameters: { keep: true } }), PASSED);
+    assert.deepEqual(await harness.run('onBeforeApiCall'), { value: { b: 2 } });
   });
 
   it('onAfterApiCall', async () => {
@@ -190,30 +190,30 @@ describe('the hooks that may change something', () => {
         return context.parameters.keep ? undefined : { data: { wrapped: context.response.data } };
       },
     });
-    assert.deepEqual(await harness.onAfterApiCall({ data: { price: 1.5 }, status: 201 }), {
+    assert.deepEqual(await harness.run('onAfterApiCall', { data: { price: 1.5 }, status: 201 }), {
       value: { data: { wrapped: { price: 1.5 } }, status: 201 },
     });
-    assert.deepEqual(await harness.onAfterApiCall({ data: 7, parameters: { keep: 1 } }), PASSED);
-    assert.deepEqual(await harness.onAfterApiCall(), { value: { data: { wrapped: null }, status: 200 } });
+    assert.deepEqual(await harness.run('onAfterApiCall', { data: 7, parameters: { keep: 1 } }), PASSED);
+    assert.deepEqual(await harness.run('onAfterApiCall'), { value: { data: { wrapped: null }, status: 200 } });
     assert.deepEqual(seen[1]?.response, { data: 7, status: 200 });
     assert.deepEqual(seen[1]?.parameters, { keep: 1 });
   });
 
   it('onBeforeSign', async () => {
     const harness = await withHooks({ onBeforeSign: ({ data }) => ({ data: data === '0x01' ? '0x02' : data }) });
-    assert.deepEqual(await harness.onBeforeSign({ data: '0x01' }), { value: '0x02' });
-    assert.deepEqual(await harness.onBeforeSign({ data: '0x03' }), PASSED);
-    assert.deepEqual(await harness.onBeforeSign(), PASSED);
+    assert.deepEqual(await harness.run('onBeforeSign', { data: '0x01' }), { value: '0x02' });
+    assert.deepEqual(await harness.run('onBeforeSign', { data: '0x03' }), PASSED);
+    assert.deepEqual(await harness.run('onBeforeSign'), PASSED);
   });
 
   it('are passed when the plugin has none', async () => {
     const harness = await withHooks({});
     assert.deepEqual(
       [
-        await harness.onHttpRequest(),
-        await harness.onBeforeApiCall({ parameters: { a: 1 } }),
-        await harness.onAfterApiCall({ data: 1 }),
-        await harness.onBeforeSign({ data: '0x01' }),
+        await harness.run('onHttpRequest'),
+        await harness.run('onBeforeApiCall', { parameters: { a: 1 } }),
+        await harness.run('onAfterApiCall', { data: 1 }),
+        await harness.run('onBeforeSign', { data: '0x01' }),
       ],
       [PASSED, PASSED, PASSED, PASSED],
     );
@@ -222,7 +222,7 @@ describe('the hooks that may change something', () => {
   it('drop the request on a wrong result, and a complaint says what was wrong', async () => {
     const harness = await withHooks({ onBeforeSign: () => ({ data: '0x1' }) });
     const request = harness.request();
-    assert.deepEqual(await request.onBeforeSign(), DROPPED);
+    assert.deepEqual(await request.run('onBeforeSign'), DROPPED);
     assert.deepEqual(
       harness.complaints.map(({ detail: _, ...rest }) => rest),
       [
@@ -240,8 +240,8 @@ describe('the hooks that only observe', () => {
   it('onResponseSent', async () => {
     const { seen, hook } = recorder();
     const harness = await withHooks({ onResponseSent: hook });
-    await harness.onResponseSent({ duration: 12.5 });
-    await harness.onResponseSent();
+    await harness.run('onResponseSent', { duration: 12.5 });
+    await harness.run('onResponseSent');
     const [first, second] = seen;
     assert.deepEqual([first?.status, first?.duration], [200, 12.5]);
     assert.equal(typeof second?.duration, 'number');
@@ -250,8 +250,8 @@ describe('the hooks that only observe', () => {
   it('onError', async () => {
     const { seen, hook } = recorder();
     const harness = await withHooks({ onError: hook });
-    await harness.onError();
-    await harness.onError({ status: 400, message: 'Missing required parameter: a', stage: 'validate' });
+    await harness.run('onError');
+    await harness.run('onError', { status: 400, message: 'Missing required parameter: a', stage: 'validate' });
     const told = seen.map(({ error, stage, status, api }) => [
       error instanceof Error && error.message,
       stage,
@@ -267,7 +267,12 @@ describe('the hooks that only observe', () => {
   it('onError of a request that matches no endpoint', async () => {
     const { seen, hook } = recorder();
     const harness = await withHooks({ onError: hook });
-    await harness.onError({ status: 404, message: 'Endpoint not found', stage: 'resolve', unknownEndpoint: 'zzz' });
+    await harness.run('onError', {
+      status: 404,
+      message: 'Endpoint not found',
+      stage: 'resolve',
+      unknownEndpoint: 'zzz',
+    });
     const [{ endpointId, api, endpoint } = {}] = seen;
     assert.deepEqual({ endpointId, api, endpoint }, { endpointId: 'zzz', api: undefined, endpoint: undefined });
   });
@@ -280,8 +285,8 @@ describe('the hooks that only observe', () => {
     });
     const hanging = await withHooks({ onError: never }, { budget: 5 });
     const requests = [failing.request(), hanging.request()] as const;
-    await requests[0].onResponseSent();
-    await requests[1].onError();
+    await requests[0].run('onResponseSent');
+    await requests[1].run('onError');
     assert.deepEqual(
       [...failing.complaints, ...hanging.complaints].map(({ detail: _, ...rest }) => rest),
       [
@@ -293,7 +298,7 @@ describe('the hooks that only observe', () => {
 
   it('may throw what is no error', async () => {
     const harness = await withHooks({ onError: () => Promise.reject({ code: 7 }) });
-    await harness.onError();
+    await harness.run('onError');
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),
       ['{ code: 7 }'],
@@ -321,9 +326,9 @@ describe('a request', () => {
       { budget: 500 },
     );
     const request = harness.request({ parameters: { a: 1 } });
-    assert.deepEqual(await request.onHttpRequest(), PASSED);
-    assert.deepEqual(await request.onBeforeApiCall(), EXHAUSTED);
-    assert.deepEqual(await request.onBeforeSign(), EXHAUSTED);
+    assert.deepEqual(await request.run('onHttpRequest'), PASSED);
+    assert.deepEqual(await request.run('onBeforeApiCall'), EXHAUSTED);
+    assert.deepEqual(await request.run('onBeforeSign'), EXHAUSTED);
     assert.deepEqual(ids, [request.requestId, request.requestId, '{"a":1}']);
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),
@@ -334,8 +339,8 @@ describe('a request', () => {
   it('has a budget of its own for each call on the harness itself', async () => {
     const answers = [never(), undefined];
     const harness = await withHooks({ onHttpRequest: () => answers.shift() }, { budget: 100 });
-    assert.deepEqual(await harness.onHttpRequest(), EXHAUSTED);
-    assert.deepEqual(await harness.onHttpRequest(), PASSED);
+    assert.deepEqual(await harness.run('onHttpRequest'), EXHAUSTED);
+    assert.deepEqual(await harness.run('onHttpRequest'), PASSED);
   });
 
   it('has a signal that aborts when the budget ends or the client leaves', async () => {
@@ -348,9 +353,9 @@ describe('a request', () => {
       },
     };
     const left = (await withHooks(hooks)).request();
-    await left.onHttpRequest();
+    await left.run('onHttpRequest');
     left.disconnect();
-    await (await withHooks(hooks, { budget: 5 })).onBeforeSign();
+    await (await withHooks(hooks, { budget: 5 })).run('onBeforeSign');
     assert.deepEqual(
       signals.map(({ aborted }) => aborted),
       [true, true],
@@ -360,7 +365,7 @@ describe('a request', () => {
   it('goes to the endpoint it names', async () => {
     const { seen, hook } = recorder();
     const harness = await withHooks({ onBeforeSign: hook });
-    await harness.onBeforeSign({ endpoint: testEndpoint({ api: 'prices', name: 'latest', id: '0xabcd' }) });
+    await harness.run('onBeforeSign', { endpoint: testEndpoint({ api: 'prices', name: 'latest', id: '0xabcd' }) });
     const [{ endpointId, api, endpoint } = {}] = seen;
     assert.deepEqual({ endpointId, api, endpoint }, { endpointId: '0xabcd', api: 'prices', endpoint: 'latest' });
   });
@@ -420,7 +425,7 @@ describe('a definition', () => {
     assert.deepEqual(calls, ['start']);
     await harness.stop(250);
     assert.deepEqual(calls, ['start', 'stop 250']);
-    const outcome = await harness.onHttpRequest({ headers: { 'X-Token': 'secret', accept: '*/*' } });
+    const outcome = await harness.run('onHttpRequest', { headers: { 'X-Token': 'secret', accept: '*/*' } });
     const node = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
     const message = JSON.stringify({
       headers: { 'x-token': 'secret', accept: '*/*' },
@@ -433,9 +438,9 @@ describe('a definition', () => {
   });
 
   it('keeps its own budget unless the test sets one', async () => {
-    assert.deepEqual(await (await testPlugin(definition, { config })).onBeforeSign(), EXHAUSTED);
+    assert.deepEqual(await (await testPlugin(definition, { config })).run('onBeforeSign'), EXHAUSTED);
     const harness = await testPlugin(definition, { budget: 7, config });
-    assert.deepEqual(await harness.onBeforeSign(), EXHAUSTED);
+    assert.deepEqual(await harness.run('onBeforeSign'), EXHAUSTED);
     assert.equal(harness.complaints[0]?.message, 'its 7 ms were spent in the call');
   });
 
@@ -443,35 +448,40 @@ describe('a definition', () => {
     const harness = await testPlugin(definition, { budget: 'none', config });
     const request = harness.request({ headers: { 'X-Token': 'let me in' } });
     const method = { type: 'token', token: 'let me in' };
-    assert.deepEqual(await request.stage('authenticate', 'token', method), { value: true });
-    assert.deepEqual(await request.stage('authenticate', 'token', { ...method, token: 'b' }), {
+    assert.deepEqual(await request.run('authenticate', { variant: 'token', method }), { value: true });
+    assert.deepEqual(await request.run('authenticate', { variant: 'token', method: { ...method, token: 'b' } }), {
       refused: { status: 401, message: 'Invalid token' },
     });
-    assert.deepEqual(await request.stage('encode', { data: 1, status: 200 }, testing.testQuestion()), {
+    assert.deepEqual(await request.run('encode', { response: { data: 1, status: 200 } }), {
       value: { bytes: '0x01', field: 'data', value: '0x01' },
     });
-    assert.deepEqual(await request.stage('encode', { data: null, status: 200 }, testing.testQuestion()), PASSED);
-    assert.deepEqual(await request.stage('encrypt', '0x01'), { value: '0x02' });
-    assert.deepEqual(await request.stage('encrypt', '0x03'), PASSED);
+    assert.deepEqual(await request.run('encode', { response: { data: null, status: 200 } }), PASSED);
+    assert.deepEqual(await request.run('encrypt', { data: '0x01' }), { value: '0x02' });
+    assert.deepEqual(await request.run('encrypt', { data: '0x03' }), PASSED);
     assert.deepEqual(harness.complaints, []);
+  });
+
+  it('needs of a test what has no default', async () => {
+    const harness = await testPlugin(definition, { config });
+    await assert.rejects(harness.run('encode'), {
+      name: 'TypeError',
+      message: 'the stage "encode" takes "response", which the test does not give',
+    });
   });
 
   it('has no stage and no variant that is misspelt', async () => {
     const request = (await testPlugin(definition, { config })).request();
-    await assert.rejects(request.stage('authenticate', 'tokn', { type: 'token' }), {
+    await assert.rejects(request.run('authenticate', { variant: 'tokn', method: { type: 'token' } }), {
       name: 'TypeError',
       message: 'the plugin has no "authenticate" of "tokn", did you mean "token"?',
     });
-    await assert.rejects(
-      request.stage('present', 'sync', () => assert.fail('run')),
-      {
-        name: 'TypeError',
-        message: 'the plugin has no "present" of "sync", there are no variants here',
-      },
-    );
-    await assert.rejects(request.stage('encod' as 'encode', { data: 1, status: 200 }, testing.testQuestion()), {
+    await assert.rejects(request.run('present', { variant: 'sync', run: () => assert.fail('run') }), {
       name: 'TypeError',
-      message: 'there is no inner stage "encod", did you mean "encode"?',
+      message: 'the plugin has no "present" of "sync", there are no variants here',
+    });
+    await assert.rejects(request.run('encod' as 'encode', { response: { data: 1, status: 200 } }), {
+      name: 'TypeError',
+      message: 'there is no stage "encod", did you mean "encode"?',
     });
   });
 
@@ -487,9 +497,9 @@ describe('a definition', () => {
       },
     });
     const harness = await testPlugin(plugin, { services: { endpoints: [testEndpoint({ auth: [method] })] } });
-    assert.deepEqual(await harness.request().stage('authenticate', 'token', method), { value: true });
-    assert.deepEqual(await harness.request().stage('authenticate', 'token', { ...method }), { value: true });
-    await harness.request().stage('authenticate', 'token', { ...method, token: 'other' });
+    assert.deepEqual(await harness.run('authenticate', { variant: 'token', method }), { value: true });
+    assert.deepEqual(await harness.run('authenticate', { variant: 'token', method: { ...method } }), { value: true });
+    await harness.run('authenticate', { variant: 'token', method: { ...method, token: 'other' } });
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),
       [
@@ -519,10 +529,10 @@ describe('a definition', () => {
   it('complains of what fails in an inner stage, open or closed', async () => {
     const request = { endpointId: '0x01', timestamp: 1, data: '0x' } as const;
     const harness = await testPlugin(definition, { budget: 'none', config });
-    assert.deepEqual(await harness.request().stage('sign', request), {
+    assert.deepEqual(await harness.run('sign', { signRequest: request }), {
       refused: { status: 500, message: 'Internal server error' },
     });
-    assert.deepEqual(await harness.request().stage('attest', testing.testQuestion().request), PASSED);
+    assert.deepEqual(await harness.run('attest'), PASSED);
     assert.deepEqual(
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [
@@ -562,7 +572,7 @@ describe('a route', () => {
   it('gets the request, and its response is what HTTP would carry', async () => {
     const harness = await testPlugin(routed);
     const input = { params: { name: 'ada' }, query: 'a=1&a=2', body: 'four', headers: { 'X-Token': 't' }, ip: '::1' };
-    assert.deepEqual(await harness.route('POST', '/tenants/:name', input), {
+    assert.deepEqual(await harness.run('route', { route: 'POST /tenants/:name', ...input }), {
       value: json({
         params: { name: 'ada' },
         query: [
@@ -577,17 +587,19 @@ describe('a route', () => {
         resolved: null,
       }),
     });
-    assert.deepEqual(await harness.route('GET', '/none', { body: 'some' }), { value: json(0) });
+    assert.deepEqual(await harness.run('route', { route: 'GET /none', body: 'some' }), { value: json(0) });
   });
 
   it('is refused as in the service', async () => {
     const harness = await testPlugin(routed);
-    const long = await harness.route('POST', '/tenants/:name', { body: new Uint8Array(5) });
+    const long = await harness.run('route', { route: 'POST /tenants/:name', body: new Uint8Array(5) });
     assert.deepEqual(long, { refused: { status: 413, message: 'Request body too large' } });
-    assert.deepEqual(await harness.route('GET', '/refuses'), { refused: { status: 409, message: 'Taken' } });
+    assert.deepEqual(await harness.run('route', { route: 'GET /refuses' }), {
+      refused: { status: 409, message: 'Taken' },
+    });
     assert.deepEqual(harness.complaints, []);
-    assert.deepEqual(await harness.route('GET', '/never'), EXHAUSTED);
-    const odd = await harness.route('GET', '/odd');
+    assert.deepEqual(await harness.run('route', { route: 'GET /never' }), EXHAUSTED);
+    const odd = await harness.run('route', { route: 'GET /odd' });
     assert.deepEqual(odd, { refused: { status: 500, message: 'Internal server error' } });
     const wrong = 'returned something of the wrong shape: bytes need a media type other than JSON';
     assert.deepEqual(
@@ -601,14 +613,15 @@ describe('a route', () => {
 
   it('has to be one of the plugin’s', async () => {
     const harness = await testPlugin(routed);
-    for (const [method, path] of [
-      ['GET', '/tenants/:name'],
-      ['GET', '/elsewhere'],
-    ] as const)
-      await assert.rejects(harness.route(method, path), {
-        name: 'TypeError',
-        message: `the plugin serves no ${method} ${path}`,
-      });
+    const near = 'did you mean "POST /tenants/:name"?';
+    for (const [route, hint] of [
+      ['GET /tenants/:name', near],
+      ['POST /endpoints/:endpointId', 'variants: POST /tenants/:name, GET /none, GET /odd, GET /never, GET /refuses'],
+    ] as const) {
+      const message = `the plugin has no "route" of "${route}", ${hint}`;
+      await assert.rejects(harness.run('route', { route }), { name: 'TypeError', message });
+    }
+    await assert.rejects(harness.run('route'), { name: 'TypeError' });
   });
 });
 
@@ -635,9 +648,9 @@ describe('observers of the plugin', () => {
   it('are told of stages, of calls and once of the response', async () => {
     const harness = await testPlugin(observing);
     const request = harness.request();
-    await request.onHttpRequest();
-    await request.stage('encrypt', '0x01');
-    await request.onResponseSent();
+    await request.run('onHttpRequest');
+    await request.run('encrypt', { data: '0x01' });
+    await request.run('onResponseSent');
     assert.deepEqual(told, [
       ['call of onHttpRequest', 'done'],
       ['onHttpRequest', 'silent'],
@@ -651,26 +664,26 @@ describe('observers of the plugin', () => {
 
   it('are told of a response that is a refusal, that of a route, or that nobody waits for', async () => {
     const harness = await testPlugin(observing);
-    await harness.onHttpRequest({ ip: '::1' });
+    await harness.run('onHttpRequest', { ip: '::1' });
     assert.deepEqual(told.splice(0).slice(1), [
       ['onHttpRequest', 'answered'],
       ['/endpoints/:endpointId', 403],
     ]);
-    await harness.route('GET', '/r');
+    await harness.run('route', { route: 'GET /r' });
     assert.deepEqual(told.splice(0).slice(1), [
       ['route', 'answered'],
       ['/r', 204],
     ]);
     const left = harness.request();
     left.disconnect();
-    await left.onHttpRequest();
+    await left.run('onHttpRequest');
     assert.deepEqual(told, [['/endpoints/:endpointId', 499]]);
   });
 
   it('that fail are a complaint', async () => {
     const observe = { response: () => assert.fail('no') };
     const harness = await testPlugin({ name: 'p', setup: () => ({ observe }) });
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     assert.deepEqual(
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [['observe', 'AssertionError [ERR_ASSERTION]: no']],

@@ -6,7 +6,7 @@ import { answerStatement } from '../../../lib/eth/statements.ts';
 import { SignedResponse } from '../../../plugins-sdk/index.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
-import { testQuestion } from '../../../plugins-sdk/testing/around.ts';
+import { testQuestion } from '../../../plugins-sdk/testing/values.ts';
 import { testEndpoint } from '../../../service/testing.ts';
 import { eventually } from '../../state/redis-server.ts';
 import { TEST_KEY } from '../../support/service.ts';

@@ -75,9 +75,9 @@ describe('a config whose expiry is longer than that of the one before, with a cl
         const expiresAt = Math.floor(clock.now / 1000) + 100;
         const proof = await prove(alice, { node: NODE, endpointId: endpoint.id, txHash, expiresAt });
         const request = harness.request({ endpoint, headers: { 'X-Payment-Proof': JSON.stringify(proof) } });
-        const outcome = await request.stage('authenticate', 'x402', auth);
+        const outcome = await request.run('authenticate', { variant: 'x402', method: auth });
         if ('refused' in outcome) return outcome.refused.message;
-        await request.stage('concluded', { kind: 'abandoned' });
+        await request.run('concluded', { outcome: { kind: 'abandoned' } });
         return outcome;
       };
     };

@@ -60,13 +60,13 @@ describe('x402 and time, with a clock of its own before a real chain', async () 
       const proof = await prove(alice, { node: NODE, endpointId: endpoint.id, txHash, expiresAt });
       const request = harness.request({ endpoint, headers: { 'X-Payment-Proof': JSON.stringify(proof) } });
       const [auth] = endpoint.auth;
-      const outcome = await request.stage('authenticate', 'x402', auth ?? assert.fail());
+      const outcome = await request.run('authenticate', { variant: 'x402', method: auth ?? assert.fail() });
       return { request, outcome: 'refused' in outcome ? outcome.refused.message : outcome };
     };
     /** Its client has what it paid for. */
     const buy = async (endpoint: typeof long, txHash: string) => {
       const { request, outcome } = await ask(endpoint, txHash);
-      await request.stage('concluded', { kind: 'abandoned' });
+      await request.run('concluded', { outcome: { kind: 'abandoned' } });
       return outcome;
     };
     const pay = async () => {
@@ -122,7 +122,7 @@ describe('x402 and time, with a clock of its own before a real chain', async () 
       clock.now = minedAt + age;
       const { request, outcome } = await ask(long, txHash);
       assert.deepEqual(outcome, ACCEPTED);
-      await request.stage('concluded', { kind: 'refused', refusal });
+      await request.run('concluded', { outcome: { kind: 'refused', refusal } });
     }
     assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
   });
@@ -133,7 +133,7 @@ describe('x402 and time, with a clock of its own before a real chain', async () 
     clock.now = minedAt;
     const { request, outcome } = await ask(long, txHash);
     assert.deepEqual(outcome, ACCEPTED);
-    await request.stage('concluded', { kind: 'abandoned' });
+    await request.run('concluded', { outcome: { kind: 'abandoned' } });
     assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
   });
 

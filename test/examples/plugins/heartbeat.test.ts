@@ -17,7 +17,7 @@ describe('heartbeat', async () => {
 
   it('gets the URL after an answer was sent', async () => {
     const harness = await testPlugin(heartbeat({ url: `${monitor.url}/ping?id=1` }));
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     const [{ method, path, body } = {}] = monitor.requests;
     assert.deepEqual({ method, path, body }, { method: 'GET', path: '/ping?id=1', body: '' });
     assert.deepEqual(harness.complaints, []);
@@ -25,8 +25,8 @@ describe('heartbeat', async () => {
 
   it('does nothing before that', async () => {
     const harness = await testPlugin(heartbeat({ url: `${monitor.url}/early` }));
-    await harness.onHttpRequest();
-    await harness.onError();
+    await harness.run('onHttpRequest');
+    await harness.run('onError');
     assert.equal(pings('/early'), 0);
   });
 
@@ -35,7 +35,7 @@ describe('heartbeat', async () => {
     const harness = await testPlugin(heartbeat({ url: `${monitor.url}/ping`, interval: HOUR }, () => now));
     const counts: number[] = [];
     for (now of [0, 1, HOUR - 1, HOUR, HOUR + 1, 2 * HOUR - 1, 5 * HOUR]) {
-      await harness.onResponseSent();
+      await harness.run('onResponseSent');
       counts.push(pings('/ping'));
     }
     assert.deepEqual(counts, [1, 1, 1, 2, 2, 2, 3]);
@@ -44,12 +44,12 @@ describe('heartbeat', async () => {
   it('pings once when answers go out at the same time, a minute being the default', async () => {
     let now = 0;
     const harness = await testPlugin(heartbeat({ url: `${monitor.url}/crowd` }, () => now));
-    await Promise.all(Array.from({ length: 20 }, () => harness.onResponseSent()));
+    await Promise.all(Array.from({ length: 20 }, () => harness.run('onResponseSent')));
     now = 59_999;
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     assert.equal(pings('/crowd'), 1);
     now = 60_000;
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     assert.equal(pings('/crowd'), 2);
   });
 
@@ -58,7 +58,7 @@ describe('heartbeat', async () => {
     await refusing.close();
     for (const url of [`${monitor.url}/busy`, `${monitor.url}/missing`, `${refusing.url}/ping`]) {
       const harness = await testPlugin(heartbeat({ url }));
-      await harness.onResponseSent();
+      await harness.run('onResponseSent');
       assert.deepEqual(harness.complaints, []);
     }
     assert.deepEqual([pings('/busy'), pings('/missing')], [1, 1]);
@@ -66,7 +66,7 @@ describe('heartbeat', async () => {
 
   it('gives up a monitor that hangs when its budget ends', async () => {
     const harness = await testPlugin(heartbeat({ url: `${monitor.url}/hang` }), { budget: 500 });
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     await monitor.untilAborted('/hang');
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),

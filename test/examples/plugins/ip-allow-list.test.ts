@@ -14,7 +14,7 @@ async function admitted(allow: string[], addresses: readonly string[]): Promise<
   const harness = await testPlugin(ipAllowList({ allow }));
   const inside: string[] = [];
   for (const ip of addresses) {
-    const outcome = await harness.onHttpRequest({ ip });
+    const outcome = await harness.run('onHttpRequest', { ip });
     if ('passed' in outcome) inside.push(ip);
     else assert.deepEqual(outcome, REFUSED);
   }

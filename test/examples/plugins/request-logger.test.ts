@@ -18,7 +18,7 @@ describe('request-logger', () => {
   it('writes a line for an answer', async () => {
     const { written, harness } = await setUp();
     const request = harness.request({ endpoint, parameters: { a: 's3cret' } });
-    await request.onResponseSent({ duration: 12.5 });
+    await request.run('onResponseSent', { duration: 12.5 });
     assert.deepEqual(written, [
       `{"requestId":"${request.requestId}","endpoint":"prices/latest","status":200,"duration":12.5}`,
     ]);
@@ -27,13 +27,13 @@ describe('request-logger', () => {
   it('writes a line for a failure, unless told not to', async () => {
     const { written, harness } = await setUp({});
     const request = harness.request({ endpoint });
-    await request.onError({ status: 400, message: 'Missing required parameter: a', stage: 'validate' });
+    await request.run('onError', { status: 400, message: 'Missing required parameter: a', stage: 'validate' });
     assert.deepEqual(written, [
       `{"requestId":"${request.requestId}","endpoint":"prices/latest","status":400,"stage":"validate"}`,
     ]);
     const quiet = await setUp({ errors: false });
-    await quiet.harness.onError();
-    await quiet.harness.onResponseSent();
+    await quiet.harness.run('onError');
+    await quiet.harness.run('onResponseSent');
     assert.deepEqual(
       quiet.written.map((line) => JSON.parse(line).status),
       [200],
@@ -43,13 +43,13 @@ describe('request-logger', () => {
   it('does not repeat the id of an unknown endpoint', async () => {
     const { written, harness } = await setUp();
     const request = harness.request({ unknownEndpoint: 'x\n{"requestId":"forged"}' });
-    await request.onError({ status: 404, message: 'Endpoint not found', stage: 'resolve' });
+    await request.run('onError', { status: 404, message: 'Endpoint not found', stage: 'resolve' });
     assert.deepEqual(written, [`{"requestId":"${request.requestId}","endpoint":null,"status":404,"stage":"resolve"}`]);
   });
 
   it('keeps one line one line, whatever the endpoint is called', async () => {
     const { written, harness } = await setUp();
-    await harness.onResponseSent({ endpoint: testEndpoint({ api: 'a\nb', name: '"c"' }) });
+    await harness.run('onResponseSent', { endpoint: testEndpoint({ api: 'a\nb', name: '"c"' }) });
     assert.equal(written[0]?.includes('\n'), false);
     assert.equal(JSON.parse(written[0] ?? '').endpoint, 'a\nb/"c"');
   });
@@ -57,14 +57,14 @@ describe('request-logger', () => {
   it('writes what belongs to one turn of the event loop at once, and is done when it is written', async () => {
     const { written, harness } = await setUp();
     const requests = Array.from({ length: 100 }, () => harness.request());
-    await Promise.all(requests.map((request) => request.onResponseSent()));
+    await Promise.all(requests.map((request) => request.run('onResponseSent')));
     assert.equal(written.length, 1);
     const ids = written[0]?.split('\n').map((line) => JSON.parse(line).requestId);
     assert.deepEqual(
       ids,
       requests.map(({ requestId }) => requestId),
     );
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     assert.equal(written.length, 2);
   });
 
@@ -72,7 +72,7 @@ describe('request-logger', () => {
     const log = t.mock.method(console, 'log', () => undefined);
     const harness = await testPlugin(requestLogger());
     const request = harness.request();
-    await request.onResponseSent({ duration: 1 });
+    await request.run('onResponseSent', { duration: 1 });
     assert.deepEqual(
       log.mock.calls.map((call) => call.arguments),
       [[`{"requestId":"${request.requestId}","endpoint":"test-api/test-endpoint","status":200,"duration":1}`]],
@@ -87,13 +87,13 @@ describe('request-logger', () => {
       written.push(lines);
     });
     const harness = await testPlugin(plugin);
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),
       ['Error: no space left'],
     );
     broken = false;
-    await harness.onResponseSent();
+    await harness.run('onResponseSent');
     assert.equal(written.length, 1);
   });
 

@@ -31,7 +31,7 @@ describe('slack-alerts', async () => {
   it('posts what failed and where', async () => {
     const { harness } = await setUp();
     const request = harness.request({ endpoint, parameters: { key: 's3cret' }, headers: { cookie: 's3cret' } });
-    await request.onError({ status: 502, message: 'API call failed', stage: 'callApi' });
+    await request.run('onError', { status: 502, message: 'API call failed', stage: 'callApi' });
     const [{ method, path, headers, body } = {}] = slack.requests;
     assert.deepEqual([method, path, headers?.['content-type']], ['POST', '/hook', 'application/json']);
     const text = `prices/latest: 502 API call failed (callApi, request ${request.requestId})`;
@@ -43,7 +43,7 @@ describe('slack-alerts', async () => {
     const posted = async (minStatus: number | undefined, status: number) => {
       const before = slack.requests.length;
       const { harness } = await setUp(minStatus === undefined ? {} : { minStatus });
-      await harness.onError({ status });
+      await harness.run('onError', { status });
       return slack.requests.length - before;
     };
     assert.deepEqual(
@@ -55,16 +55,16 @@ describe('slack-alerts', async () => {
 
   it('makes one message a minute of a flood, and counts', async () => {
     const { harness, clock } = await setUp();
-    await Promise.all(Array.from({ length: 500 }, () => harness.onError({ endpoint })));
+    await Promise.all(Array.from({ length: 500 }, () => harness.run('onError', { endpoint })));
     assert.equal(slack.requests.length, 1);
     clock.now = MINUTE - 1;
-    await harness.onError({ endpoint });
+    await harness.run('onError', { endpoint });
     assert.equal(slack.requests.length, 1);
     clock.now = MINUTE;
     const last = harness.request({ endpoint });
-    await last.onError({ status: 500, message: 'Internal server error', stage: 'sign' });
+    await last.run('onError', { status: 500, message: 'Internal server error', stage: 'sign' });
     clock.now = 3 * MINUTE;
-    await harness.onError({ endpoint });
+    await harness.run('onError', { endpoint });
     const [, second, third] = texts();
     assert.equal(
       second,
@@ -77,10 +77,10 @@ describe('slack-alerts', async () => {
 
   it('does not count what is below the minimum', async () => {
     const { harness, clock } = await setUp();
-    await harness.onError({ status: 503 });
-    await harness.onError({ status: 400 });
+    await harness.run('onError', { status: 503 });
+    await harness.run('onError', { status: 400 });
     clock.now = MINUTE;
-    await harness.onError({ status: 503 });
+    await harness.run('onError', { status: 503 });
     assert.deepEqual(
       texts().map((text) => text.split('\n').length),
       [1, 1],
@@ -90,10 +90,10 @@ describe('slack-alerts', async () => {
   it('shows nothing that a client sent, and no markup', async () => {
     const { harness, clock } = await setUp({ minStatus: 404 });
     const unknown = harness.request({ unknownEndpoint: '<!channel>', parameters: { a: 's3cret' } });
-    await unknown.onError({ status: 404, message: 'Endpoint not found', stage: 'resolve' });
+    await unknown.run('onError', { status: 404, message: 'Endpoint not found', stage: 'resolve' });
     clock.now = MINUTE;
     const marked = harness.request({ endpoint: testEndpoint({ api: 'a&b', name: '<c>' }) });
-    await marked.onError({ status: 500, message: '<!here> &amp;' });
+    await marked.run('onError', { status: 500, message: '<!here> &amp;' });
     assert.deepEqual(texts(), [
       `unknown endpoint: 404 Endpoint not found (resolve, request ${unknown.requestId})`,
       `a&amp;b/&lt;c&gt;: 500 &lt;!here&gt; &amp;amp; (callApi, request ${marked.requestId})`,
@@ -106,10 +106,10 @@ describe('slack-alerts', async () => {
       ['/moved', 'Error: the webhook cannot be reached'],
     ] as const) {
       const { harness, clock } = await setUp({}, `${path}?token=s3cret`);
-      await harness.onError();
-      await harness.onError();
+      await harness.run('onError');
+      await harness.run('onError');
       clock.now = MINUTE;
-      await harness.onError();
+      await harness.run('onError');
       assert.deepEqual(
         harness.complaints.map(({ message }) => message),
         [complaint, complaint],
@@ -125,7 +125,7 @@ describe('slack-alerts', async () => {
 
   it('gives up a webhook that hangs when its budget ends', async () => {
     const { harness } = await setUp({}, '/hang', 500);
-    await harness.onError();
+    await harness.run('onError');
     await slack.untilAborted('/hang');
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),
