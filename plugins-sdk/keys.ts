@@ -61,13 +61,23 @@ const ParameterSchema = closedObject({
 /** A parameter as an endpoint declares it. */
 export type Parameter = Static<typeof ParameterSchema>;
 
+const Basic = closedObject({
+  basic: closedObject(
+    {
+      user: Type.String({ description: 'Without a colon' }),
+      password: Type.String({ description: 'Keep it in a variable' }),
+    },
+    'Sent as Basic and the base64 of user:password',
+  ),
+});
+
 /** Config keys that more than one plugin reads. Each is owned by one of them, which may have more to say of its values. */
 export const keys = {
   url: configKey('api', 'url', Type.String({ description: 'Base URL of the upstream, http or https' })),
   headers: optionalKey(
     'api',
     'headers',
-    Type.Record(Type.String(), Type.String(), { description: 'Sent on every upstream request' }),
+    Type.Record(Type.String(), Type.Union([Type.String(), Basic]), { description: 'Sent on every upstream request' }),
   ),
   timeout: optionalKey(
     'api',

@@ -15,6 +15,8 @@ import {
   definePlugin,
   type Endpoint,
   type Exchange,
+  isRefusal,
+  type Log,
   perEndpoint,
   type Question,
   type Services,
@@ -37,6 +39,11 @@ const cacheKey = optionalKey(
     {
       // No timer waits for its end, so that any time will do.
       maxAge: Type.Integer({ minimum: 1, [DURATION]: 100, description: 'Milliseconds that an answer is kept' }),
+      staleWhileRevalidate: Type.Optional(
+        millisecondsSchema(
+          'Milliseconds after that for which it is given out while a new one is made (RFC 5861); default none',
+        ),
+      ),
       staleIfError: Type.Optional(
         millisecondsSchema('Milliseconds after that for which it stands in where the upstream fails; default none'),
       ),
@@ -60,6 +67,8 @@ interface Terms {
   readonly maxAge: number;
   /** Milliseconds for which they stand in after that where there is no new one. */
   readonly staleIfError: number;
+  /** Milliseconds for which they are given out after that while a new one is made. */
+  readonly staleWhileRevalidate: number;
   /** Begins their keys: the signer and all of the config that they may depend on. */
   readonly version: string;
 }
@@ -70,9 +79,9 @@ function termsIn({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>
   return (endpoint: Endpoint): Terms => {
     const { endpoints: __, ...api } = endpoint.apiBlock;
     const version = hash('sha256', `${common}${JSON.stringify([endpoint.block, api])}`, 'base64').slice(0, 22);
-    const { maxAge = 0, staleIfError = 0 } = policyOf(endpoint) ?? {};
+    const { maxAge = 0, staleIfError = 0, staleWhileRevalidate = 0 } = policyOf(endpoint) ?? {};
     // Engines take no larger number.
-    return { maxAge: Math.min(maxAge, Number.MAX_SAFE_INTEGER), staleIfError, version };
+    return { maxAge: Math.min(maxAge, Number.MAX_SAFE_INTEGER), staleIfError, staleWhileRevalidate, version };
   };
 }
 
@@ -92,7 +101,7 @@ function check(endpoint: EndpointDraft): Finding[] {
 }
 
 const LOOKUPS =
-  'Look-ups of answers that may be cached: hit, miss, shared with a request under way; stale: an old one, as there was no new one';
+  'Look-ups of answers that may be cached: hit, miss, shared with a request under way; stale: an old one, as there was no new one yet';
 
 /** Counts look-ups, and says in the log and in the answer's headers what they came to. */
 function lookupsIn(meters: Meters) {
@@ -123,26 +132,28 @@ interface Miss {
   readonly key: string;
   readonly terms: Terms;
   readonly question: Question;
-  readonly exchange: Exchange;
+  told(outcome: Outcome, headers: Readonly<Record<string, string>>): void;
 }
 
 /** Gets answers that this process lacks: from another process, or from the upstream. */
-function fetching({ entries, replicas, told }: Cache) {
-  const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) =>
-    entries.set(key, answer, { ttl, goodFor, staleFor: terms.staleIfError, size: answer.json.length * 2 });
+function fetching({ entries, replicas }: Cache) {
+  const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) => {
+    const staleFor = Math.max(terms.staleIfError, terms.staleWhileRevalidate);
+    entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
+  };
   /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
   const make = async (miss: Miss, flight: Work) => {
-    told(miss.exchange, 'miss', missed);
+    miss.told('miss', missed);
     const answer = await flight.next();
     const isWhole = !flight.exchange.abandoned;
     if (isWhole) keep(miss, answer, miss.terms.maxAge);
     return { answer, isWhole };
   };
   const find = async (others: ReplicaAnswers, miss: Miss, flight: Work) => {
-    const { key, exchange, terms } = miss;
+    const { key, terms } = miss;
     const { found, lock } = await others.search(key, terms.maxAge, miss.question, flight.exchange);
     if (found !== undefined) {
-      told(exchange, 'hit', hit(found.ttl));
+      miss.told('hit', hit(found.ttl));
       keep(miss, found.value, found.ttl, BORROWED_MS);
       return found.value;
     }
@@ -161,31 +172,55 @@ function fetching({ entries, replicas, told }: Cache) {
     replicas === undefined ? (await make(miss, flight)).answer : find(replicas, miss, flight);
 }
 
-function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms): NonNullable<Taps['answer']> {
-  const { entries, told } = held;
+/** Makes new answers beside the requests that get the old ones: one at a time for each. */
+function renewing(log: Log) {
+  const underWay = new Set<string>();
+  return (key: string, { api, name }: Endpoint, make: () => Promise<unknown>) => {
+    if (underWay.has(key)) return;
+    underWay.add(key);
+    make()
+      .catch((error: unknown) => {
+        const { reason: detail } = isRefusal(error) ? error : {};
+        log.info('a cached answer could not be renewed', { endpoint: `${api}/${name}`, detail });
+      })
+      .finally(() => underWay.delete(key));
+  };
+}
+
+function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log): NonNullable<Taps['answer']> {
+  const { entries } = held;
   const fetchAnswer = fetching(held);
+  const renew = renewing(log);
   return (question, exchange, { share }) => {
     const terms = termsOf(exchange.endpoint);
     if (terms.maxAge === 0) return undefined;
+    const told: Miss['told'] = (outcome, headers) => held.told(exchange, outcome, headers);
     const key = terms.version + question.key;
     const found = entries.get(key);
     if (found?.isGood) {
-      told(exchange, 'hit', hit(found.ttl));
+      told('hit', hit(found.ttl));
+      return found.value;
+    }
+    if (found !== undefined && found.ttl <= 0 && -found.ttl < terms.staleWhileRevalidate) {
+      // What comes of it is nothing to tell of this request.
+      const quiet = { key, terms, question, told: () => undefined };
+      renew(key, exchange.endpoint, () => share(key, (flight) => fetchAnswer(quiet, flight)));
+      told('stale', stale(-found.ttl, 'stale-while-revalidate'));
       return found.value;
     }
     let isFirst = false;
     const answer = share(key, (flight) => {
       isFirst = true;
-      return fetchAnswer({ key, terms, question, exchange }, flight);
+      return fetchAnswer({ key, terms, question, told }, flight);
     });
     // The work has begun by now, if it is this request's.
-    if (!isFirst) told(exchange, 'shared', collapsed);
+    if (!isFirst) told('shared', collapsed);
     if (terms.staleIfError === 0) return answer;
     return answer.catch((error: unknown) => {
       // Another one may have been kept meanwhile.
       const old = isOutage(error) ? entries.get(key) : undefined;
-      if (old === undefined) throw error;
-      told(exchange, 'stale', stale(-old.ttl));
+      if (old === undefined || -old.ttl >= terms.staleIfError) throw error;
+      told('stale', stale(-old.ttl, 'stale-if-error'));
       return old.value;
     });
   };
@@ -200,7 +235,7 @@ export const cache = definePlugin({
   exposes: ['Cache-Status'],
   openapi: () => describeCache(policyOf),
   check: ({ endpoints }) => endpoints.flatMap(check),
-  setup({ endpoints, answerConfig, states, meters, stateEngine, node, now }) {
+  setup({ endpoints, answerConfig, states, meters, stateEngine, node, now, log }) {
     if (endpoints.every((endpoint) => policyOf(endpoint) === undefined)) return {};
     const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>({ now }));
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
@@ -208,6 +243,6 @@ export const cache = definePlugin({
     const replicas =
       stateEngine?.processes === 'many' ? new ReplicaAnswers(stateEngine.area('cache'), { node, now }) : undefined;
     const termsOf = perEndpoint(endpoints, termsIn({ node, answerConfig }));
-    return { hooks: { answer: answering({ entries, replicas, told: lookupsIn(meters) }, termsOf) } };
+    return { hooks: { answer: answering({ entries, replicas, told: lookupsIn(meters) }, termsOf, log) } };
   },
 });

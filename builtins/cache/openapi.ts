@@ -4,11 +4,11 @@ import { NAME } from './status.ts';
 
 const CacheStatus = {
   description:
-    'What the cache did (RFC 9211): `hit` with the seconds that the answer is still kept, or `fwd=miss`, `collapsed` with a request for the same; `detail=stale-if-error`: the upstream failed, and an older answer stands in',
+    'What the cache did (RFC 9211): `hit` with the seconds that the answer is still kept, or `fwd=miss`, `collapsed` with a request for the same; `detail=stale-if-error`: the upstream failed, and an older answer stands in; `detail=stale-while-revalidate`: a new one is being made',
   required: true,
   schema: {
     type: 'string',
-    pattern: `^${NAME}; (fwd=miss(; collapsed)?|hit; ttl=-?\\d+(; detail=stale-if-error)?)$`,
+    pattern: `^${NAME}; (fwd=miss(; collapsed)?|hit; ttl=-?\\d+(; detail=stale-(if-error|while-revalidate))?)$`,
   },
   example: `${NAME}; hit; ttl=57`,
 };
@@ -16,6 +16,7 @@ const CacheStatus = {
 interface Policy {
   readonly maxAge: number;
   readonly staleIfError?: number;
+  readonly staleWhileRevalidate?: number;
 }
 
 /** @param policyOf of an endpoint whose answers are kept. */
@@ -25,11 +26,17 @@ export function describeCache(policyOf: (endpoint: Endpoint) => Policy | undefin
     operation: (endpoint) => {
       const policy = policyOf(endpoint);
       if (policy === undefined) return undefined;
-      const { maxAge, staleIfError = 0 } = policy;
-      const oldest = Math.ceil((maxAge + staleIfError) / 1000);
+      const { maxAge, staleIfError = 0, staleWhileRevalidate = 0 } = policy;
+      const oldest = (milliseconds: number) => Math.ceil((maxAge + milliseconds) / 1000);
+      const remarks = [
+        ...(staleIfError > 0 ? [`where the upstream fails an older one, of at most ${oldest(staleIfError)} s`] : []),
+        ...(staleWhileRevalidate > 0
+          ? [`while a new one is made an older one, of at most ${oldest(staleWhileRevalidate)} s`]
+          : []),
+      ];
       return {
         answerHeaders: { 'Cache-Status': refTo('headers', 'CacheStatus') },
-        ...(staleIfError > 0 && { remark: `where the upstream fails an older one, of at most ${oldest} s` }),
+        ...(remarks.length > 0 && { remark: remarks.join('; ') }),
       };
     },
   };

@@ -28,7 +28,7 @@ export function hit(milliseconds: number): Headers {
   return headers;
 }
 
-/** Made before, and given out since there is no new one. @param milliseconds that are over since it ended. */
-export function stale(milliseconds: number): Headers {
-  return statusOf(`hit; ttl=-${Math.max(0, Math.ceil(milliseconds / 1000))}; detail=stale-if-error`);
+/** Made before, and given out since there is no new one yet. @param milliseconds that are over since it ended. */
+export function stale(milliseconds: number, detail: 'stale-if-error' | 'stale-while-revalidate'): Headers {
+  return statusOf(`hit; ttl=-${Math.max(0, Math.ceil(milliseconds / 1000))}; detail=${detail}`);
 }

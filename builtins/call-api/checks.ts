@@ -10,6 +10,7 @@ import {
   isHeaderValue,
   keys,
 } from '../../plugins-sdk/config.ts';
+import { apiHeaders } from '../shared/api-headers.ts';
 import { checkTls } from '../shared/upstream-tls.ts';
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {
@@ -39,13 +40,26 @@ function checkPath(endpoint: EndpointDraft): Finding[] {
 
 function checkHeaders(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.headers`;
-  const headers = Object.entries(keys.headers.of(endpoint) ?? {});
+  const headers = Object.entries(apiHeaders(endpoint));
   const names = headers.map(([name]) => name.toLowerCase());
   return headers.flatMap(([name, value], i) => [
     ...(names.indexOf(name.toLowerCase()) < i ? [error(`${at}.${name}`, 'is there twice: case does not count')] : []),
     ...checkHeaderName(`${at}.${name}`, name),
     ...(isHeaderValue(value) ? [] : [error(`${at}.${name}`, 'holds a character that no header can carry')]),
+    ...checkBasic(endpoint, name, `${at}.${name}`),
   ]);
+}
+
+function checkBasic(endpoint: EndpointDraft, name: string, at: string): Finding[] {
+  const value = keys.headers.of(endpoint)?.[name];
+  if (value === undefined || typeof value === 'string') return [];
+  const unfit = Object.entries(value.basic).filter(([, text]) => /\p{Cc}/u.test(text));
+  return [
+    ...(value.basic.user.includes(':')
+      ? [error(`${at}.basic.user`, 'must hold no colon: the password begins there')]
+      : []),
+    ...unfit.map(([key]) => error(`${at}.basic.${key}`, 'must hold no line break or other control character')),
+  ];
 }
 
 /** What is wrong with the URLs, headers and paths of a config. Once per API: its endpoints share the block. */

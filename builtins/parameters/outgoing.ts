@@ -1,5 +1,6 @@
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
+import { apiHeaders } from '../shared/api-headers.ts';
 import { compilePlacement, type Declared, type OnNested, type RequestParts, type Values } from './placement.ts';
 
 type Headers = OutgoingRequest['headers'];
@@ -48,7 +49,7 @@ export function compileRequest(
   declared: readonly Declared[],
   onNested: OnNested,
 ): (values: Values) => OutgoingRequest {
-  const headers = keys.headers.of(endpoint) ?? {};
+  const headers = apiHeaders(endpoint);
   const template = keys.path.of(endpoint) ?? '';
   const base = baseUrl(endpoint) + (/^([/?]|$)/.test(template) ? '' : '/');
   const method = keys.method.of(endpoint) ?? 'GET';

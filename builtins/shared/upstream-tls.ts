@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { pemText } from '../../lib/text/pem.ts';
 import {
@@ -25,6 +26,13 @@ export const tlsKey = optionalKey(
       cert: pem('Certificate that the service shows, in PEM, with those that lead to its authority'),
       key: pem('Private key of that certificate, in PEM; keep it in a variable'),
       ca: pem('Authorities that the upstream must have its certificate of, in PEM, in place of those of Node.js'),
+      servername: Type.Optional(
+        Type.String({
+          minLength: 1,
+          description:
+            'Name that the upstream is asked for and must have a certificate of; default the host of the URL',
+        }),
+      ),
     },
     'Of https, where the upstream wants or has a certificate of its own',
   ),
@@ -55,18 +63,22 @@ export function certificateMeter(endpoints: readonly Endpoint[], meters: Meters)
 export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
   const tls = tlsOf(endpoint);
   if (tls === undefined) return [];
-  const { cert, key, ca } = tls;
+  const { servername = '', ...pems } = tls;
+  const { cert, key, ca } = pems;
   if (!/^https:/i.test(keys.url.of(endpoint) ?? '')) return [error(`${at}.tls`, 'needs an https URL')];
   if ((cert === undefined) !== (key === undefined)) {
     return [error(`${at}.tls.${cert === undefined ? 'cert' : 'key'}`, 'is missing: cert and key go together')];
   }
-  const names = Object.entries(tls).flatMap(([name, text]) => (text.includes('-----BEGIN ') ? [] : name));
+  if (isIP(servername) !== 0) return [error(`${at}.tls.servername`, 'must be a host name, not an address')];
+  if (!/^[\w.-]*$/.test(servername))
+    return [error(`${at}.tls.servername`, 'must be a host name, without scheme or port')];
+  const names = Object.entries(pems).flatMap(([name, text]) => (text.includes('-----BEGIN ') ? [] : name));
   if (names.length > 0) {
     const message = 'must be the text in PEM, not the name of a file: have it come from a variable';
     return names.map((name) => error(`${at}.tls.${name}`, message));
   }
   try {
-    createSecureContext(tls);
+    createSecureContext(pems);
     // The context passes over an authority that it cannot read.
     if (ca !== undefined) new X509Certificate(ca);
   } catch {

@@ -21,6 +21,14 @@ import { Settings, Token } from './token.ts';
 
 const oauth2 = optionalKey('api', 'oauth2', Settings);
 
+/** What the service itself says to the token endpoint, and where it is configured. */
+const OWN_PARAMETERS: Readonly<Record<string, string>> = {
+  grant_type: 'it is always client_credentials',
+  scope: 'write oauth2.scope',
+  client_id: 'write oauth2.clientId',
+  client_secret: 'write oauth2.clientSecret',
+};
+
 const isAuthorization = (name: string) => name.toLowerCase() === 'authorization';
 
 const REPLACED = 'would be sent in place of the token: leave it out, or oauth2';
@@ -51,6 +59,10 @@ function checkOauth2(endpoint: EndpointDraft): Finding[] {
   return [
     ...(isOpen ? [warning(`${at}.url`, 'sends its token so that anyone on the way can read it: use https')] : []),
     ...(problem === undefined ? [] : [error(`${at}.oauth2.tokenUrl`, problem)]),
+    ...Object.keys(settings.parameters ?? {}).flatMap((name) => {
+      const instead = Object.hasOwn(OWN_PARAMETERS, name) ? OWN_PARAMETERS[name] : undefined;
+      return instead === undefined ? [] : [error(`${at}.oauth2.parameters.${name}`, `cannot be set here: ${instead}`)];
+    }),
     ...(header === undefined ? [] : [error(`${at}.headers.${header}`, REPLACED)]),
   ];
 }
@@ -99,7 +111,9 @@ function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
       const { api } = endpoint;
       const settings = oauth2.of(endpoint);
       if (settings === undefined) return [];
-      const client = createHttpClient({ tls: tlsOf(endpoint) });
+      // The name of the upstream is not that of the token endpoint.
+      const { servername: _, ...tls } = tlsOf(endpoint) ?? {};
+      const client = createHttpClient({ tls });
       const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
       return [[api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }, 1) })]];
     }),

@@ -10,6 +10,11 @@ export const Settings = closedObject(
     clientId: Type.String({ minLength: 1 }),
     clientSecret: Type.String({ minLength: 1, description: 'Keep it in a variable' }),
     scope: Type.Optional(Type.String({ minLength: 1, description: 'What is asked for, separated by spaces' })),
+    parameters: Type.Optional(
+      Type.Record(Type.String({ minLength: 1 }), Type.String(), {
+        description: 'Sent in the body of the request beside it, such as audience or resource; default none',
+      }),
+    ),
     clientAuth: Type.Optional(
       Type.Enum(['basic', 'post'], {
         description: 'How id and secret are sent: in a header or in the body; default basic',
@@ -99,9 +104,10 @@ export class Token {
   /** Asks by RFC 6749, section 4.4.2. */
   async #request(): Promise<Granted> {
     const { settings, client, timeout } = this.#options;
-    const { tokenUrl: url, scope, clientAuth } = settings;
+    const { tokenUrl: url, scope, parameters, clientAuth } = settings;
     const { headers, form } = clientAuth === 'post' ? inBody(settings) : inHeader(settings);
-    const body = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }), ...form }).toString();
+    const asked = { ...parameters, grant_type: 'client_credentials', ...(scope && { scope }), ...form };
+    const body = new URLSearchParams(asked).toString();
     const request = { method: 'POST', url, headers: { ...ACCEPTED, ...headers }, body, timeout, maxBytes: TOKEN_LIMIT };
     try {
       const answer = await client.request(request);

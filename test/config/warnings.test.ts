@@ -389,7 +389,8 @@ describe('what an upstream takes for something else', () => {
   });
 
   it('is user:password behind Basic, which is not shown', async () => {
-    const message = 'Basic takes base64, which holds no colon: write the base64 of user:password';
+    const message =
+      'Basic takes base64, which holds no colon: write the base64 of user:password, or in headers basic: {user, password}';
     const basic = (name: string, value: string) =>
       warningsOf(config({ headers: { [name]: value } }), { U: 'u', P: 'p' });
     for (const value of ['Basic user:hunter2', 'basic :x', 'Basic  a b:c', 'Basic $' + '{U}:$' + '{P}'])

@@ -73,6 +73,33 @@ describe('oauth2', async () => {
     assert.deepEqual([scheme, Buffer.from(credentials, 'base64').toString()], ['Basic', 'me%3Atoo:s3cret+%26+more']);
   });
 
+  it('sends `parameters` beside its own, which cannot be replaced (cases, row 15)', async () => {
+    await start({}, { parameters: { audience: 'https://prices.example/ &x', __proto__: undefined, resource: '' } });
+    tokens(token('t1'));
+    assert.equal(await ask(), 200);
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(login.requests[0]?.body)), {
+      audience: 'https://prices.example/ &x',
+      resource: '',
+      grant_type: 'client_credentials',
+      scope: 'prices more',
+    });
+    assert.ok(!JSON.stringify(service?.logs).includes('prices.example/ &x'));
+    const oauth2 = { tokenUrl: 'https://login.example/', clientId: ID, clientSecret: SECRET };
+    const errors = (parameters: object) =>
+      errorsOf(oneApi('https://upstream.example', { e: {} }, { api: { oauth2: { ...oauth2, parameters } } }));
+    const at = 'apis[0].oauth2.parameters';
+    assert.deepEqual(await errors({ grant_type: 'password', scope: 'a', client_id: 'b', client_secret: 'c', x: 'd' }), [
+      `${at}.grant_type: cannot be set here: it is always client_credentials`,
+      `${at}.scope: cannot be set here: write oauth2.scope`,
+      `${at}.client_id: cannot be set here: write oauth2.clientId`,
+      `${at}.client_secret: cannot be set here: write oauth2.clientSecret`,
+    ]);
+    assert.deepEqual(await errors({ audience: 5 }), [
+      `${at}.audience: expected a string, found a number, write it in quotes`,
+    ]);
+    assert.deepEqual(await errors({ audience: ['a'] }), [`${at}.audience: expected a string, found a list`]);
+  });
+
   it('sends id and secret in the body where the config says so', async () => {
     await start({}, { clientAuth: 'post' });
     tokens(token('t1'));

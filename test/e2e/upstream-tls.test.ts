@@ -8,7 +8,7 @@ import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { oneApi } from '../support/answers.ts';
 import { certificatesOf, chainFor, withoutOpenssl } from '../support/certificates.ts';
-import { warningsOf } from '../support/config.ts';
+import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
 
@@ -50,6 +50,48 @@ describe('tls', { skip: withoutOpenssl }, () => {
     assert.equal((await service.post('api/e')).status, 200);
     assert.equal(paths.at(-1), '/e Bearer t1');
     assert.ok(!JSON.stringify(service.logs).includes('PRIVATE KEY'));
+  });
+
+  it('`servername` names the upstream to itself and in its certificate, but not the token endpoint', async (t) => {
+    const files = await certificatesOf(t, 1, ['DNS:prices.internal']);
+    const [ca = '', cert = '', key = ''] = await Promise.all(
+      [files.ca, files.cert, files.key].map((file) => readFile(file, 'utf8')),
+    );
+    const names: unknown[] = [];
+    const server = createServer({ cert, key }, (req, res) => {
+      names.push((req.socket as TLSSocket & { servername?: unknown }).servername);
+      res.end('7');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const status = async (api: object) => {
+      const service = await startTestService(oneApi(url, { e: {} }, { api: { timeout: 2000, ...api } }));
+      const answer = await service.post('api/e');
+      await service.stop();
+      return answer.status;
+    };
+    assert.equal(await status({ tls: { ca, servername: 'prices.internal' } }), 200);
+    assert.deepEqual(names, ['prices.internal']);
+    assert.equal(await status({ tls: { ca } }), 502);
+    assert.equal(await status({ tls: { ca, servername: 'other.internal' } }), 502);
+    const oauth2 = { tokenUrl: `${url}/token`, clientId: 'me', clientSecret: 's' };
+    assert.equal(await status({ tls: { ca, servername: 'prices.internal' }, oauth2 }), 502);
+    assert.equal(names.length, 1);
+  });
+
+  it('`servername` is a host name, on https', async () => {
+    const errors = (servername: unknown, url = 'https://upstream.example') =>
+      errorsOf(oneApi(url, { e: {} }, { api: { tls: { servername } } }));
+    const at = 'apis[0].tls';
+    assert.deepEqual(await errors('prices.internal'), []);
+    for (const address of ['10.0.0.1', '::1'])
+      assert.deepEqual(await errors(address), [`${at}.servername: must be a host name, not an address`]);
+    for (const name of ['https://a.example', 'a b', 'a.example:443', 'ü.example'])
+      assert.deepEqual(await errors(name), [`${at}.servername: must be a host name, without scheme or port`]);
+    assert.deepEqual(await errors(''), [`${at}.servername: must not be empty`]);
+    assert.deepEqual(await errors('a.example', 'http://127.0.0.1:1'), [`${at}: needs an https URL`]);
   });
 
   it('is 502 with the reason where the certificate has expired, is missing or of another authority', async (t) => {

@@ -15,6 +15,8 @@ export interface ClientTls {
   readonly key?: string | undefined;
   /** The authorities that servers' certificates must be of, in place of those of Node.js. */
   readonly ca?: string | undefined;
+  /** The name that servers are asked for, and that their certificates must have, in place of the host in the URL. */
+  readonly servername?: string | undefined;
 }
 
 /** Milliseconds for which the addresses of a name are used, and after which they do when the resolver has no others yet. */

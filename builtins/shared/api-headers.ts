@@ -1,0 +1,12 @@
+import { keys } from '../../plugins-sdk/config.ts';
+import type { Endpoint } from '../../plugins-sdk/index.ts';
+
+/** The headers of an API as they are sent; `basic` becomes what RFC 7617 makes of it. */
+export function apiHeaders(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Readonly<Record<string, string>> {
+  const texts = Object.entries(keys.headers.of(endpoint) ?? {}).map(([name, value]) => {
+    if (typeof value === 'string') return [name, value];
+    const { user, password } = value.basic;
+    return [name, `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`];
+  });
+  return Object.fromEntries(texts);
+}

@@ -1,0 +1,103 @@
+/** `cache.staleWhileRevalidate`: an answer that has ended is given out while a new one is made (RFC 5861). */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
+import { scrape } from '../support/metrics.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
+
+const MAX_AGE = 100;
+const STALE = /^signed-data-proxy; hit; ttl=-\d+; detail=stale-while-revalidate$/;
+
+describe('cache.staleWhileRevalidate', async () => {
+  const upstream = await upstreamFor(suite);
+  const cache = { maxAge: MAX_AGE, staleWhileRevalidate: '10m' };
+  const endpoints = {
+    e: { cache, parameters: [{ name: 'q' }] },
+    brief: { cache: { ...cache, staleWhileRevalidate: 150, staleIfError: '10m' } },
+    never: { cache: { ...cache, staleWhileRevalidate: 150 } },
+  };
+  const config = oneApi(upstream.url, endpoints, { settings: { metrics: { port: 0 } } });
+  const service = await serviceFor(suite, config, { env: { LOG_FORMAT: 'json' } });
+
+  beforeEach(() => {
+    upstream.json('*', 7);
+    upstream.requests.length = 0;
+  });
+
+  const answer = async (parameters: object = {}, name = 'e') => {
+    const response = await service.post(`api/${name}`, parameters);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return { text, cache: response.headers.get('cache-status') ?? '' };
+  };
+  const ended = () => setTimeout(MAX_AGE + 20);
+
+  it('gives the old answer at once, to all, and asks the upstream once', async () => {
+    const old = await answer({ q: 'a' });
+    upstream.on('*', faults.slow(300, faults.json(8)));
+    await ended();
+    const began = performance.now();
+    const stale = await Promise.all([1, 2, 3].map(() => answer({ q: 'a' })));
+    assert.ok(performance.now() - began < 300, 'nobody waited for the upstream');
+    for (const { text, cache: status } of stale) {
+      assert.equal(text, old.text);
+      assert.match(status, STALE);
+    }
+    await setTimeout(350);
+    assert.equal(upstream.requests.length, 2);
+    const { text } = await answer({ q: 'a' });
+    assert.equal(JSON.parse(text).rawData, 8);
+  });
+
+  it('is counted as stale, and told so in the log', async () => {
+    await answer({ q: 'b' });
+    await ended();
+    const table = async () => (await scrape(service)).table('cache_lookups_total');
+    const before = await table();
+    await answer({ q: 'b' });
+    await setTimeout(50);
+    assert.match(service.written(), /"cache":"stale"/);
+    const after = await table();
+    assert.equal((after.stale ?? 0) - (before.stale ?? 0), 1);
+    assert.equal(after.miss, before.miss);
+  });
+
+  it('goes on where the upstream fails, says why in the log, and tries again', async () => {
+    const old = await answer({ q: 'c' });
+    upstream.on('*', faults.serverError());
+    await ended();
+    for (const calls of [2, 3]) {
+      assert.equal((await answer({ q: 'c' })).text, old.text);
+      await setTimeout(100);
+      assert.equal(upstream.requests.filter(({ path }) => path === '/e?q=c').length, calls);
+    }
+    const { level, fields } = service.logs.findLast(({ message }) => message.includes('renewed')) ?? assert.fail();
+    assert.deepEqual([level, fields], ['info', { endpoint: 'api/e', detail: 'upstream status 500' }]);
+  });
+
+  it('ends: after it a request waits, and `staleIfError` has its own time', async () => {
+    await answer({}, 'brief');
+    await answer({}, 'never');
+    await setTimeout(MAX_AGE + 170);
+    upstream.on('*', faults.serverError());
+    assert.match((await answer({}, 'brief')).cache, /detail=stale-if-error$/);
+    await assertRefused(await service.post('api/never'), 502, 'API call failed');
+    upstream.json('*', 8);
+    assert.equal(JSON.parse((await answer({}, 'never')).text).rawData, 8);
+  });
+
+  it('is a duration in the config', async () => {
+    const errors = (staleWhileRevalidate: unknown) =>
+      errorsOf(oneApi('https://upstream.example', { e: { cache: { maxAge: 100, staleWhileRevalidate } } }));
+    const at = 'apis[0].endpoints[0].cache.staleWhileRevalidate';
+    assert.deepEqual(await errors(0), [`${at}: must be at least 1`]);
+    assert.deepEqual(await errors('soon'), [
+      `${at}: expected a duration (milliseconds, or a number with a unit: 500ms, 10s, 2m, 1h, 1d), found "soon"`,
+    ]);
+  });
+});
