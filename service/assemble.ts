@@ -12,7 +12,7 @@ import { stateKey } from '../plugins-sdk/keys.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi/part.ts';
 import type { Services } from '../plugins-sdk/services.ts';
-import type { Background } from './background.ts';
+import type { InBackground } from './background.ts';
 import { describeService } from './description.ts';
 import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { createPluginSet, type ObservedPlugins } from './plugin-set.ts';
@@ -31,7 +31,7 @@ export interface Surroundings extends Omit<Services, OfConfig | OfPlugin> {
   readonly signers: readonly Address[];
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
-  readonly background: Pick<Background, 'add'>;
+  readonly background: InBackground;
 }
 
 /** All plugins of a config, ready to serve, and what operators can ask of them. */
@@ -54,7 +54,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
       meters: metersOf(choice, meters),
       budget,
       ask: (...args) => ask(name, ...args),
-      background: (work) => background.add(name, work),
+      background: (work) => background(name, work),
     };
     const plugin = setUp(choice, services, loaded.hide);
     dependencies.push(...(plugin.dependencies ?? []));

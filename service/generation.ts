@@ -10,12 +10,13 @@ import { failureClassOf } from '../plugins-sdk/failure-class.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { httpResponseOf } from '../plugins-sdk/results/contracts.ts';
 import type { Services } from '../plugins-sdk/services.ts';
+import { Debts } from '../plugins-sdk/state/debts.ts';
 import { StateStore } from '../plugins-sdk/state/state.ts';
 import { randomId } from '../plugins-sdk/state.ts';
 import type { Status } from '../plugins-sdk/status.ts';
 import { ask } from './ask.ts';
 import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
-import { Background } from './background.ts';
+import { inBackground } from './background.ts';
 import { connectionLimitsOf } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
@@ -27,17 +28,7 @@ import type { WorkerLink } from './workers/link.ts';
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
 
-type Own =
-  | 'log'
-  | 'workers'
-  | 'states'
-  | 'meters'
-  | 'status'
-  | 'ask'
-  | 'admit'
-  | 'prices'
-  | 'background'
-  | 'stateEngine';
+type Own = 'meters' | 'states' | 'status' | 'ask' | 'admit' | 'prices' | 'background';
 
 /** What all generations of a service have in common. */
 interface Shared extends Omit<Surroundings, Own> {
@@ -63,7 +54,7 @@ export class Generation {
   readonly #log: ServiceLog;
   readonly #app: HttpApp;
   readonly #requests = new WaitGroup();
-  readonly #background: Background;
+  readonly #background = new Debts();
   readonly #release: () => Promise<void>;
   #stopped: Promise<void> | undefined;
 
@@ -87,16 +78,15 @@ export class Generation {
     );
     tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
     const runtime = { now: surroundings.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
-    this.#background = new Background((plugin, error) =>
-      this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
-    );
     try {
       this.#plugins = assemble(loaded, {
         ...surroundings,
         states: this.#states,
         meters: this.#meters,
         status: { show: (...part) => this.status.show(...part), read: () => status() ?? this.status.read() },
-        background: this.#background,
+        background: inBackground(this.#background, (plugin, error) =>
+          this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
+        ),
         ask: (plugin, id, parameters, options) => {
           this.#requests.add();
           const asked = { ...options, plugin, id, parameters };
@@ -166,7 +156,7 @@ export class Generation {
   /** Resolves when nothing is left in the background either, which may make requests of its own. */
   async drained(): Promise<void> {
     do {
-      await this.#background.ended();
+      await this.#background.paid();
       await this.served();
     } while (this.#background.size > 0);
   }

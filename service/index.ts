@@ -14,7 +14,6 @@ import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
 import { StateStore } from '../plugins-sdk/state/state.ts';
 import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
-import { Background } from './background.ts';
 import { type AskedOperation, askControl, Control, controlPaths, runOperation } from './control.ts';
 import { addressOf, listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
@@ -208,7 +207,7 @@ export function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: Stat
     ask: () => Promise.reject(new Error('the service has not started')),
     admit: () => Promise.reject(new Error('the service has not started')),
     prices: { providers: () => new Map(), priceOf: () => undefined },
-    background: new Background(() => undefined),
+    background: () => undefined,
     phase: () => 'starting',
   });
 }

@@ -37,8 +37,9 @@ export class Debts {
     while (this.#open.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Says what is left, a line each. */
+  /** Says what is left, a line each, once. */
   tell(log: Pick<Log, 'error'>): void {
     for (const { line } of this.#open) if (line !== undefined) log.error(line.message, line.fields);
+    this.#open.clear();
   }
 }

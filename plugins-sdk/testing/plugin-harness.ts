@@ -70,7 +70,7 @@ export class PluginHarness {
 
   /** Resolves when what the plugin has left to `services.background` has ended; failures are {@link complaints}. */
   background(): Promise<void> {
-    return this.#subject.background.ended();
+    return this.#subject.background.paid();
   }
 
   /**

@@ -1,6 +1,7 @@
 import { checkBehaviour, checkMember } from '../../config/plugins/check-definition.ts';
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
+import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
 import { complaint, errorText } from '../../plugins-sdk/testing/hook-outcome.ts';
 import type { Complaint } from '../../plugins-sdk/testing/inputs.ts';
@@ -8,7 +9,7 @@ import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import { type HarnessOptions, PluginHarness } from '../../plugins-sdk/testing/plugin-harness.ts';
 import type { Serve } from '../../plugins-sdk/testing/service.ts';
 import { TestClock } from '../../plugins-sdk/testing/test-clock.ts';
-import { Background } from '../background.ts';
+import { inBackground } from '../background.ts';
 import { MeterRegistry } from '../meter-registry.ts';
 import { createPluginSet } from '../plugin-set.ts';
 import { configOf, definitionOf, startFaults } from './prepared.ts';
@@ -56,7 +57,8 @@ function instrumentsOf(definition: Definition, config: unknown, replaced?: Parti
   const complaints: Complaint[] = [];
   const complain = (hook: string, detail: string, requestId = '') =>
     void complaints.push(complaint(hook, requestId, detail));
-  const background = new Background((_, error) => complain('background', errorText(error)));
+  const background = new Debts();
+  const leave = inBackground(background, (_, error) => complain('background', errorText(error)));
   const metrics = new TestMetrics();
   const registry = new MeterRegistry(({ name: instrument }, error) =>
     complain('metrics', `the instrument "${instrument}" cannot be measured: ${errorText(error)}`),
@@ -66,7 +68,7 @@ function instrumentsOf(definition: Definition, config: unknown, replaced?: Parti
   meters.commit();
   const clock = new TestClock(replaced?.now);
   const services = servicesOf(definition, config, {
-    background: (work) => background.add(definition.name, work),
+    background: (work) => leave(definition.name, work),
     meters: meters.of(definition.name),
     ...replaced,
     now: clock.now,

@@ -5,7 +5,7 @@ import { background } from '../support/background.ts';
 import { configText } from './service-config.ts';
 import { startIn } from './started.ts';
 
-it('work in the background that never ends is cut off with the drain, and the log says whose and how much', async (t) => {
+it('work in the background that never ends is cut off with the drain, and the log says whose', async (t) => {
   const config = configText(undefined, 'settings: { plugins: [{ source: ./p.mjs }] }');
   const { child, output, ended } = await startIn(t, {
     'c.yaml': config,
@@ -19,5 +19,5 @@ it('work in the background that never ends is cut off with the drain, and the lo
   const { code, stdout } = await ended;
   assert.equal(code, 0);
   const lines = stdout.split('\n').flatMap((line) => /(?:ERROR|WARN) .*cut off.*/.exec(line) ?? []);
-  assert.deepEqual(lines, ['ERROR plugin "p": work in the background was cut off count=2']);
+  assert.deepEqual(lines, Array(2).fill('ERROR plugin "p": work in the background was cut off'));
 });
