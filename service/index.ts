@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { builtins } from '../builtins/index.ts';
 import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../config/index.ts';
@@ -119,14 +118,6 @@ export async function startService(options: StartOptions): Promise<Service> {
   };
 }
 
-/** The state file of a config, of an engine that is known before any plugin is loaded. @param state `settings.state`. */
-function stateFileOf(file: string, state: unknown): string | undefined {
-  if (!isRecord(state)) return undefined;
-  const engines = builtins().flatMap((definition) => Object.entries(definition.engines ?? {}));
-  const path = engines.find(([name]) => name === state.type)?.[1].file?.(state);
-  return typeof path === 'string' ? resolve(dirname(file), path) : undefined;
-}
-
 /**
  * Has an operation done by the running service of a config, or else on its state, where that is beyond processes. Of the config
  * nothing is needed but `settings.state` as long as a service listens.
@@ -134,7 +125,6 @@ function stateFileOf(file: string, state: unknown): string | undefined {
  */
 export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {
   const settings = await readSettings(file, env, builtins());
-  const stateFile = stateFileOf(file, settings.state);
   const paths = controlPaths(file);
   for (const path of paths) {
     const answered = await askControl(path, asked);
@@ -142,11 +132,6 @@ export async function operate({ file, env }: ServiceOptions, asked: AskedOperati
   }
   if (!isRecord(settings.state))
     throw new Error(`without settings.state only the running service knows, and none listens at ${paths.join(' or ')}`);
-  const owner = stateFile && (await stat(stateFile).catch(() => undefined))?.uid;
-  if (owner && process.getuid?.() === 0)
-    throw new Error(
-      `no service listens at ${paths.join(' or ')}, and ${stateFile} belongs to another user, who could not read what root writes: start the service, or use the command as that user`,
-    );
   const needed = 'settings.state';
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()), allowUnset: true, needed });
   const state = openState(loaded, { log, now: Date.now, path: (relative) => resolve(dirname(file), relative) });

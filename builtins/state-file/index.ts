@@ -15,7 +15,6 @@ export const stateFile = definePlugin({
       }),
       processes: 'many',
       timeout: 1000,
-      file: ({ path }) => path,
       open: ({ path }, services) => new LmdbState(services.path(path), services),
     }),
   },

@@ -76,8 +76,6 @@ export interface StateEngineType<S extends TSchema = TSchema> {
   readonly processes: 'one' | 'many';
   /** Milliseconds that a command may take; default 250. `none`: it is never given up; only with one process. */
   readonly timeout?: number | 'none';
-  /** The file in which it keeps state, relative to the config file, where it does: root does not write that of another user. */
-  file?(config: Static<S>): string;
   /** Does nothing slow: `start` does. @param config validated. */
   open(config: Static<S>, services: EngineServices): StateEngine;
 }

@@ -8,7 +8,6 @@ import type { RouteRequest } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { hint } from '../../lib/text/suggest.ts';
 import type { Endpoint } from '../kernel.ts';
-import type { Debts } from '../state/debts.ts';
 import { changed, complaint, refused } from './hook-outcome.ts';
 import type { Complaint, HookOutcome, RequestInput, StageInput, StageOutcome } from './inputs.ts';
 import type { TestMetrics } from './metrics.ts';
@@ -29,7 +28,7 @@ export interface Subject {
   readonly taps: PluginSet['taps'];
   readonly complaints: Complaint[];
   /** What the plugin has left to `services.background`. */
-  readonly background: Pick<Debts, 'paid'>;
+  readonly background: { paid(): Promise<void> };
   readonly clock: TestClock;
   readonly metrics: TestMetrics;
   /** Makes a service with the plugin in it. */
