@@ -1,8 +1,7 @@
 /** Lets a request in that pays what it costs, or has paid it before. */
 import { type AuthMethod, type CallContext, ContextKey, type Exchange } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
-import { refusalOf } from '../shared/payments.ts';
-import { Entry, identifierIn, type Room, type Sold } from './kept-answers.ts';
+import type { identifiersOf, Sold } from './kept-answers.ts';
 import { refusal } from './offer.ts';
 import { isSignedByPayer, paymentIn } from './payload.ts';
 import type { Quote, Quoting } from './price.ts';
@@ -17,8 +16,8 @@ export const attempts = new Attempts({
 /** What every request is looked at with. */
 export interface Means {
   now(): number;
-  quote: Quoting;
-  readonly room: Room;
+  readonly quote: Quoting;
+  readonly identifierOf: ReturnType<typeof identifiersOf>;
   readonly bought: Purchases;
   readonly attempt: ReturnType<Attempts['in']>;
 }
@@ -53,25 +52,20 @@ export function authenticator(means: Means) {
 
 /** @throws Refusal */
 async function enter(visit: Visit, exchange: Exchange, call: CallContext, means: Means): Promise<void> {
-  const { isFree, offer } = visit.quote;
-  if (isFree) return;
+  const { quote } = visit;
+  if (quote.isFree) return;
   const text = exchange.headers[HEADER];
-  if (text === undefined) throw refusal(offer, 'PAYMENT-SIGNATURE header is required');
-  await means.attempt(exchange, () => pay(visit, text, exchange, call, means));
-}
-
-/** Takes a request's payment, or finds what it has paid for. */
-async function pay(visit: Visit, text: string, exchange: Exchange, call: CallContext, means: Means): Promise<void> {
-  const { room, bought, now } = means;
-  const payment = paymentIn(text, visit.quote, now());
-  const id = identifierIn(payment);
-  const identified = id === undefined ? undefined : new Entry(room, payment, id, now());
-  const wanted = { payment, exchange, offer: visit.quote.offer, identified };
-  const found = await identified?.find().catch((error: unknown) => {
-    throw refusalOf(error);
+  if (text === undefined) throw refusal(quote.offer, 'PAYMENT-SIGNATURE header is required');
+  await means.attempt(exchange, async () => {
+    const payment = paymentIn(text, quote, means.now());
+    const identified = means.identifierOf(payment);
+    const found = await identified?.find();
+    if (found === undefined) {
+      visit.purchase = await means.bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
+      return;
+    }
+    // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
+    if (!found.isSame && !isSignedByPayer(payment)) await means.bought.verify(payment);
+    visit.sold = found.sold;
   });
-  // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
-  if (found !== undefined && !found.isSame && !isSignedByPayer(payment)) await bought.verify(wanted);
-  if (found !== undefined) visit.sold = found.sold;
-  else visit.purchase = await bought.hold(wanted, () => call.signal.aborted);
 }

@@ -17,7 +17,7 @@ import { attempts, authenticator, type Means, visits } from './authenticate.ts';
 import { bazaarOf } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { Facilitators, SETTLE_PART } from './facilitators.ts';
-import { fingerprintOf, roomIn, soldAgain } from './kept-answers.ts';
+import { fingerprintOf, identifiersOf, soldAgain } from './kept-answers.ts';
 import { offerOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
@@ -64,7 +64,7 @@ function behaviour(services: Services): Behaviour {
     return quoting(endpoint, offerOf(endpoint, config, bazaar), prices, facilitatorsOf);
   });
   const means: Means = {
-    ...{ now, room: roomIn(services), bought: new Purchases(services, payments) },
+    ...{ now, identifierOf: identifiersOf(services), bought: new Purchases(services, payments) },
     quote: (parameters, exchange) => quotingOf(exchange.endpoint)(parameters, exchange),
     attempt: attempts.in(services),
   };

@@ -15,6 +15,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { MemoryArea, type StateArea, StateKey, StateUnreadable, update } from '../../plugins-sdk/state.ts';
 import { memberAt } from '../shared/described.ts';
+import { lifeUntil } from '../shared/payment-mark.ts';
 import { PAYMENT_IDENTIFIER } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { TYPE } from './terms.ts';
@@ -31,16 +32,8 @@ export interface Sold {
   readonly settled: string;
 }
 
-/** Where answers are kept. */
-export interface Room {
-  readonly area: StateArea;
-  readonly log: Log;
-}
-
 /** Milliseconds for which an answer is given again. */
 const KEPT_MS = 3_600_000;
-/** Milliseconds after the end of an authorisation in which it may be settled yet: clocks differ. */
-const MARGIN_MS = 60_000;
 /** Characters of an answer that is kept. */
 const LONGEST_ANSWER = 32_768;
 const MIB = 1024 * 1024;
@@ -57,22 +50,22 @@ export const FORMER_SIGNER = 'The answer is of a former signer and is not given 
 const ID = /^[A-Za-z0-9_-]{16,128}$/;
 const memory = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
 
-/** The room of a service. */
-export function roomIn({ stateEngine, states, now, log }: Services): Room {
+/** @returns what finds the use of an identifier in a payment, where its client has given it one. It throws Refusal 400. */
+export function identifiersOf({ stateEngine, states, now, log }: Services) {
   const inProcess = () => states.keep(memory, '', () => new MemoryArea({ now }));
-  return { area: stateEngine?.area(`${TYPE} identifiers`) ?? inProcess(), log };
-}
-
-/** The identifier that a client has given its payment. @throws Refusal 400 */
-export function identifierIn({ extensions }: Payment): string | undefined {
-  const id = memberAt(extensions, PAYMENT_IDENTIFIER, 'info', 'id');
-  if (id === undefined || (typeof id === 'string' && ID.test(id))) return id;
-  throw new Refusal(400, 'Invalid payment identifier');
+  const area = stateEngine?.area(`${TYPE} identifiers`) ?? inProcess();
+  return (payment: Payment): Entry | undefined => {
+    const id = memberAt(payment.extensions, PAYMENT_IDENTIFIER, 'info', 'id');
+    if (id === undefined) return undefined;
+    if (typeof id !== 'string' || !ID.test(id)) throw new Refusal(400, 'Invalid payment identifier');
+    return new Entry(area, log, payment, id, now());
+  };
 }
 
 /** One payment's use of an identifier, until it is certain what became of the payment. */
 export class Entry {
-  readonly #room: Room;
+  readonly #area: StateArea;
+  readonly #log: Log;
   readonly #key: string;
   readonly #payer: string;
   /** The record while nothing is sold: the authorisation, and the hash of its signature. Who has both is who has paid. */
@@ -80,18 +73,19 @@ export class Entry {
   readonly #life: number;
 
   /** @param id one payer's on one network: nobody gets by it what another one has paid. @param now epoch milliseconds. */
-  constructor(room: Room, payment: Payment, id: string, now: number) {
-    this.#room = room;
+  constructor(area: StateArea, log: Log, payment: Payment, id: string, now: number) {
+    this.#area = area;
+    this.#log = log;
     this.#payer = payment.authorization.from.toLowerCase();
     this.#key = hash('sha256', [payment.requirements.network, this.#payer, id].join(' '));
     const signature = hash('sha256', payment.signature);
     this.#claim = JSON.stringify({ payment: idOf(payment).toLowerCase(), signature });
-    this.#life = payment.endsAt - now + MARGIN_MS;
+    this.#life = lifeUntil(payment.endsAt, now);
   }
 
   /** What was bought by the identifier, and whether by this very payment. @throws StateUnavailable */
   async find(): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> {
-    const text = await this.#room.area.get(this.#key);
+    const text = await this.#area.get(this.#key);
     if (text === undefined) return undefined;
     const record = jsonIn(text);
     if (!isRecord(record)) throw new StateUnreadable(`x402-exact identifiers ${this.#key}`);
@@ -106,7 +100,7 @@ export class Entry {
    */
   async claim(): Promise<boolean> {
     const claimed = (text: string | undefined) => text ?? this.#claim;
-    const found = await update(this.#room.area, this.#key, claimed, { ttl: this.#life, durable: true });
+    const found = await update(this.#area, this.#key, claimed, { ttl: this.#life, durable: true });
     return found === this.#claim;
   }
 
@@ -114,7 +108,7 @@ export class Entry {
   async drop(): Promise<void> {
     // Where the state is away, it ends with the authorisation.
     const dropped = (text: string | undefined) => (text === this.#claim ? undefined : text);
-    await update(this.#room.area, this.#key, dropped).catch(() => undefined);
+    await update(this.#area, this.#key, dropped).catch(() => undefined);
   }
 
   /** Keeps what was sold. Where that fails, the claim stays until its authorisation ends: the payer gets his answer all the same. */
@@ -125,10 +119,10 @@ export class Entry {
       const record = JSON.stringify({ ...JSON.parse(this.#claim), sold });
       // The claim may have ended meanwhile; another payment's is not this one's to take.
       const kept = (text: string | undefined) => (text === undefined || text === this.#claim ? record : text);
-      await update(this.#room.area, this.#key, kept, { ttl: KEPT_MS, durable: true });
+      await update(this.#area, this.#key, kept, { ttl: KEPT_MS, durable: true });
     } catch (error) {
       const fields = { requestId: exchange.requestId, error: error instanceof Error ? error.message : String(error) };
-      this.#room.log.warn('an answer could not be kept for the identifier of its payment', fields);
+      this.#log.warn('an answer could not be kept for the identifier of its payment', fields);
     }
   }
 
@@ -139,7 +133,7 @@ export class Entry {
 
   /** @returns whether the payer has that much of his share, and of what is there for all. @throws StateUnavailable */
   async #takeRoom(bytes: number): Promise<boolean> {
-    const { area } = this.#room;
+    const area = this.#area;
     const own = await area.takeTokens(`bytes of ${this.#payer}`, PAYER_LIMIT, bytes);
     return own.granted === bytes && (await area.takeTokens('bytes', LIMIT, bytes)).granted === bytes;
   }

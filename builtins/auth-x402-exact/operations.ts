@@ -1,17 +1,36 @@
 /** What operators can ask of standard payments, and what the chain says of those whose end is not known. */
+import { Compile } from 'typebox/compile';
+import { isSameHex } from '../../lib/eth/hex.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
-import { createJsonRpc } from '../../lib/http/json-rpc.ts';
+import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
-import type { HttpClient, Services } from '../../plugins-sdk/index.ts';
+import { type Hex, type HttpClient, type Services, Type } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
-import { isHeld, lifeUntil, type Mark, type Payment } from '../shared/payment-mark.ts';
+import {
+  type Ask,
+  askerOf,
+  blockAt,
+  findMined,
+  Hash,
+  LogSchema,
+  requireChain,
+  transferred,
+  word,
+} from '../shared/chain.ts';
+import { CLOCK_MARGIN_MS, isHeld, lifeUntil, type Mark, type Payment } from '../shared/payment-mark.ts';
 import { paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
-import { type Found, findAuthorization } from './authorizations.ts';
 import { TYPE } from './terms.ts';
 
 interface OperationsOptions extends Pick<Services, 'log' | 'now'> {
   readonly payments: Payments;
+}
+
+/** What the chain says of an authorisation to pay. */
+interface Found {
+  /** What is certain; nothing where that is open yet. */
+  readonly end?: Pick<Mark, 'state' | 'transaction'>;
+  readonly said: string;
 }
 
 /** What operators are told to do. */
@@ -33,8 +52,8 @@ export function operationsOn(options: OperationsOptions, client: HttpClient): Re
       for (const payment of await options.payments.open()) {
         if (payment.network !== network || payment.state === 'held') continue;
         const found = await findAuthorization(asked, payment);
-        const result = await conclude(options, payment, found, dryRun !== undefined);
-        results.push({ ...shown(TYPE, { ...payment, ...partOf(found) }), result });
+        const result = dryRun === undefined ? await conclude(options, payment, found) : dry(found);
+        results.push({ ...shown(TYPE, { ...payment, ...found.end }), result });
       }
       return results;
     },
@@ -53,30 +72,102 @@ function refusalOf(mark: Mark): string | undefined {
     : undefined;
 }
 
-function partOf(found: Found): Partial<Pick<Mark, 'state' | 'transaction'>> {
-  if (found.kind === 'taken') return { state: 'settled', transaction: found.transaction };
-  return found.kind === 'void' ? { state: 'not settled' } : {};
-}
+const dry = ({ end, said }: Found) => (end === undefined ? said : `${said}; nothing was changed`);
 
 /** Remembers what the chain is certain of. Nothing is freed: what was not taken can never be, since it has ended. */
 async function conclude(
   { payments, log, now }: OperationsOptions,
-  payment: Payment,
-  found: Found,
-  isDry: boolean,
+  seen: Payment,
+  { end, said }: Found,
 ): Promise<string> {
-  if (found.kind === 'open') return `still unknown: ${found.why}`;
-  const said = found.kind === 'taken' ? 'the money was taken' : `the money was not taken: ${found.why}`;
-  if (isDry) return `${said}; nothing was changed`;
-  const { payment: _, before: __, ...mark } = payment;
+  if (end === undefined) return said;
+  const { payment, before: _, ...mark } = seen;
   const { requestId, endpoint, network, asset, amount, payer, nonce, validBefore } = mark;
   const life = lifeUntil(Number(validBefore) * 1000, now());
-  if (!(await payments.replace(payment, { ...mark, by: randomId(), ...partOf(found) }, life)))
+  if (!(await payments.replace(seen, { ...mark, by: randomId(), ...end }, life)))
     return 'still unknown: a request uses it just now';
   const fields = { requestId, endpoint, network, asset, amount, payer, nonce };
-  if (found.kind === 'taken') {
-    await payments.index.add(found.transaction, payment.payment, requestId);
-    log.info('the chain says that a payment was settled', { ...fields, transaction: found.transaction });
-  } else log.info('the chain says that a payment was not settled', { ...fields, detail: found.why });
+  const { transaction } = end;
+  if (transaction === undefined) {
+    log.info('the chain says that a payment was not settled', { ...fields, detail: said });
+    return said;
+  }
+  await payments.index.add(transaction, payment, requestId);
+  log.info('the chain says that a payment was settled', { ...fields, transaction });
   return said;
 }
+
+/** Milliseconds for all questions about one payment. */
+const ALL = 60_000;
+const MARGIN_SECONDS = BigInt(CLOCK_MARGIN_MS / 1000);
+
+/** keccak256("authorizationState(address,bytes32)"), four bytes of it, and of the two events of EIP-3009. */
+const STATE = '0xe94a0102';
+const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
+const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
+
+const shapes = {
+  flag: Compile(Type.String({ pattern: '^0x0{63}[01]$' })),
+  logs: Compile(Type.Array(Type.Object({ ...LogSchema.properties, transactionHash: Hash }))),
+};
+
+/** A node that fails leaves it open. */
+export async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
+  try {
+    return await findIn(rpc, record);
+  } catch (error) {
+    if (error instanceof JsonRpcFailure) return open(error.message);
+    throw error;
+  }
+}
+
+async function findIn(rpc: JsonRpc, record: Mark): Promise<Found> {
+  const { asset, payer, nonce = '', recipient = '', amount, since, validBefore = '' } = record;
+  const limits = { timeout: ALL, signal: AbortSignal.timeout(ALL) };
+  const ask = askerOf(rpc, limits);
+  const network = Number(record.network.slice('eip155:'.length));
+  await requireChain(ask, network);
+  const newest = await timeAt(ask, 'latest');
+  const call = { to: asset, data: `${STATE}${word(payer).slice(2)}${nonce.slice(2)}` };
+  const isUsed = BigInt(await ask('eth_call', [call, newest.block], shapes.flag)) === 1n;
+  // By the clock of the chain, which decides; later than any reorganisation reaches back.
+  if (!isUsed && newest.time > BigInt(validBefore) + MARGIN_SECONDS) return never('the authorisation has ended');
+  if (!isUsed) return open('it can be taken yet: ask again 15 minutes after its end');
+
+  // An authorisation is used by the payment, or by its payer who cancels it.
+  const fromBlock = await blockSince(ask, BigInt(Math.floor(since / 1000)) - MARGIN_SECONDS, newest.block);
+  const toBlock = await blockSince(ask, BigInt(validBefore) + MARGIN_SECONDS, newest.block);
+  const topics = [[USED, CANCELED], word(payer), nonce];
+  const [event] = await ask('eth_getLogs', [{ address: asset, topics, fromBlock, toBlock }], shapes.logs);
+  if (event === undefined) return open('it is used, and the node does not find by which transaction');
+  const transaction = event.transactionHash as Hex;
+  const mined = await findMined(rpc, { network }, transaction, limits);
+  if (mined === undefined) return open(`its transaction ${transaction} is no part of the chain`);
+  const paid = { token: asset, from: payer, to: recipient };
+  const isPaid = mined.receipt.logs.some((log) => transferred(log, paid) === BigInt(amount));
+  if (isPaid) return { end: { state: 'settled', transaction }, said: 'the money was taken' };
+  if (isSameHex(event.topics[0] ?? '', CANCELED)) return never('its payer has cancelled the authorisation');
+  return open(`its transaction ${transaction} does not pay: look at it`);
+}
+
+/** A block and its time, in Unix seconds. */
+async function timeAt(ask: Ask, at: string): Promise<{ readonly block: string; readonly time: bigint }> {
+  const block = await blockAt(ask, at);
+  if (block === null) throw new JsonRpcFailure(`the node has no block ${at}`);
+  return { block: block.number, time: BigInt(block.timestamp) };
+}
+
+/** The first block that is not before this time, in Unix seconds; the newest where none is. */
+async function blockSince(ask: Ask, time: bigint, newest: string): Promise<string> {
+  let [low, high] = [0n, BigInt(newest)];
+  while (low < high) {
+    const middle = (low + high) / 2n;
+    if ((await timeAt(ask, hexOf(middle))).time < time) low = middle + 1n;
+    else high = middle;
+  }
+  return hexOf(low);
+}
+
+const hexOf = (number: bigint) => `0x${number.toString(16)}`;
+const open = (why: string): Found => ({ said: `still unknown: ${why}` });
+const never = (why: string): Found => ({ end: { state: 'not settled' }, said: `the money was not taken: ${why}` });

@@ -25,6 +25,8 @@ const signedCheck = Compile(SignedSchema);
 
 /** A payment in one of the offered ways, as far as can be told without asking anybody. */
 export interface Payment extends Readonly<Static<typeof SignedSchema>>, Way {
+  /** Of the request that it is to pay. */
+  readonly offer: Offer;
   /** Epoch milliseconds. */
   readonly endsAt: number;
   /** As the client has sent them; nothing of them is checked. */
@@ -80,7 +82,8 @@ export function paymentIn(text: string, { offer, ways }: Quote, now: number): Pa
   if (left < LEAST_SECONDS || left > MOST_SECONDS) throw isAmiss('authorization_valid_before');
   // Nothing but the members that are signed.
   const authorization = { from, to, value, validAfter, validBefore, nonce };
-  return { ...way, authorization, signature: payload.signature, endsAt: Number(validBefore) * 1000, extensions };
+  const { signature } = payload;
+  return { ...way, offer, authorization, signature, endsAt: Number(validBefore) * 1000, extensions };
 }
 
 /** @returns a `PaymentPayload` of version 2. */

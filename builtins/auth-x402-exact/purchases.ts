@@ -11,25 +11,23 @@ import { type About, isHeld, lifeUntil, type Mark } from '../shared/payment-mark
 import { type End, type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Asked, type Facilitator, FacilitatorFailure, USED } from './facilitator.ts';
 import type { Entry } from './kept-answers.ts';
-import { busy, encodedHeader, type Offer, refusal } from './offer.ts';
+import { busy, encodedHeader, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { acceptsOf } from './terms.ts';
 
-/** What one request is to be bought with. */
-export interface Wanted {
+/** A request's hold on a payment, which may not be verified yet. */
+interface Held {
   readonly payment: Payment;
   readonly exchange: Exchange;
-  readonly offer: Offer;
-  /** Where the client has given its payment an identifier. */
-  readonly identified: Entry | undefined;
-}
-
-/** A request's hold on a payment, which may not be verified yet. */
-interface Held extends Wanted {
   readonly ticket: Ticket;
+  /** Where the client has given its payment an identifier, while that is this request's to give up. */
+  identified: Entry | undefined;
   /** Whether an earlier request may have paid with it: its identifier stays, whatever becomes of this one. */
   readonly isInDoubt: boolean;
 }
+
+/** What one request is to be bought with. */
+type Wanted = Pick<Held, 'payment' | 'exchange' | 'identified'>;
 
 /** One request's hold on a payment that was verified. */
 export interface Purchase extends Held {
@@ -69,16 +67,17 @@ export class Purchases {
   /**
    * Holds a payment and has it verified.
    * @param isOver whether nobody hears any more what this comes to.
-   * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
+   * @throws Refusal 402, 401 or StateUnavailable where nobody can tell; then the payment is as it was.
    */
   async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
-    const { payment, exchange, offer, identified } = wanted;
+    const { payment, exchange, identified } = wanted;
+    const { offer } = payment;
     const ticket = ticketFor(idOf(payment), aboutOf(wanted, this.#services.now()));
     const mark = await this.#payments.hold(ticket, this.#life(payment));
     if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(offer) : refusal(offer, USED);
     const held: Held = { ...wanted, ticket, isInDoubt: mark.before?.state === 'unknown' };
     try {
-      const verifier = await this.verify(wanted);
+      const verifier = await this.verify(payment);
       // Only now: before, whoever names a payer could take his identifiers.
       if ((await identified?.claim()) === false) throw busy(offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
@@ -86,16 +85,16 @@ export class Purchases {
       return { ...held, verifier };
     } catch (error) {
       await this.#letGo(held);
-      throw refusalOf(error);
+      throw error;
     }
   }
 
   /** @returns who has found the payment good. @throws Refusal 402, or 401 where nobody can tell. */
-  async verify({ payment, offer }: Wanted): Promise<Facilitator> {
-    const { said, by } = await payment.facilitators.verify(askedOf(payment, offer)).catch((error: unknown) => {
+  async verify(payment: Payment): Promise<Facilitator> {
+    const { said, by } = await payment.facilitators.verify(askedOf(payment)).catch((error: unknown) => {
       throw error instanceof FacilitatorFailure ? unavailable(error.message) : error;
     });
-    if (said !== undefined) throw refusal(offer, said);
+    if (said !== undefined) throw refusal(payment.offer, said);
     return by;
   }
 
@@ -125,39 +124,38 @@ export class Purchases {
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
   async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    const { ticket, payment, offer } = purchase;
-    let held: Held = purchase;
+    const { ticket, payment } = purchase;
     try {
-      if (payment.endsAt <= this.#services.now()) throw refusal(offer, ENDED);
+      if (payment.endsAt <= this.#services.now()) throw refusal(payment.offer, ENDED);
       if (!(await this.#payments.advance(ticket, 'settling', this.#life(payment)))) {
         // The request that has the payment now may have the identifier as well.
-        held = { ...purchase, identified: undefined };
-        throw busy(offer);
+        purchase.identified = undefined;
+        throw busy(payment.offer);
       }
       // It may have waited for the state: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
       this.counts.add('released');
-      await this.#letGo(held);
+      await this.#letGo(purchase);
       throw refusalOf(error);
     }
   }
 
   async #settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    const { payment, exchange, verifier, offer } = purchase;
+    const { payment, exchange, verifier } = purchase;
     // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
     await this.#begin(purchase, isTooLate);
     const isKnown = this.#services.debts.owe(unknown(purchase, 'the service has ended'));
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
-      const response = await payment.facilitators.settle(verifier, () => !isTooLate(), askedOf(payment, offer));
+      const response = await payment.facilitators.settle(verifier, () => !isTooLate(), askedOf(payment));
       const { transaction, errorReason } = response;
       const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
       // A mode that tells failures in its own way has them, too.
       addAnswerHeaders(exchange, headers);
       if (errorReason === undefined) return await this.#settled(purchase, transaction);
       await this.#giveBack(purchase, 'unsettled', errorReason, transaction);
-      throw refusal(offer, errorReason, headers);
+      throw refusal(payment.offer, errorReason, headers);
     } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
       await this.#giveBack(purchase, error.isUnsent ? 'unsettled' : 'unknown', error.message);
@@ -211,17 +209,12 @@ export class Purchases {
 }
 
 /** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
-function askedOf({ requirements, signature, authorization }: Payment, { resource, extensions }: Offer): Asked {
-  const { bazaar } = extensions ?? {};
+function askedOf({ requirements, signature, authorization, offer }: Payment): Asked {
+  const { resource, extensions: { bazaar } = {} } = offer;
+  const extensions = bazaar === undefined ? {} : { extensions: { bazaar } };
   const payload = { signature, authorization };
-  const said = {
-    x402Version: 2,
-    resource,
-    accepted: requirements,
-    payload,
-    ...(bazaar !== undefined && { extensions: { bazaar } }),
-  };
-  return { paymentPayload: said, paymentRequirements: requirements, payer: authorization.from };
+  const paymentPayload = { x402Version: 2, resource, accepted: requirements, payload, ...extensions };
+  return { paymentPayload, paymentRequirements: requirements, payer: authorization.from };
 }
 
 /** What is known of a payment before it is settled. */

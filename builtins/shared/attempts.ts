@@ -14,6 +14,7 @@ import {
 import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from './client-buckets.ts';
+import { refusalOf } from './payments.ts';
 
 export interface AttemptsOptions {
   /** Where its config stands under `server`: `window` and `max` below it. */
@@ -60,7 +61,7 @@ export class Attempts {
     this.#attempt = new ContextKey(`${name} attempt`);
   }
 
-  /** @returns what has the payment of a request looked at, and throws where too many were. */
+  /** @returns what has the payment of a request looked at. It throws where too many were, and a refusal where the state is away. */
   in({ config, states, stateEngine, workers }: Services) {
     const limit = this.#limitIn(config);
     const buckets = states.keep(this.#kept, JSON.stringify(limit), () =>
@@ -73,8 +74,9 @@ export class Attempts {
       try {
         return await look();
       } catch (error) {
-        if (isRefusal(error) && error.fault) attempt.isUntold = true;
-        throw error;
+        const refused = refusalOf(error);
+        if (isRefusal(refused) && refused.fault) attempt.isUntold = true;
+        throw refused;
       }
     };
   }

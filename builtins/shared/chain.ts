@@ -41,7 +41,7 @@ const ReceiptSchema = Type.Object({
   logs: Type.Array(LogSchema),
 });
 
-const BlockSchema = Type.Object({ hash: Hash, timestamp: Quantity });
+const BlockSchema = Type.Object({ number: Quantity, hash: Hash, timestamp: Quantity });
 
 export type EventLog = Static<typeof LogSchema>;
 
@@ -69,11 +69,32 @@ export interface Part {
   readonly confirmations?: number | undefined;
 }
 
+export type Shape<T> = { Check(value: unknown): value is T };
+export type Ask = <T>(method: string, params: readonly unknown[], shape: Shape<T>) => Promise<T>;
+
+/** @param timeout milliseconds for all questions together. @returns what asks a node; it throws JsonRpcFailure. */
+export function askerOf(rpc: JsonRpc, { timeout, signal }: JsonRpcLimits): Ask {
+  const deadline = performance.now() + timeout;
+  return async (method, params, shape) => {
+    const answer = await rpc.ask(method, params, { timeout: Math.max(deadline - performance.now(), 0), signal });
+    if (shape.Check(answer)) return answer;
+    throw new JsonRpcFailure(`the result of ${method} has a wrong shape`);
+  };
+}
+
+/** The name of a node may lead to another chain tomorrow, and a payment there would be worth nothing. @throws JsonRpcFailure */
+export async function requireChain(ask: Ask, network: number): Promise<void> {
+  const id = BigInt(await ask('eth_chainId', [], shapes.quantity));
+  if (id !== BigInt(network)) throw new JsonRpcFailure(`the chain is ${id}, not ${network}`);
+}
+
+/** By number: a node finds blocks by their hash that are not part of the chain any more. */
+export function blockAt(ask: Ask, at: string) {
+  return ask('eth_getBlockByNumber', [at, false], shapes.block);
+}
+
 /**
- * What the node knows of a transaction.
- *
- * The chain id is asked each time, in parallel to the rest and so at no cost in time. The name of a node may lead to another
- * chain tomorrow, and a payment there would be worth nothing.
+ * What the node knows of a transaction. Its chain is asked for each time, in parallel to the rest and so at no cost in time.
  *
  * @returns nothing when the transaction is unknown or pending, or has too few confirmations. So it is when its block is not, or no
  *   longer, part of the chain.
@@ -81,24 +102,18 @@ export interface Part {
  */
 export async function findMined(
   rpc: JsonRpc,
-  part: Part,
+  { network, confirmations = 1 }: Part,
   txHash: Hex,
   limits: JsonRpcLimits,
 ): Promise<Mined | undefined> {
-  const { network, confirmations = 1 } = part;
-  const deadline = performance.now() + limits.timeout;
   const stop = new AbortController();
-  const signal = AbortSignal.any([limits.signal, stop.signal]);
-  const ask = (method: string, params: readonly unknown[]) =>
-    rpc.ask(method, params, { timeout: Math.max(deadline - performance.now(), 0), signal });
+  const ask = askerOf(rpc, { timeout: limits.timeout, signal: AbortSignal.any([limits.signal, stop.signal]) });
   try {
-    const [chainId, transaction, receipt] = await Promise.all([
-      ask('eth_chainId', []).then((id) => shaped('chain id', shapes.quantity, id)),
-      ask('eth_getTransactionByHash', [txHash]).then((found) => shaped('transaction', shapes.transaction, found)),
-      ask('eth_getTransactionReceipt', [txHash]).then((found) => shaped('receipt', shapes.receipt, found)),
+    const [, transaction, receipt] = await Promise.all([
+      requireChain(ask, network),
+      ask('eth_getTransactionByHash', [txHash], shapes.transaction),
+      ask('eth_getTransactionReceipt', [txHash], shapes.receipt),
     ]);
-    if (BigInt(chainId) !== BigInt(network))
-      throw new JsonRpcFailure(`the chain is ${BigInt(chainId)}, not ${network}`);
     if (transaction === null || receipt === null) return undefined;
     if (!isSameHex(transaction.hash, txHash) || !isSameHex(receipt.transactionHash, txHash)) {
       throw new JsonRpcFailure('the answer is about another transaction');
@@ -107,12 +122,10 @@ export async function findMined(
     if (!isSameHex(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
     // The chain's length is checked before the block is asked for, which must then still be part of it.
     if (confirmations > 1) {
-      const newest = shaped('block number', shapes.quantity, await ask('eth_blockNumber', []));
+      const newest = await ask('eth_blockNumber', [], shapes.quantity);
       if (BigInt(newest) - BigInt(receipt.blockNumber) < BigInt(confirmations - 1)) return undefined;
     }
-    // By number: a node finds blocks by their hash that are not part of the chain any more.
-    const found = await ask('eth_getBlockByNumber', [receipt.blockNumber, false]);
-    const block = shaped('block', shapes.block, found);
+    const block = await blockAt(ask, receipt.blockNumber);
     if (block === null || !isSameHex(block.hash, receipt.blockHash)) return undefined;
     return { transaction, receipt, minedAt: milliseconds(block.timestamp) };
   } finally {
@@ -124,12 +137,6 @@ function milliseconds(timestamp: string): number {
   const time = Number(BigInt(timestamp)) * 1000;
   if (!Number.isSafeInteger(time)) throw new JsonRpcFailure('the time of the block is no time');
   return time;
-}
-
-/** @throws JsonRpcFailure where a node's answer has another shape. */
-export function shaped<T>(what: string, shape: { Check(value: unknown): value is T }, value: unknown): T {
-  if (!shape.Check(value)) throw new JsonRpcFailure(`the ${what} has a wrong shape`);
-  return value;
 }
 
 /**
