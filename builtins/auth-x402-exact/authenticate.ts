@@ -1,10 +1,15 @@
 /** Lets a request in that pays what it costs, or has paid it before. */
-import { type AuthMethod, type CallContext, ContextKey, type Exchange } from '../../plugins-sdk/index.ts';
+import {
+  type AuthMethod,
+  type CallContext,
+  ContextKey,
+  type Exchange,
+  type Services,
+} from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
-import type { identifiersOf, Sold } from './kept-answers.ts';
-import { refusal } from './offer.ts';
+import { identifiersOf, type Sold } from './kept-answers.ts';
+import { type Quote, type Quoting, refusal } from './offer.ts';
 import { isSignedByPayer, paymentIn } from './payload.ts';
-import type { Quote, Quoting } from './price.ts';
 import type { Purchase, Purchases } from './purchases.ts';
 
 const HEADER = 'payment-signature';
@@ -12,15 +17,6 @@ const HEADER = 'payment-signature';
 export const attempts = new Attempts({
   ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
 });
-
-/** What every request is looked at with. */
-export interface Means {
-  now(): number;
-  readonly quote: Quoting;
-  readonly identifierOf: ReturnType<typeof identifiersOf>;
-  readonly bought: Purchases;
-  readonly attempt: ReturnType<Attempts['in']>;
-}
 
 /** One request at an endpoint that is sold. */
 export interface Visit {
@@ -38,34 +34,38 @@ export interface Visit {
 
 export const visits = new ContextKey<Visit>('x402-exact visit');
 
-export function authenticator(means: Means) {
+export function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) {
+  const attempt = attempts.in(services);
+  const identifierOf = identifiersOf(services);
+
+  const pay = async (text: string, visit: Visit, exchange: Exchange, call: CallContext): Promise<void> => {
+    const payment = paymentIn(text, visit.quote, services.now());
+    const identified = identifierOf(payment);
+    const found = await identified?.find();
+    if (found === undefined) {
+      visit.purchase = await bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
+      return;
+    }
+    // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
+    if (!found.isSame && !isSignedByPayer(payment)) await bought.verify(payment);
+    visit.sold = found.sold;
+  };
+
+  const enter = async (visit: Visit, exchange: Exchange, call: CallContext): Promise<void> => {
+    const { isFree, offer } = visit.quote;
+    if (isFree) return;
+    const text = exchange.headers[HEADER];
+    if (text === undefined) throw refusal(offer, 'PAYMENT-SIGNATURE header is required');
+    await attempt(exchange, () => pay(text, visit, exchange, call));
+  };
+
   return async (_: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
-    const visit = visits.get(exchange) ?? { quote: await means.quote(exchange.parameters, exchange) };
+    const visit = visits.get(exchange) ?? { quote: await quoteOf(exchange.parameters, exchange) };
     visits.set(exchange, visit);
-    visit.entrance ??= enter(visit, exchange, call, means);
+    visit.entrance ??= enter(visit, exchange, call);
     await visit.entrance;
     visit.spent ??= performance.now() - began;
     return true;
   };
-}
-
-/** @throws Refusal */
-async function enter(visit: Visit, exchange: Exchange, call: CallContext, means: Means): Promise<void> {
-  const { quote } = visit;
-  if (quote.isFree) return;
-  const text = exchange.headers[HEADER];
-  if (text === undefined) throw refusal(quote.offer, 'PAYMENT-SIGNATURE header is required');
-  await means.attempt(exchange, async () => {
-    const payment = paymentIn(text, quote, means.now());
-    const identified = means.identifierOf(payment);
-    const found = await identified?.find();
-    if (found === undefined) {
-      visit.purchase = await means.bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
-      return;
-    }
-    // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
-    if (!found.isSame && !isSignedByPayer(payment)) await means.bought.verify(payment);
-    visit.sold = found.sold;
-  });
 }

@@ -17,48 +17,29 @@ import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { cdpKey } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader } from './offer.ts';
-import {
-  type Accept,
-  boundsOf,
-  type FacilitatorTerms,
-  facilitatorsOf,
-  secondsOf,
-  type Terms,
-  TYPE,
-  termsIn,
-} from './terms.ts';
+import { type Accept, boundsOf, type FacilitatorTerms, secondsOf, type Terms, TYPE, termsIn } from './terms.ts';
 
-/** @param place what the URL is for. */
-function checkUrl(path: string, text: string, place: string): Finding[] {
-  if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
-  const { username, password } = new URL(text);
-  const known = username !== '' || password !== '';
-  return [
-    ...(known ? [error(path, 'must not contain a user name or password: use "headers"')] : []),
-    ...(/[?#]/.test(text) ? [error(path, `must have no query and no fragment: ${place}`)] : []),
-  ];
+/** A URL to which paths are appended. */
+function checkUrl(path: string, text: string): Finding[] {
+  const isBase = URL.canParse(text) && !/[?#]|\/\/[^/]*@/.test(text);
+  return isBase ? [] : [error(path, 'must be a URL without user name, password, query and fragment')];
 }
 
-function checkFacilitators(at: string, terms: Terms): Finding[] {
-  const { facilitator } = terms;
-  return facilitatorsOf(terms).flatMap((one, index) => {
+function checkFacilitators(at: string, { facilitator }: Terms): Finding[] {
+  return [facilitator].flat().flatMap((one, index) => {
     const place = Array.isArray(facilitator) ? `${at}[${index}]` : at;
-    const isUrl = [facilitator].flat()[index] === one.url;
-    return checkFacilitator(one, isUrl ? place : `${place}.url`, place);
+    return typeof one === 'string' ? checkFacilitator(place, { url: one }, place) : checkFacilitator(place, one);
   });
 }
 
-/** @param at of its URL. @param beside of its headers and its `auth`. */
-function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: string, beside: string): Finding[] {
+function checkFacilitator(at: string, { url, headers = {}, auth }: FacilitatorTerms, urlAt = `${at}.url`): Finding[] {
   const own = auth === undefined ? /^content-type$/i : /^(?:content-type|authorization)$/i;
-  const [, appended] = /\/(verify|settle|supported)\/*$/.exec(url) ?? [];
   return [
-    ...checkUrl(at, url, 'paths are appended to it'),
-    ...(appended === undefined ? [] : [warning(at, `is asked with /${appended} appended to it: leave that out here`)]),
-    ...checkPlainHttp(at, url, 'say that a payment is good, or read what is sent'),
-    ...(auth === undefined ? [] : checkSecret(`${beside}.auth.keySecret`, auth.keySecret)),
+    ...checkUrl(urlAt, url),
+    ...checkPlainHttp(urlAt, url, 'say that a payment is good, or read what is sent'),
+    ...(auth === undefined ? [] : checkSecret(`${at}.auth.keySecret`, auth.keySecret)),
     ...Object.entries(headers).flatMap(([name, value]) => {
-      const path = `${beside}.headers.${name}`;
+      const path = `${at}.headers.${name}`;
       return [
         ...checkHeaderName(path, name),
         ...(own.test(name) ? [error(path, `the header ${name} cannot be configured`)] : []),
@@ -127,7 +108,7 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   if (methods.length === 0) return [];
   const findings = methods.flatMap(({ terms, at }) => [
     ...checkFacilitators(`${at}.facilitator`, terms),
-    ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl, 'paths are appended to it')),
+    ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl)),
     ...(terms.price === undefined ? [] : checkPrice(at, terms)),
     ...terms.accepts.flatMap((accept, i) => checkAccept(`${at}.accepts[${i}]`, accept, endpoint)),
   ]);

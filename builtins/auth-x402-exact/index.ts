@@ -5,23 +5,20 @@ import {
   type Behaviour,
   createHttpClient,
   definePlugin,
-  perEndpoint,
   perMethod,
   Refusal,
   type Services,
   type Taps,
 } from '../../plugins-sdk/index.ts';
-import { discoveryKey, isSold } from '../shared/discovery.ts';
+import { isSold } from '../shared/discovery.ts';
 import { givenBack, PaymentKeys, Payments } from '../shared/payments.ts';
-import { attempts, authenticator, type Means, visits } from './authenticate.ts';
-import { bazaarOf } from './bazaar.ts';
+import { attempts, authenticator, visits } from './authenticate.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { Facilitators, SETTLE_PART } from './facilitators.ts';
-import { fingerprintOf, identifiersOf, soldAgain } from './kept-answers.ts';
-import { offerOf } from './offer.ts';
+import { fingerprintOf, soldAgain } from './kept-answers.ts';
+import { type Quoting, quotingOf, requireProviders } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
-import { quoting, requireProviders } from './price.ts';
 import { Purchases } from './purchases.ts';
 import { acceptsOf, TermsSchema, TYPE } from './terms.ts';
 
@@ -48,7 +45,7 @@ export const authX402Exact = definePlugin({
 });
 
 function behaviour(services: Services): Behaviour {
-  const { endpoints, now, log, config, describe, prices } = services;
+  const { endpoints, log, now, prices, node } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const client = createHttpClient();
   const payments = Payments.in(services, keys);
@@ -58,16 +55,9 @@ function behaviour(services: Services): Behaviour {
     TermsSchema,
     (terms) => new Facilitators(terms, client, log, budget),
   );
-  const document = discoveryKey.in(config) === false ? undefined : describe().document;
-  const quotingOf = perEndpoint(endpoints, (endpoint) => {
-    const bazaar = document && bazaarOf(document, endpoint);
-    return quoting(endpoint, offerOf(endpoint, config, bazaar), prices, facilitatorsOf);
-  });
-  const means: Means = {
-    ...{ now, identifierOf: identifiersOf(services), bought: new Purchases(services, payments) },
-    quote: (parameters, exchange) => quotingOf(exchange.endpoint)(parameters, exchange),
-    attempt: attempts.in(services),
-  };
+  const quoteOf = quotingOf(services, facilitatorsOf);
+  const bought = new Purchases(services, payments);
+  const authenticate = { [TYPE]: authenticator(services, quoteOf, bought) };
   let isOver = false;
   return {
     start: () => {
@@ -80,19 +70,17 @@ function behaviour(services: Services): Behaviour {
       return client.close();
     },
     operations: operationsOn({ payments, log, now }, client),
-    hooks: hooksOn(means, budget, services.node),
+    hooks: { authenticate, ...hooksOn(quoteOf, bought, budget, node) },
   };
 }
 
 /** @param budget milliseconds for a request. @param node the signer's address. */
-function hooksOn(means: Means, budget: number, node: string): Taps {
-  const { bought, quote } = means;
+function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: string): Taps {
   return {
-    authenticate: { [TYPE]: authenticator(means) },
     validate: async (parameters, exchange) => {
       const visit = visits.get(exchange);
       if (visit?.spent === undefined || parameters === exchange.parameters) return undefined;
-      const { offer } = await quote(parameters, exchange);
+      const { offer } = await quoteOf(parameters, exchange);
       if (isDeepStrictEqual(offer.accepts, visit.quote.offer.accepts)) return undefined;
       const reason = 'a plugin has changed a parameter that the price depends on';
       throw new Refusal(500, 'Internal server error', { reason });

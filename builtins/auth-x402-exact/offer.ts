@@ -1,10 +1,114 @@
-/** What a client is told to pay, and why: `PaymentRequired` of x402, version 2, in the body and the header of each 402. */
+/** What a request costs, by the config or by a plugin, and how a client is told: `PaymentRequired` of x402, version 2, in each 402. */
 import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
-import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
-import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
+import { hint } from '../../lib/text/suggest.ts';
+import { keys, type Parameter } from '../../plugins-sdk/config.ts';
+import {
+  type AuthMethod,
+  type Endpoint,
+  type Exchange,
+  isRefusal,
+  type Parameters,
+  perEndpoint,
+  Refusal,
+  type Services,
+} from '../../plugins-sdk/index.ts';
+import { CATALOGUE_TEXT, detailsOf, discoveryKey, publicUrlOf, tagsKey } from '../shared/discovery.ts';
+import { isLeftOut } from '../shared/parameter-value.ts';
+import { bazaarOf } from './bazaar.ts';
+import type { Facilitators } from './facilitators.ts';
 import { type Accept, acceptsOf, boundsOf, secondsOf } from './terms.ts';
 
+type Prices = Services['prices'];
+type PluginPrice = Extract<Accept['amount'], { readonly by: string }>;
+
 export type Offer = PaymentRequired;
+
+/** One way to pay, and who verifies and settles it. */
+export interface Way {
+  readonly requirements: PaymentRequirements;
+  readonly facilitators: Facilitators;
+}
+
+/** What one request can be paid with, and how it is told so. */
+export interface Quote {
+  readonly offer: Offer;
+  readonly ways: readonly Way[];
+  /** Whether it costs nothing. */
+  readonly isFree: boolean;
+}
+
+/** Says what requests cost. @throws Refusal 503 where a plugin does not say it. */
+export type Quoting = (parameters: Parameters, exchange: Exchange) => Promise<Quote>;
+
+export function quotingOf(services: Services, facilitatorsOf: (method: AuthMethod) => Facilitators): Quoting {
+  const { endpoints, config, describe, prices } = services;
+  const document = discoveryKey.in(config) === false ? undefined : describe().document;
+  const soldAt = perEndpoint(endpoints, (endpoint) => ({
+    offer: offerOf(endpoint, config, document && bazaarOf(document, endpoint)),
+    declared: keys.parameters.of(endpoint) ?? [],
+    all: acceptsOf(endpoint),
+  }));
+  return async (parameters, exchange) => {
+    const { offer, declared, all } = soldAt(exchange.endpoint);
+    const ways: Way[] = [];
+    for (const { method, accept } of all) {
+      const { amount } = accept;
+      const isFixed = typeof amount === 'string';
+      const price = isFixed ? amount : await pricedBy(amount, prices, completed(declared, parameters), exchange);
+      ways.push({ requirements: requirementsOf(accept, price), facilitators: facilitatorsOf(method) });
+    }
+    const accepts = ways.map(({ requirements }) => requirements);
+    return { offer: { ...offer, accepts }, ways, isFree: accepts.some(({ amount }) => amount === '0') };
+  };
+}
+
+/** What a client hears where a request has no price: it gets no answer for nothing. */
+export function noPrice(plugin: string, reason?: string): Refusal {
+  return new Refusal(503, `Plugin "${plugin}" gave no price`, { reason });
+}
+
+/** What a request gives, with defaults in place of what it leaves out: a price by other values would be that of another answer. */
+function completed(declared: readonly Parameter[], given: Parameters): Parameters {
+  const all = new Map(Object.entries(given));
+  for (const one of declared) {
+    const { name, secret, fixed, default: fallback } = one;
+    if (fixed !== undefined) all.delete(name);
+    else if (fallback !== undefined && !secret && isLeftOut(one, given)) all.set(name, fallback);
+  }
+  return Object.fromEntries(all);
+}
+
+/** @throws Refusal 503 that names the plugin, unless the plugin itself refuses the request. */
+async function pricedBy(
+  { by, max }: PluginPrice,
+  prices: Prices,
+  parameters: Parameters,
+  exchange: Exchange,
+): Promise<string> {
+  const plugin = String(prices.providers().get(by));
+  let why = `plugin "${plugin}": it returned no price`;
+  try {
+    const price = await prices.priceOf(by, parameters, exchange);
+    if (price !== undefined && price <= BigInt(max)) return String(price);
+    if (price !== undefined) why = `plugin "${plugin}": its price is above the maximum`;
+  } catch (error) {
+    if (!isRefusal(error) || !error.fault) throw error;
+    why = error.reason ?? error.message;
+  }
+  throw noPrice(plugin, why);
+}
+
+/** Of all that is sold, every price has a plugin. @throws Error */
+export function requireProviders(endpoints: readonly Endpoint[], prices: Prices): void {
+  const known = [...prices.providers().keys()];
+  for (const { accept } of endpoints.flatMap(acceptsOf)) {
+    const { amount } = accept;
+    if (typeof amount === 'string' || known.includes(amount.by)) continue;
+    throw new Error(
+      `no plugin has the price "${amount.by}" of auth.accepts[].amount.by${hint(amount.by, known, 'prices')}`,
+    );
+  }
+}
 
 export const PAYMENT_IDENTIFIER = 'payment-identifier';
 /** The extension as the public library declares it. */

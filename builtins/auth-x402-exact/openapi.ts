@@ -3,17 +3,10 @@ import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../.
 import { tooManyAttempts } from '../shared/attempts.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
-import { noPrice } from './price.ts';
+import { noPrice } from './offer.ts';
 import { acceptsOf, boundsOf, termsIn } from './terms.ts';
 
 const text = { type: 'string' };
-const told = (description: string) => ({ ...text, description });
-const resource = {
-  url: told('May be a path only'),
-  ...{ description: text, mimeType: text, serviceName: text },
-  tags: { type: 'array', items: text },
-};
-const accepts = { type: 'array', minItems: 1, items: refTo('schemas', 'ExactPaymentRequirements') };
 const address = refTo('schemas', 'Address');
 
 const schemas = {
@@ -21,14 +14,20 @@ const schemas = {
     'What to pay, and why: `PaymentRequired` of x402, version 2',
     {
       x402Version: { const: 2 },
-      error: told('Why this is no answer, in words or as a code of the protocol'),
+      error: { ...text, description: 'Why this is no answer, in words or as a code of the protocol' },
       reason: { const: 'payment_in_progress', description: 'Another request has this payment: send it again' },
-      resource: objectSchema('What is paid for', resource, ['serviceName', 'tags']),
+      resource: {
+        ...objectSchema('What is paid for', { url: { ...text, description: 'May be a path only' } }),
+        additionalProperties: true,
+      },
       extensions: {
         ...{ type: 'object', additionalProperties: true },
         description: 'What else is offered, by the name of the extension',
       },
-      accepts: { ...accepts, description: 'Any one of them is enough' },
+      accepts: {
+        ...{ type: 'array', minItems: 1, items: refTo('schemas', 'ExactPaymentRequirements') },
+        description: 'Any one of them is enough',
+      },
     },
     ['reason', 'extensions'],
   ),
@@ -44,11 +43,12 @@ const schemas = {
 };
 
 const headers = {
-  PaymentRequired: {
+  ...noStore,
+  'PAYMENT-REQUIRED': {
     ...{ description: 'The body as base64 (`PaymentRequired` of x402, version 2)', required: true },
     schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
   },
-  PaymentInProgress: {
+  'Retry-After': {
     description: 'Seconds to wait, where another request has this payment',
     schema: { type: 'integer', minimum: 0 },
   },
@@ -64,7 +64,6 @@ const scheme = {
 
 export const openApiPart: OpenApiPart = {
   schemas,
-  headers,
   operation: (endpoint) =>
     acceptsOf(endpoint).some(({ accept }) => typeof accept.amount !== 'string')
       ? { responses: { 503: { errors: [noPrice('<name>').message] } } }
@@ -86,11 +85,7 @@ export const openApiPart: OpenApiPart = {
           description:
             'Pay by PAYMENT-SIGNATURE, or pay otherwise: nothing was taken. After a settlement that failed, PAYMENT-RESPONSE says how',
           schema: refTo('schemas', 'ExactPaymentRequired'),
-          headers: {
-            ...noStore,
-            'PAYMENT-REQUIRED': refTo('headers', 'PaymentRequired'),
-            'Retry-After': refTo('headers', 'PaymentInProgress'),
-          },
+          headers,
         },
       },
       operation: (methods) => ({

@@ -4,8 +4,8 @@ import { type Address, isSameHex } from '../../lib/eth/hex.ts';
 import { ethers } from '../../lib/process/lazy.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
+import type { Quote, Way } from './offer.ts';
 import { type Offer, refusal } from './offer.ts';
-import type { Quote, Way } from './price.ts';
 
 /** Of any case: what a wallet says of the checksum changes nothing that is signed. */
 const address = Type.Unsafe<Address>(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }));

@@ -222,7 +222,7 @@ describe('x402-exact: facilitators', async () => {
         'apis[0].auth.facilitator.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks',
       ]);
     assert.deepEqual(await of({ facilitator: [url, { url: `${url}?a` }] }), [
-      'apis[0].auth.facilitator[1].url: must have no query and no fragment: paths are appended to it',
+      'apis[0].auth.facilitator[1].url: must be a URL without user name, password, query and fragment',
     ]);
     const [[keySecret] = ['']] = Object.values(cdpKeys());
     const twice = { url, auth: { ...cdp, keySecret }, headers: { Authorization: 'x' } };
