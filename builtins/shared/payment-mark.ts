@@ -42,6 +42,8 @@ export interface Mark extends About {
   readonly state: PaymentState;
   /** Token of the request that has the payment, or has used it; without one the payment is free. */
   readonly by?: string;
+  /** Token of the request by which it is listed while no end of it is known: one in doubt is listed once, however often it is sent. */
+  readonly listed?: string;
   /** How often it was given back. */
   readonly refunds: number;
   /** What stood there before this request, and stands there again where the request comes to nothing. */

@@ -51,7 +51,7 @@ function errorText(error: unknown): string {
 
 /** A mark in texts, what is not known of it left out. */
 export function shown(type: string, mark: Mark & { readonly payment?: string }): OperationResult {
-  const { payment, by, refunds, before, since, validBefore, recipient, state, ...rest } = mark;
+  const { payment, by, listed, refunds, before, since, validBefore, recipient, state, ...rest } = mark;
   const known = Object.entries(rest).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { type, ...Object.fromEntries(known), since: new Date(since).toISOString(), fate: state };
 }

@@ -165,7 +165,7 @@ export class Payments {
   async end(ticket: Ticket, { lost, ...how }: End): Promise<Mark | undefined> {
     const end = async () => {
       const mark = await this.#change(ticket, how);
-      if (mark?.state !== 'unknown' && !how.isDoubtful) await this.index.end(ticket);
+      if (!how.isDoubtful) await this.#unlist(ticket, mark);
       return mark;
     };
     try {
@@ -192,7 +192,17 @@ export class Payments {
     const [before, after] = [JSON.stringify(seen), JSON.stringify(next)];
     const replaced = (text: string | undefined) => (text === before ? after : text);
     const options = { ttl: Math.max(life, ENDED_TTL_MS), durable: true };
-    return (await update(this.#options.area, payment, replaced, options)) === after;
+    const isReplaced = (await update(this.#options.area, payment, replaced, options)) === after;
+    if (isReplaced && seen.listed !== undefined) await this.#unlist({ payment, token: seen.listed }, next);
+    return isReplaced;
+  }
+
+  /** A request has ended. What it leaves open stays listed, once. @param mark that stands there now. */
+  async #unlist({ payment, token }: Pick<Ticket, 'payment' | 'token'>, mark: Mark | undefined): Promise<void> {
+    const isListed = mark !== undefined && isOpen(mark);
+    const listed = mark?.listed ?? token;
+    if (!isListed || listed !== token) await this.index.end({ payment, token });
+    if (!isListed && listed !== token) await this.index.end({ payment, token: listed });
   }
 
   /** Changes the mark of a request that has the payment; another one's stays as it is. */
@@ -200,7 +210,9 @@ export class Payments {
     { payment, token, about }: Ticket,
     { change, life, isCertain = false }: End,
   ): Promise<Mark | undefined> {
-    const lost: Mark | undefined = isCertain ? { ...about, state: 'held', by: token, refunds: 0 } : undefined;
+    const lost: Mark | undefined = isCertain
+      ? { ...about, state: 'held', by: token, listed: token, refunds: 0 }
+      : undefined;
     const own = (text: string | undefined) => {
       const mark = text === undefined ? lost : markIn(text);
       return mark?.by === token ? textOf(change(mark)) : text;
@@ -241,7 +253,8 @@ function heldIn(text: string | undefined, { payment, token, about }: Ticket): st
   if (text !== undefined && before === undefined) throw new StateUnreadable(`payment ${payment}`);
   if (text !== undefined && before?.by !== undefined) return text;
   // One that may have been taken stays listed as such, and since when: from then on the chain is searched.
-  const doubt = before?.state === 'unknown' && { state: before.state, since: before.since };
-  const earlier = before && { refunds: before.refunds, before };
-  return JSON.stringify({ ...about, state: 'held', ...doubt, by: token, refunds: 0, ...earlier } satisfies Mark);
+  const { since, listed = token } = before ?? {};
+  const doubt = before?.state === 'unknown' && { state: before.state, since, listed };
+  const held = { ...about, state: 'held', listed: token, ...doubt, by: token, refunds: before?.refunds ?? 0 };
+  return JSON.stringify({ ...held, ...(before && { before }) });
 }

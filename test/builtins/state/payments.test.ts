@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
+import type { Mark } from '../../../builtins/shared/payment-mark.ts';
 import type { Payments, Ticket } from '../../../builtins/shared/payments.ts';
 import { isRefusal } from '../../../plugins-sdk/index.ts';
 import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
@@ -59,6 +60,28 @@ describe('a hold', () => {
     });
     const { by, since } = (await payments.hold(second, LIFE)) ?? assert.fail();
     assert.deepEqual([by, since], [second.token, 1]);
+  });
+
+  it('on a payment in doubt lists it once, however often it is sent, until its end is known', async () => {
+    const { area, payments } = setUp();
+    const names = async () => (await payments.index.open()).length;
+    const end = async (state: 'unknown' | 'settled') => {
+      const ticket = ticketOf(name(1));
+      assert.equal((await payments.hold(ticket, LIFE))?.by, ticket.token);
+      const change = ({ by: _, before: __, ...mark }: Mark): Mark => ({ ...mark, state });
+      await payments.end(ticket, { change, life: LIFE });
+    };
+    for (let i = 0; i < 10; i++) {
+      await end('unknown');
+      assert.equal(await names(), 1);
+    }
+    const ticket = ticketOf(name(1));
+    await payments.hold(ticket, LIFE);
+    await payments.release(ticket);
+    assert.deepEqual([(await payments.open())[0]?.state, await names()], ['unknown', 1]);
+    await end('settled');
+    assert.equal(await names(), 0);
+    assert.equal(area.size, 1);
   });
 
   it('whose write is done late, without an answer, is listed for operators', async () => {
