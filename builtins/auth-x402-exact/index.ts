@@ -55,8 +55,8 @@ function behaviour(services: Services): Behaviour {
     TermsSchema,
     (terms) => new Facilitators(terms, client, log, budget),
   );
-  const quoteOf = quotingOf(services, facilitatorsOf);
-  const bought = new Purchases(services, payments);
+  const quoteOf = quotingOf(services);
+  const bought = new Purchases(services, payments, facilitatorsOf);
   const authenticate = { [TYPE]: authenticator(services, quoteOf, bought) };
   let isOver = false;
   return {

@@ -15,7 +15,6 @@ import {
 import { CATALOGUE_TEXT, detailsOf, discoveryKey, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { isLeftOut } from '../shared/parameter-value.ts';
 import { bazaarOf } from './bazaar.ts';
-import type { Facilitators } from './facilitators.ts';
 import { type Accept, acceptsOf, boundsOf, secondsOf } from './terms.ts';
 
 type Prices = Services['prices'];
@@ -23,10 +22,10 @@ type PluginPrice = Extract<Accept['amount'], { readonly by: string }>;
 
 export type Offer = PaymentRequired;
 
-/** One way to pay, and who verifies and settles it. */
+/** One way to pay, and the method whose facilitators verify and settle it. */
 export interface Way {
   readonly requirements: PaymentRequirements;
-  readonly facilitators: Facilitators;
+  readonly method: AuthMethod;
 }
 
 /** What one request can be paid with, and how it is told so. */
@@ -40,8 +39,7 @@ export interface Quote {
 /** Says what requests cost. @throws Refusal 503 where a plugin does not say it. */
 export type Quoting = (parameters: Parameters, exchange: Exchange) => Promise<Quote>;
 
-export function quotingOf(services: Services, facilitatorsOf: (method: AuthMethod) => Facilitators): Quoting {
-  const { endpoints, config, describe, prices } = services;
+export function quotingOf({ endpoints, config, describe, prices }: Services): Quoting {
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const soldAt = perEndpoint(endpoints, (endpoint) => ({
     offer: offerOf(endpoint, config, document && bazaarOf(document, endpoint)),
@@ -55,7 +53,7 @@ export function quotingOf(services: Services, facilitatorsOf: (method: AuthMetho
       const { amount } = accept;
       const isFixed = typeof amount === 'string';
       const price = isFixed ? amount : await pricedBy(amount, prices, completed(declared, parameters), exchange);
-      ways.push({ requirements: requirementsOf(accept, price), facilitators: facilitatorsOf(method) });
+      ways.push({ requirements: requirementsOf(accept, price), method });
     }
     const accepts = ways.map(({ requirements }) => requirements);
     return { offer: { ...offer, accepts }, ways, isFree: accepts.some(({ amount }) => amount === '0') };

@@ -2,14 +2,14 @@
  * Has each authorisation buy one answer: it is held, verified, settled once the answer is signed, and given back where the request
  * comes to nothing. One mark for each payment says how it stands; the hold of a process that died ends with the authorisation.
  */
-import { addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
+import { type AuthMethod, addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
 import type { DebtLine } from '../../plugins-sdk/state.ts';
 import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { type About, isHeld, lifeUntil, type Mark } from '../shared/payment-mark.ts';
 import { type End, type Payments, refusalOf, type Ticket, ticketFor, unavailable } from '../shared/payments.ts';
-import { type Asked, type Facilitator, FacilitatorFailure, USED } from './facilitator.ts';
+import { type Facilitator, FacilitatorFailure, type Facilitators, USED } from './facilitators.ts';
 import type { Entry } from './kept-answers.ts';
 import { busy, encodedHeader, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
@@ -48,10 +48,12 @@ export class Purchases {
   readonly counts: PaymentCounts;
   readonly #services: Services;
   readonly #payments: Payments;
+  readonly #facilitatorsOf: (method: AuthMethod) => Facilitators;
 
-  constructor(services: Services, payments: Payments) {
+  constructor(services: Services, payments: Payments, facilitatorsOf: (method: AuthMethod) => Facilitators) {
     this.#services = services;
     this.#payments = payments;
+    this.#facilitatorsOf = facilitatorsOf;
     this.counts = paymentCounts(services, {
       all: ['x402_exact_payments_total', 'Standard x402 payments, by what became of them'],
       sold: [
@@ -91,9 +93,11 @@ export class Purchases {
 
   /** @returns who has found the payment good. @throws Refusal 402, or 401 where nobody can tell. */
   async verify(payment: Payment): Promise<Facilitator> {
-    const { said, by } = await payment.facilitators.verify(askedOf(payment)).catch((error: unknown) => {
-      throw error instanceof FacilitatorFailure ? unavailable(error.message) : error;
-    });
+    const { said, by } = await this.#facilitatorsOf(payment.method)
+      .verify(payment)
+      .catch((error: unknown) => {
+        throw error instanceof FacilitatorFailure ? unavailable(error.message) : error;
+      });
     if (said !== undefined) throw refusal(payment.offer, said);
     return by;
   }
@@ -148,7 +152,7 @@ export class Purchases {
     const isKnown = this.#services.debts.owe(unknown(purchase, 'the service has ended'));
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
-      const response = await payment.facilitators.settle(verifier, () => !isTooLate(), askedOf(payment));
+      const response = await this.#facilitatorsOf(payment.method).settle(verifier, () => !isTooLate(), payment);
       const { transaction, errorReason } = response;
       const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
       // A mode that tells failures in its own way has them, too.
@@ -206,15 +210,6 @@ export class Purchases {
   #life({ endsAt }: Payment): number {
     return lifeUntil(endsAt, this.#services.now());
   }
-}
-
-/** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
-function askedOf({ requirements, signature, authorization, offer }: Payment): Asked {
-  const { resource, extensions: { bazaar } = {} } = offer;
-  const extensions = bazaar === undefined ? {} : { extensions: { bazaar } };
-  const payload = { signature, authorization };
-  const paymentPayload = { x402Version: 2, resource, accepted: requirements, payload, ...extensions };
-  return { paymentPayload, paymentRequirements: requirements, payer: authorization.from };
 }
 
 /** What is known of a payment before it is settled. */

@@ -104,8 +104,3 @@ export function boundsOf(amount: Accept['amount']): { readonly min: string; read
 export function secondsOf({ maxTimeoutSeconds = 300 }: Accept): number {
   return maxTimeoutSeconds;
 }
-
-/** Who may be asked, the preferred one first. */
-export function facilitatorsOf({ facilitator }: Terms): FacilitatorTerms[] {
-  return [facilitator].flat().map((one) => (typeof one === 'string' ? { url: one } : one));
-}
