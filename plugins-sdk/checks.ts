@@ -68,7 +68,7 @@ export function authPath(endpoint: EndpointDraft, index: number): string {
 
 /** A parameter as declared, with what follows from where its value came from. */
 export interface DeclaredParameter extends Parameter {
-  readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body';
+  readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body' | 'none';
   readonly required: boolean;
   readonly secret: boolean;
   /** Its config path. */

@@ -29,7 +29,9 @@ function pinned(description: string) {
 const ParameterSchema = closedObject({
   name: Type.String({ minLength: 1, description: 'Name as the upstream API expects it' }),
   in: Type.Optional(
-    Type.Enum(['query', 'header', 'path', 'cookie', 'body'], { description: 'Where it is sent; default query' }),
+    Type.Enum(['query', 'header', 'path', 'cookie', 'body', 'none'], {
+      description: 'Where it is sent, or none, for paths into the answer alone; default query',
+    }),
   ),
   required: Type.Optional(Type.Boolean({ description: 'The client must give a value; default false' })),
   fixed: Type.Optional(pinned('Always sent, whatever the client says')),

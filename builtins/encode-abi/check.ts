@@ -8,6 +8,7 @@ import { isInteger, type Lists, multiplierOf } from './plan.ts';
 
 /** Paths that a recommendation names. */
 const MOST_NAMED = 3;
+const NO_PARAMETER = 'holds braces that stand for no parameter: they are a part of the name or text';
 const REFUSE = 'exact: true refuses what would be cut';
 
 export function check(endpoint: EndpointDraft): Finding[] {
@@ -41,6 +42,7 @@ function pathWarnings({ paths = [] }: Lists): string[] {
   return [
     ...paths.flatMap((path) => path.misread.map(misread)),
     ...paths.filter(({ text }) => !text.startsWith('$')).map(spelling),
+    ...paths.filter(({ hasBraces }) => hasBraces).map(({ text }) => `${text} ${NO_PARAMETER}`),
     ...(several.length === 0 ? [] : [ofAll]),
   ];
 }

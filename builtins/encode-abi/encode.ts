@@ -1,5 +1,6 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
 import { BudgetError, fullBudget, type Match, PathError } from '../shared/json-path/index.ts';
+import type { PathValues } from '../shared/json-path/placeholders.ts';
 import { exactDigits } from './exact-number.ts';
 import type { Field } from './fault.ts';
 import type { Plan } from './plan.ts';
@@ -10,6 +11,8 @@ export interface Encoding {
   readonly plan: Plan;
   /** What the requester has chosen of it. */
   readonly delegated: readonly Field[];
+  /** Of the parameters that its paths hold. */
+  readonly values: PathValues | undefined;
   /** Hears that nothing is left of a number that is not zero. */
   onCutToZero(): void;
 }
@@ -33,10 +36,10 @@ export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
-function find({ plan, delegated }: Encoding, data: Json): readonly Match[] {
+function find({ plan, delegated, values }: Encoding, data: Json): readonly Match[] {
   const budget = fullBudget();
   return plan.map(({ path }) => {
-    const found = path.first(data, budget);
+    const found = path.first(data, budget, values);
     if (found !== undefined) return found;
     const isClients = delegated.includes('path');
     // What a client has sent stays out of the log.

@@ -21,10 +21,11 @@ export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepare
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
   const delegated = FIELDS.filter((field) => encoding[field] === DELEGATED);
+  const operator = { declared: (keys.parameters.of(endpoint) ?? []).map(({ name }) => name) };
   let pinned: Lists = { exact: encoding.exact };
   for (const field of FIELDS) {
     const text = encoding[field];
-    if (text !== undefined && text !== DELEGATED) pinned = { ...pinned, ...readList(field, text, 'operator') };
+    if (text !== undefined && text !== DELEGATED) pinned = { ...pinned, ...readList(field, text, operator) };
   }
   checkPinned(pinned, delegated.includes('times'));
   return { pinned, delegated, plan: delegated.length === 0 ? planOf(pinned) : undefined };

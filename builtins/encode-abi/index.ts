@@ -36,12 +36,12 @@ export const encodeAbiPlugin = definePlugin({
           if (known !== undefined && known.plan === undefined)
             chosen.set(exchange, choose(known, parameters, exchange));
         },
-        encode: (response, _, exchange) => {
+        encode: (response, { request: { pathValues } }, exchange) => {
           const known = prepared.get(exchange.endpoint);
           if (known === undefined) return undefined;
           const plan = known.plan ?? chosen.require(exchange);
           const onCutToZero = () => warnOfZero(exchange.endpoint);
-          return encode({ plan, delegated: known.delegated, onCutToZero }, response);
+          return encode({ plan, delegated: known.delegated, values: pathValues, onCutToZero }, response);
         },
       },
     };

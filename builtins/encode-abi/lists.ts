@@ -1,6 +1,6 @@
 import { nearest } from '../../lib/text/suggest.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from '../shared/json-path/index.ts';
-import { mistakeIn } from '../shared/json-path/mistakes.ts';
+import { operatorPaths } from '../shared/json-path/operator-paths.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
 import { parseTimes } from './decimal.ts';
 import { type Field, PlanError } from './fault.ts';
@@ -10,24 +10,24 @@ import type { Lists } from './plan.ts';
 export const REQUESTER_TYPES = new Set(['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes']);
 export const MAX_REQUESTER_TEXT = 1024;
 
-export type Origin = 'operator' | 'requester';
+/** Who wrote a list; an operator's paths may hold the parameters that are declared. */
+export type Origin = 'requester' | { readonly declared: readonly string[] };
 
 /** The list that a member of an encoding is. An empty multiplier is none. @throws PlanError */
 export function readList(field: Field, text: string, origin: Origin): Lists {
   if (origin === 'requester' && text.length > MAX_REQUESTER_TEXT) {
     throw new PlanError(field, `is longer than ${MAX_REQUESTER_TEXT} characters`);
   }
+  if (field === 'path') return { paths: pathsOf(text, origin) };
   const members = splitList(text);
   if (field === 'type') return { types: members.map((name) => typeOf(name, origin)) };
-  if (field === 'times') return { times: members.map((times) => (times === '' ? undefined : parseTimes(times))) };
-  const mistake = origin === 'operator' ? members.map(mistakeIn).find((found) => found !== undefined) : undefined;
-  if (mistake !== undefined) throw new PlanError('path', mistake);
-  return { paths: members.map((path) => pathOf(path, origin)) };
+  return { times: members.map((times) => (times === '' ? undefined : parseTimes(times))) };
 }
 
-function pathOf(path: string, origin: Origin): CompiledPath {
+function pathsOf(text: string, origin: Origin): readonly CompiledPath[] {
   try {
-    return compilePath(path, origin);
+    if (origin !== 'requester') return operatorPaths(text, origin.declared);
+    return splitList(text).map((path) => compilePath(path, 'requester'));
   } catch (cause) {
     if (!(cause instanceof PathError)) throw cause;
     throw new PlanError('path', cause.message, { cause });
@@ -35,7 +35,7 @@ function pathOf(path: string, origin: Origin): CompiledPath {
 }
 
 function typeOf(name: string, origin: Origin): AbiType {
-  const type = origin === 'operator' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
+  const type = origin !== 'requester' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
   if (type !== undefined) return type;
   // What a client has sent stays out of the log.
   if (origin === 'requester') throw new PlanError('type', 'a member is no type that clients may choose');

@@ -2,12 +2,13 @@ import { isCovered, keys, receiptKey, reservedParameters } from '../../plugins-s
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import type { Price, ServiceDescription } from '../../plugins-sdk/openapi.ts';
 import { publicSchema } from '../shared/parameter-schema.ts';
+import { requiredIn } from '../shared/path-parameters.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
   readonly name: string;
   /** `body` parameters may hold any JSON; all others a string, number or boolean. */
-  readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body';
+  readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body' | 'none';
   readonly required: boolean;
   /** What is sent where the client gives nothing; absent where there is none or it is secret. */
   readonly default?: string | number | boolean | undefined;
@@ -43,12 +44,13 @@ export interface PublicEndpoint {
 }
 
 function parametersOf(endpoint: Endpoint): PublicParameter[] {
+  const isRequired = requiredIn(endpoint);
   return (keys.parameters.of(endpoint) ?? [])
     .filter(({ fixed }) => fixed === undefined)
     .map((parameter) => {
-      const { name, in: place = 'query', required = false, secret = false, default: fallback, description } = parameter;
+      const { name, in: place = 'query', secret = false, default: fallback, description } = parameter;
       return {
-        ...{ name, in: place, required, description: description || undefined },
+        ...{ name, in: place, required: isRequired(parameter), description: description || undefined },
         default: isScalar(fallback) && !secret ? fallback : undefined,
         schema: publicSchema(parameter),
       };

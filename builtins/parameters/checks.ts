@@ -12,6 +12,7 @@ import {
 } from '../../plugins-sdk/config.ts';
 import { isRefusal, type Json } from '../../plugins-sdk/index.ts';
 import { parameterSchema } from '../shared/parameter-schema.ts';
+import { parametersInPaths } from '../shared/path-parameters.ts';
 import { checkBody, withForm } from './body.ts';
 import { checkMisleading } from './misleading.ts';
 import { compilePlacement, type Declared } from './placement.ts';
@@ -22,6 +23,7 @@ const RESERVED = /^_(type|path|times)$/;
 export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   const declared = withForm(endpoint, declaredParameters(endpoint, context));
   const placeholders = placeholdersOf(endpoint);
+  const inPaths = parametersInPaths(endpoint);
   const seen = new Set<string>();
   const findings = declared.flatMap((parameter) => {
     const { name, at, in: place } = parameter;
@@ -43,6 +45,9 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
       ...(place === 'path' && /[/?]/.test(name) ? [error(`${at}.name`, 'a path parameter must hold no / or ?')] : []),
       ...(place === 'path' && !placeholders.has(name)
         ? [error(`${at}.name`, `the path has no placeholder {${name}}`)]
+        : []),
+      ...(place === 'none' && !inPaths.has(name)
+        ? [warning(at, `is sent nowhere, and encoding.path holds no {${name}}: it changes nothing but the endpoint ID`)]
         : []),
     ];
   });

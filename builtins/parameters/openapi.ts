@@ -3,6 +3,7 @@ import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi.ts';
 import { publicSchema } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
+import { requiredIn } from '../shared/path-parameters.ts';
 import { schemaInPlace } from './schema-in-place.ts';
 
 function schemaOf(parameter: Parameter): Readonly<Record<string, Json>> {
@@ -24,7 +25,7 @@ function allOf(schemas: readonly Readonly<Record<string, Json>>[]): Readonly<Rec
 export function describeParameters(endpoint: Endpoint): DescribedOperation {
   const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
   const names = [...new Set(free.map(({ name }) => name))];
-  const required = [...new Set(free.filter((parameter) => parameter.required).map(({ name }) => name))];
+  const required = [...new Set(free.filter(requiredIn(endpoint)).map(({ name }) => name))];
   const strict = strictKey.of(endpoint) === true;
   const errors = [
     ...(strict ? ['Unknown parameter: <name>', 'Request body must have parameters'] : []),

@@ -1,7 +1,15 @@
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
-import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
+import type { Endpoint, Json, OutgoingRequest, Parameters } from '../../plugins-sdk/index.ts';
 import { apiHeaders } from '../shared/api-headers.ts';
-import { compilePlacement, type Declared, type OnNested, type RequestParts, type Values } from './placement.ts';
+import { parametersInPaths } from '../shared/path-parameters.ts';
+import {
+  compilePlacement,
+  type Declared,
+  type OnNested,
+  parameterText,
+  type RequestParts,
+  type Values,
+} from './placement.ts';
 
 type Headers = OutgoingRequest['headers'];
 
@@ -43,6 +51,16 @@ function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
   };
 }
 
+/** Of several parameters with one name the first. Only a body of JSON keeps types. */
+function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: ReadonlySet<string>): Parameters {
+  const sent = declared.flatMap(({ name, in: place, form }, index): [string, Json][] => {
+    const value = values[index];
+    if (value === undefined || !inPaths.has(name)) return [];
+    return [[name, place === 'body' && !form ? value : parameterText(value)]];
+  });
+  return Object.freeze(Object.fromEntries(sent.reverse()));
+}
+
 /** Makes the request that asks an endpoint's upstream, of one value per declared parameter. @throws Refusal 400 */
 export function compileRequest(
   endpoint: Endpoint,
@@ -59,10 +77,13 @@ export function compileRequest(
     named: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
   });
   const place = compilePlacement(template, declared, onNested);
+  const inPaths = parametersInPaths(endpoint);
   return (values) => {
     const parts = place(values);
     const { path, query, body } = parts;
     const tail = query === '' ? '' : `${path.includes('?') ? '&' : '?'}${query}`;
-    return Object.freeze({ method, url: `${base}${path}${tail}`, headers: headersFor(parts), body });
+    const request = { method, url: `${base}${path}${tail}`, headers: headersFor(parts), body };
+    if (inPaths.size === 0) return Object.freeze(request);
+    return Object.freeze({ ...request, pathValues: pathValuesOf(declared, values, inPaths) });
   };
 }

@@ -50,7 +50,8 @@ export const refuseNested: OnNested = (name) => {
   throw invalid(name);
 };
 
-function parameterText(value: Json): string {
+/** As it travels outside a body. */
+export function parameterText(value: Json): string {
   return typeof value === 'number' ? plainDigits(value) : stringOf(value);
 }
 

@@ -2,6 +2,7 @@ import { keys, type Parameter, receiptKey, reservedParameters, strictKey } from 
 import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
 import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
 import { sentValue } from '../shared/parameter-value.ts';
+import { requiredIn } from '../shared/path-parameters.ts';
 import { withForm } from './body.ts';
 import { compileRequest } from './outgoing.ts';
 import { type Declared, type OnNested, refuseNested, type Values } from './placement.ts';
@@ -30,7 +31,9 @@ export interface Prepared {
 /** @param onNested told of a list or an object where only text travels; a strict endpoint refuses it. */
 export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
   const isStrict = strictKey.of(endpoint) === true;
-  const declared = withForm(endpoint, (keys.parameters.of(endpoint) ?? []).map(prepareOne));
+  const isRequired = requiredIn(endpoint);
+  const all = (keys.parameters.of(endpoint) ?? []).map((one) => prepareOne(one, isRequired(one)));
+  const declared = withForm(endpoint, all);
   const free = declared.filter(({ fixed }) => fixed === undefined).map(({ name }) => name);
   const reserved = reservedParameters(endpoint);
   const request = compileRequest(endpoint, declared, isStrict ? refuseNested : onNested);
@@ -42,7 +45,7 @@ export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
   };
 }
 
-function prepareOne({ in: place = 'query', required = false, secret = false, schema, ...rest }: Parameter) {
+function prepareOne({ in: place = 'query', secret = false, schema, ...rest }: Parameter, required: boolean) {
   const isChecked = schema !== undefined && rest.fixed === undefined;
   const misfit = isChecked
     ? parameterSchema({ schema: schemaInPlace({ ...rest, in: place }, schema), secret }, '').misfit

@@ -205,7 +205,10 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
     protect: (response) => void deepFreeze(response.data),
     inputs: {
       answer: sameQuestion,
-      callApi: (value, [given]) => (value === given ? (value as OutgoingRequest) : outgoingOf(value, 'the request')),
+      callApi: (value, [given]) => {
+        const request = given as OutgoingRequest;
+        return value === request ? request : outgoingOf(value, 'the request', request.pathValues);
+      },
     },
     results: {
       allowed: yes,

@@ -2,7 +2,7 @@ import { urlOf } from '../../lib/http/target.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
-import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
+import { type Headers, type OutgoingRequest, type Parameters, WrongShape } from '../kernel.ts';
 
 /** Checked copies, which need no second check when a plugin hands them on. */
 const known = privateMark();
@@ -14,9 +14,10 @@ function ensure(condition: boolean, what: string): asserts condition {
 /**
  * A frozen copy of a request that can be sent, to whatever origin. The texts show neither URL nor values: both may be secret.
  * @param at what the request is called, for the error.
+ * @param pathValues those of the request that it takes the place of.
  * @throws WrongShape
  */
-export function outgoingOf(value: unknown, at: string): OutgoingRequest {
+export function outgoingOf(value: unknown, at: string, pathValues?: Parameters): OutgoingRequest {
   ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
   if (known.has(value)) return value as unknown as OutgoingRequest;
   const { method, url, headers, body, callHeaders, timeout } = value;
@@ -32,6 +33,7 @@ export function outgoingOf(value: unknown, at: string): OutgoingRequest {
   );
   const copy = {
     ...{ method, url, headers: headersOf(headers, `${at}.headers`), body },
+    ...(pathValues !== undefined && { pathValues }),
     ...(callHeaders !== undefined && { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) }),
     ...(timeout !== undefined && { timeout }),
   };

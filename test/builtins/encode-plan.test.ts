@@ -5,7 +5,7 @@ import { type Field, PlanError } from '../../builtins/encode-abi/fault.ts';
 import { readList } from '../../builtins/encode-abi/lists.ts';
 import { checkPinned, type Lists, planOf } from '../../builtins/encode-abi/plan.ts';
 
-const read = (field: Field, text: string) => readList(field, text, 'operator');
+const read = (field: Field, text: string) => readList(field, text, { declared: [] });
 const chosen = (field: Field, text: string) => readList(field, text, 'requester');
 
 function planned(type: string, path: string, times?: string) {

@@ -106,7 +106,7 @@ describe('the configuration reference', () => {
       '| `apis[].auth.accepts[].amount.by` | string | **required** | Name of a price that a plugin has at the stage `price` |',
       '| `apis[].auth.keys` | list of strings, not empty | **required** | with `type: apiKey`: Keys that are accepted: texts, or mappings with the name of the client |',
       '| `apis[].endpoints[].auth` | mapping or list of mappings, not empty, as `apis[].auth` | free | Who may ask; any one method is enough |',
-      '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body` | query | Where it is sent |',
+      '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body`, `none` | query | Where it is sent, or none, for paths into the answer alone |',
     ];
     for (const row of rows) assert.ok(reference.includes(`\n${row}\n`), row);
   });

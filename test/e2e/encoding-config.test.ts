@@ -126,9 +126,9 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
     for (const path of [...names, ...others]) assert.deepEqual(await errors({ type: 'int256', path }), [], path);
   });
 
-  it('a path that takes a parameter is none; one in quotes is a name (cases, row 1)', async () => {
+  it('a parameter in a path must be declared; one in quotes is a name (cases, row 1)', async () => {
     const takes = (name: string) =>
-      `.path: holds {${name}}, and a path takes no parameters: write the name of a member, or ['{${name}}'] for one that is called so`;
+      `.path: holds {${name}}, and no parameter is called so: declare it, with in: none if it is not sent, or write ['{${name.trim()}}'] for a member of that name`;
     for (const path of [
       '$.{id}',
       '$.a.{id}.b',

@@ -54,6 +54,7 @@ describe('the example configs', () => {
       [
         'prices/pinned sync',
         'prices/several-values sync',
+        'prices/any-pair sync',
         'prices/requester-chosen sync',
         'prices/proven sync',
         'prices/encrypted sync',

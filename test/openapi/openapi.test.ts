@@ -357,6 +357,7 @@ describe('the OpenAPI document of a config', () => {
     assert.deepEqual(posts, [
       'prices/pinned',
       'prices/several-values',
+      'prices/any-pair',
       'prices/requester-chosen',
       'prices/proven',
       'prices/encrypted',

@@ -41,9 +41,13 @@ function parameterFields({ id, parameters }: PublicEndpoint): Field[] {
   return names.map((name) => {
     const same = parameters.filter((parameter) => parameter.name === name);
     const required = same.some((parameter) => parameter.required);
-    const kind = [...new Set(same.map((parameter) => parameter.in))].join(', ');
+    const kind = [...new Set(same.map(placeOf))].join(', ');
     return { key: `${id} parameter ${name}`, name, kind, required, ...controlOf(same) };
   });
+}
+
+function placeOf(parameter: PublicParameter): string {
+  return parameter.in === 'none' ? 'not sent upstream' : parameter.in;
 }
 
 type Control = Pick<Field, 'hints' | 'control' | 'placeholder' | 'choices' | 'read'>;

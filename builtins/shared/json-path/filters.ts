@@ -1,5 +1,6 @@
 import { JSONPathClass } from 'jsonpath-plus';
 import { isInParentheses, QUOTED_TEXT } from './brackets.ts';
+import { MARKS } from './placeholders.ts';
 
 /** What `@` and its like are called in a script that the library parses. */
 const CANDIDATE = /('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|@(?:(parentProperty|parent|property|root|path)|(?![\w$]))/g;
@@ -11,8 +12,17 @@ const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/
 /** What else texts, lists and numbers have, and may be called: nothing that calls what it is given, or makes more of it. */
 const METHOD =
   /^(?:at|charAt|endsWith|hasOwnProperty|includes|indexOf|lastIndexOf|join|slice|startsWith|substring|to(?:LowerCase|UpperCase|Fixed|String)|trim(?:Start|End)?)$/;
-/** A filter that compares a member with one text, or with one number as `===` does. So an entry of a list is asked for by its name. */
-const BY_NAME = /^\?\(@(?:\.[\w$-]+|\['[^'\\]*'\])+\s*(?:===?\s*(?:'[^'\\]*'|"[^"\\]*")|===\s*-?\d+(?:\.\d+)?)\)$/;
+const MARK = MARKS.source;
+/** Compares a member with one text, or with one number as `===` does. */
+const NAMED = `@(?:\\.[\\w$-]+|\\['[^'\\\\]*'\\])+\\s*(?:===?\\s*(?:'[^'\\\\]*'|"[^"\\\\]*"|${MARK})|===\\s*-?\\d+(?:\\.\\d+)?)`;
+/** A filter that asks for an entry of a list by its name, or by several. */
+const BY_NAME = new RegExp(`^\\?\\(${NAMED}(?:\\s*&&\\s*${NAMED})*\\)$`, 'u');
+const IS_MARK = new RegExp(`^${MARK}$`, 'u');
+const HOLDS_MARK = new RegExp(MARK, 'u');
+/** A parameter that is a part of a name. */
+const JOINED = new RegExp(`[\\w$.]${MARK}|${MARK}(?:[\\w$]|${MARK})`, 'u');
+const NO_PART =
+  "a parameter is a value here, and no part of a name: write it alone or in quotes, as in [?(@.pair == '{a}-{b}')] or [?(@property == {id})]";
 const NOT_ALONE =
   'a filter in a filter must stand alone, as in [?(@.list[?(@.id)])], and no quoted text may be in parentheses';
 const NO_REGULAR = 'a regular expression would let the upstream stall the service';
@@ -48,6 +58,7 @@ function formFault(content: string): string | undefined {
 
 /** @param script `?(…)` or `(…)` */
 function bodyFault(script: string): string | undefined {
+  if (JOINED.test(script.replace(QUOTED_TEXT, "''"))) return NO_PART;
   const isFilter = script.startsWith('?');
   const body = isFilter ? script.slice(2, -1) : script;
   const [, member, inner] = (isFilter && NESTED.exec(body)) || [];
@@ -76,7 +87,7 @@ function parser(): { readonly Script: new (code: string) => Script } {
 
 /** Whether an expression is the same for every candidate, and no. */
 function isFalse(body: string, script: Script): boolean {
-  return !body.replace(QUOTED_TEXT, '').includes('@') && !script.runInNewContext({});
+  return !body.replace(QUOTED_TEXT, '').includes('@') && !HOLDS_MARK.test(body) && !script.runInNewContext({});
 }
 
 function isNode(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -101,9 +112,11 @@ function expressionFault(node: unknown): string | undefined {
     case 'ArrayExpression':
       return firstFault(node.elements);
     case 'MemberExpression':
+      // What a client names could be a member that every value has, such as toString.
+      if (node.computed === true && holdsMark(node.property)) return NO_PART;
       return firstFault(node.computed === true ? [node.object, node.property] : [node.object]);
     case 'CallExpression':
-      return callFault(node.callee) ?? firstFault(node.arguments);
+      return callFault(node.callee, holdsMark(node.arguments)) ?? firstFault(node.arguments);
     case 'AssignmentExpression':
       return '"=" assigns: write "==" to compare';
     case 'Compound':
@@ -114,19 +127,23 @@ function expressionFault(node: unknown): string | undefined {
   }
 }
 
+function holdsMark(node: unknown): boolean {
+  return isNode(node) && (HOLDS_MARK.test(String(node.name)) || Object.values(node).some(holdsMark));
+}
+
 function firstFault(nodes: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(nodes) ? nodes : [];
   return list.map(expressionFault).find((fault) => fault !== undefined);
 }
 
 function nameFault(name: string): string | undefined {
-  if (KNOWN.has(name)) return undefined;
+  if (KNOWN.has(name) || IS_MARK.test(name)) return undefined;
   if (name === '$') return 'the whole document is @root here, not $';
   return `"${name}" is unknown here: a member of the candidate is @.${name}, and a text is '${name}'`;
 }
 
 /** JSON has no functions of its own: what is called must be a method of every text, list or number. */
-function callFault(callee: unknown): string | undefined {
+function callFault(callee: unknown, takesParameter: boolean): string | undefined {
   if (!isNode(callee) || callee.type !== 'MemberExpression') {
     const name = isNode(callee) && callee.type === 'Identifier' ? ` ${callee.name}()` : '';
     return `there is no function${name}: compare, or use what texts and lists have, as in @.id.startsWith('E') and @.list.length`;
@@ -137,5 +154,7 @@ function callFault(callee: unknown): string | undefined {
   if (fault !== undefined) return fault;
   if (typeof name !== 'string') return 'a method must be called by its name';
   if (REGULAR.test(name)) return NO_REGULAR;
+  if (name === 'join' && takesParameter)
+    return 'a parameter between the members of a list could make a text of any length';
   return METHOD.test(name) ? undefined : `there is no method ${name}() here, but includes(), startsWith(), endsWith()`;
 }

@@ -3,7 +3,8 @@ import { fullBudget, PathError, type StepBudget } from './budget.ts';
 import { isByName } from './filters.ts';
 import { follow, type Match } from './follow.ts';
 import { search, tokensOf } from './library.ts';
-import { parse, type Segment, type Selector } from './syntax.ts';
+import { type PathValues, Placeholders } from './placeholders.ts';
+import { named, parse, type Segment, type Selector } from './syntax.ts';
 
 export { splitList } from './brackets.ts';
 export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
@@ -11,6 +12,7 @@ export { follow, type Location, type Match } from './follow.ts';
 
 /** A JSONPath ready to run. */
 export interface CompiledPath {
+  /** As configured. */
   readonly text: string;
   /** Whether it can match one value at most, whatever the document. */
   readonly definite: boolean;
@@ -18,14 +20,17 @@ export interface CompiledPath {
   readonly onceByName: boolean;
   /** Names that look like the index of an element. */
   readonly misread: readonly string[];
+  /** Whether it holds braces that stand for no parameter. */
+  readonly hasBraces: boolean;
   /**
    * The first match in the order of the path's selectors and the document, or undefined.
    *
    * @param budget what remains for this request; one's own full budget when absent.
+   * @param values of the parameters that it holds.
    * @throws BudgetError when the budget is used up or the document is nested more than 512 levels deep.
    * @throws PathError when a filter of an operator's path fails in a way that is not "no match".
    */
-  first(document: unknown, budget?: StepBudget): Match | undefined;
+  first(document: unknown, budget?: StepBudget, values?: PathValues): Match | undefined;
 }
 
 const MAX_REQUESTER_PATH = 512;
@@ -44,29 +49,51 @@ const ODD_INDEX = /^(?:[-+]\d+|0\d+)$/;
  * The paths of operators may also hold filters `[?(…)]` and scripts `[(…)]`, which the library's safe evaluator runs. Compile
  * those once, at start-up: the library keeps what it has parsed.
  *
+ * @param placeholders what marks in the text stand for.
  * @throws PathError when the text is no such path, or a requester's is longer than 512 characters.
  */
-export function compilePath(text: string, origin: 'operator' | 'requester'): CompiledPath {
+export function compilePath(
+  text: string,
+  origin: 'operator' | 'requester',
+  placeholders = new Placeholders(),
+): CompiledPath {
   if (origin === 'requester' && text.length > MAX_REQUESTER_PATH) {
     throw new PathError(`the path is longer than ${MAX_REQUESTER_PATH} characters`);
   }
   if (origin === 'requester' && SCRIPT.test(text.replace(QUOTED_TEXT, ''))) {
     throw new PathError('filters, scripts, type selectors, "^", "~" and "`" are not allowed');
   }
-  const segments = parse(text);
+  const segments = parse(text, placeholders);
   const soles = segments.map(soleOf);
-  const names = soles.flatMap((sole) => sole?.name ?? []);
-  const tokens = tokensOf(segments);
+  const find = finder(segments);
   return {
-    text,
+    text: placeholders.source(text),
     definite: soles.every(isOne),
     onceByName: soles.every((sole) => isOne(sole) || (sole !== undefined && isByName(sole.token))),
     misread: segments.flatMap(({ selectors }) => selectors).flatMap(misreadIn),
-    first:
-      names.length === segments.length
-        ? (document) => follow(document, names)
-        : (document, budget = fullBudget()) => search(tokens, document, budget),
+    hasBraces: /[{}]/.test(text),
+    first: (document, budget = fullBudget(), values = {}) => {
+      if (placeholders.isEmpty) return find(document, budget);
+      return finder(filled(segments, placeholders, values))(document, budget, placeholders.variables(values));
+    },
   };
+}
+
+type Find = (document: unknown, budget: StepBudget, variables?: PathValues) => Match | undefined;
+
+/** Names alone need no library. */
+function finder(segments: readonly Segment[]): Find {
+  const names = segments.flatMap((segment) => soleOf(segment)?.name ?? []);
+  if (names.length === segments.length) return (document) => follow(document, names);
+  const tokens = tokensOf(segments);
+  return (document, budget, variables) => search(tokens, document, budget, variables);
+}
+
+function filled(segments: readonly Segment[], placeholders: Placeholders, values: PathValues): readonly Segment[] {
+  return segments.map(({ descends, selectors }) => {
+    const fill = (one: Selector) => (one.name === undefined ? one : named(placeholders.fill(one.name, values)));
+    return { descends, selectors: selectors.map(fill) };
+  });
 }
 
 /** The selector of a segment that has but one, and looks no deeper. */

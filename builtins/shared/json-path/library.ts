@@ -2,6 +2,7 @@ import { JSONPathClass } from 'jsonpath-plus';
 import { isRecord } from '../../../lib/json/value.ts';
 import { BudgetError, PathError, type StepBudget, tooManySteps } from './budget.ts';
 import { follow, type Match } from './follow.ts';
+import type { PathValues } from './placeholders.ts';
 import { quotedName, type Segment } from './syntax.ts';
 
 /** Prices of what takes longer than looking at one value. */
@@ -25,11 +26,17 @@ export function tokensOf(segments: readonly Segment[]): readonly Token[] {
 /**
  * The first match in the order of the path's selectors and the document.
  *
+ * @param variables of scripts.
  * @throws BudgetError, PathError when a script fails in a way that is not "no match".
  */
-export function search(tokens: readonly Token[], document: unknown, budget: StepBudget): Match | undefined {
+export function search(
+  tokens: readonly Token[],
+  document: unknown,
+  budget: StepBudget,
+  variables: PathValues = {},
+): Match | undefined {
   try {
-    return new BoundedLibrary(tokens, document, budget).first();
+    return new BoundedLibrary(tokens, document, budget, variables).first();
   } catch (error) {
     if (error instanceof Ended) return error.match;
     if (error instanceof BudgetError) throw error;
@@ -58,7 +65,7 @@ class BoundedLibrary extends JSONPathClass {
   /** What the library comes to within a filter is no match, so that all that it finds must be known. */
   readonly #hasFilter: boolean;
 
-  constructor(tokens: readonly Token[], document: unknown, budget: StepBudget) {
+  constructor(tokens: readonly Token[], document: unknown, budget: StepBudget, variables: PathValues) {
     super({ autostart: false });
     this.#tokens = tokens;
     this.#budget = budget;
@@ -66,7 +73,7 @@ class BoundedLibrary extends JSONPathClass {
     // What `@root` stands for in a script.
     this.json = document;
     this.currEval = 'safe';
-    this.currSandbox = {};
+    this.currSandbox = { ...variables };
   }
 
   first(): Match | undefined {

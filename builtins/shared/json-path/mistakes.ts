@@ -1,4 +1,6 @@
+import { nearest } from '../../../lib/text/suggest.ts';
 import { QUOTED_TEXT } from './brackets.ts';
+import { MARKS } from './placeholders.ts';
 
 const INNERMOST_BRACKETS = /\[[^[\]]*\]/g;
 
@@ -16,14 +18,23 @@ const FUNCTION =
 const CALCULATES =
   "a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";
 
-/** What an operator may take a path for, with what to write instead. */
-export function mistakeIn(path: string): string | undefined {
-  const unquoted = path.replace(QUOTED_TEXT, "''");
+/**
+ * What an operator may take a path for, with what to write instead.
+ * @param path with marks for the parameters that it holds.
+ * @param declared names of parameters.
+ */
+export function mistakeIn(path: string, declared: readonly string[]): string | undefined {
+  const unquoted = path.replace(QUOTED_TEXT, "''").replace(MARKS, 'x');
   const [found] = PARAMETER.exec(unquoted) ?? [];
-  if (found !== undefined)
-    return `holds ${found}, and a path takes no parameters: write the name of a member, or ['${found}'] for one that is called so`;
+  if (found !== undefined) return `holds ${found}, ${unknown(found.slice(1, -1).trim(), declared)}`;
   const bare = withoutBrackets(unquoted);
   return [SECOND_VALUE, FACTOR, FUNCTION].some((formula) => formula.test(bare)) ? CALCULATES : undefined;
+}
+
+function unknown(name: string, declared: readonly string[]): string {
+  const meant = nearest(name, declared);
+  if (meant !== undefined) return `and no parameter is called so: did you mean {${meant}}?`;
+  return `and no parameter is called so: declare it, with in: none if it is not sent, or write ['{${name}}'] for a member of that name`;
 }
 
 /** Filters may calculate, so each bracket becomes a sign that no test here looks for. */

@@ -1,6 +1,7 @@
 import { closing } from './brackets.ts';
 import { PathError } from './budget.ts';
 import { isScript, scriptFault } from './filters.ts';
+import type { Placeholders } from './placeholders.ts';
 
 export interface Selector {
   /** In the words of jsonpath-plus. */
@@ -24,9 +25,12 @@ const SLICE = /(?:-?\d+)?:(?:-?\d+)?(?::(?:-?\d+)?)?/y;
 const SPACES = /[ \t\r\n]*/y;
 const WILDCARD: Selector = { token: '*' };
 
-/** @throws PathError */
-export function parse(text: string): Segment[] {
-  const reader = new Reader(text);
+/**
+ * @param text in which marks stand for what `placeholders` hold.
+ * @throws PathError
+ */
+export function parse(text: string, placeholders: Placeholders): Segment[] {
+  const reader = new Reader(text, placeholders);
   const segments: Segment[] = [];
   if (text.startsWith('$')) {
     reader.at = 1;
@@ -68,10 +72,11 @@ function scriptIn(reader: Reader): string | undefined {
   const content = reader.text.slice(reader.at + 1, end);
   if (!isScript(content)) return undefined;
   if (end === undefined) throw new PathError('the brackets do not come in pairs');
-  const fault = scriptFault(content);
-  if (fault !== undefined) throw new PathError(`[${content}]: ${fault}`);
+  const script = reader.placeholders.unquoted(content);
+  const fault = scriptFault(script);
+  if (fault !== undefined) throw new PathError(reader.placeholders.source(`[${script}]: ${fault}`));
   reader.at = end + 1;
-  return content;
+  return script;
 }
 
 function selector(reader: Reader): Selector {
@@ -85,7 +90,8 @@ function selector(reader: Reader): Selector {
   return { ...named(name), isBare: true };
 }
 
-function named(name: string): Selector {
+/** The selector of a member. */
+export function named(name: string): Selector {
   return { name, token: quotedName(name) };
 }
 
@@ -97,10 +103,12 @@ export function quotedName(name: string): string {
 /** A position in the text of a path. */
 class Reader {
   readonly text: string;
+  readonly placeholders: Placeholders;
   at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, placeholders: Placeholders) {
     this.text = text;
+    this.placeholders = placeholders;
   }
 
   atEnd(): boolean {
@@ -131,6 +139,6 @@ class Reader {
   }
 
   error(what: string): PathError {
-    return new PathError(`${what} at character ${this.at + 1}`);
+    return new PathError(`${what} at character ${this.placeholders.source(this.text.slice(0, this.at)).length + 1}`);
   }
 }

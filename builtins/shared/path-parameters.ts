@@ -1,0 +1,20 @@
+import { keys, type Parameter } from '../../plugins-sdk/config.ts';
+import type { Endpoint } from '../../plugins-sdk/index.ts';
+import { Placeholders } from './json-path/placeholders.ts';
+
+type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
+
+/** Names of the parameters that paths into an endpoint's answer hold. */
+export function parametersInPaths(endpoint: Configured): ReadonlySet<string> {
+  const declared = (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
+  const placeholders = new Placeholders();
+  placeholders.mark(keys.encoding.of(endpoint)?.path ?? '', declared);
+  return new Set(placeholders.names);
+}
+
+/** Whether requests must give a parameter: as declared, or since a path into the answer holds it. */
+export function requiredIn(endpoint: Configured): (parameter: Parameter) => boolean {
+  const inPaths = parametersInPaths(endpoint);
+  return ({ name, required, fixed, default: fallback }) =>
+    required === true || (inPaths.has(name) && fixed === undefined && fallback === undefined);
+}

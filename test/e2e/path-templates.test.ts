@@ -1,0 +1,275 @@
+/** Parameters in `encoding.path`: one endpoint serves many feeds of an API. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { AbiCoder } from 'ethers';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
+import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const AWKWARD = [
+  ...["it's", '"', '\\', 'a.b', 'a,b', '*', '..', '$', "']['usd", '[0]', '?(@)', '{vs}', '{{ids}}', '__proto__', ''],
+  ...['constructor', 'toString', '😀', 'x'.repeat(1000)],
+];
+const GECKO = Object.fromEntries(
+  ['bitcoin', 'bit coin', ...AWKWARD].map((id, index) => [id, { usd: index + 1, eur: 100 + index, 'u.s/d': 7 }]),
+);
+const QUOTES = {
+  quotes: [
+    { base: 'EUR', quote: 'USD', mid: 1.1 },
+    { base: 'EUR', quote: 'U\'S"D', mid: 2.2 },
+    { base: 'GBP', quote: 'USD', mid: 1.3 },
+  ],
+};
+
+const int = { type: 'int256', times: '10' };
+const feeds = {
+  gecko: {
+    path: '/gecko',
+    parameters: [
+      { name: 'ids', required: true },
+      { name: 'vs', default: 'usd' },
+    ],
+    encoding: { ...int, path: '$.{ids}.{vs}' },
+  },
+  mapped: {
+    path: '/gecko',
+    parameters: [{ name: 'feed', in: 'none', required: true, map: { 'BTC/USD': 'bitcoin', 'BIT/USD': 'bit coin' } }],
+    encoding: { ...int, path: '$.{feed}.usd' },
+  },
+  optional: { path: '/gecko', parameters: [{ name: 'ids' }], encoding: { ...int, path: '$.{ids}.usd' } },
+  unsent: {
+    path: '/gecko',
+    parameters: [{ name: 'id', in: 'none', required: true }],
+    encoding: { ...int, path: "$['{id}'].usd" },
+    cache: { maxAge: '1h' },
+  },
+  quotes: {
+    path: '/quotes',
+    parameters: [
+      { name: 'base', in: 'none' },
+      { name: 'quote', in: 'none', fixed: 'USD', secret: true },
+    ],
+    encoding: { ...int, path: '$.quotes[?(@.base == {base} && @.quote == {quote})].mid' },
+  },
+  pair: {
+    path: '/rates/{base}',
+    parameters: [
+      { name: 'base', in: 'path', required: true },
+      { name: 'quote', in: 'none', required: true },
+    ],
+    encoding: { type: 'int256,string', path: "$.rates['{base}-{quote}'].rate, $.{{base}}", times: '10,' },
+  },
+  body: {
+    path: '/numbers',
+    method: 'POST',
+    parameters: [{ name: 'n', in: 'body', required: true }],
+    encoding: { ...int, path: '$[?(@.n === {n})].v' },
+  },
+  strict: {
+    path: '/gecko',
+    strictParameters: true,
+    parameters: [{ name: 'id', in: 'none', schema: { type: ['string', 'array'], maxLength: 20 } }],
+    encoding: { ...int, path: '$.{id}.usd' },
+  },
+};
+
+describe('templates in `encoding.path` (decisions, "A template in `encoding.path`")', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ rates: { 'A/B-😀': { rate: 4.2 } }, '{base}': 'literal' }));
+  upstream.on('/gecko', faults.text(JSON.stringify(GECKO)));
+  upstream.on('/quotes', faults.json(QUOTES));
+  upstream.on(
+    '/numbers',
+    faults.json([
+      { n: '5', v: 1 },
+      { n: 5, v: 2 },
+      { n: true, v: 3 },
+      { n: null, v: 4 },
+    ]),
+  );
+  const changes = pluginFile(
+    'changes',
+    `onBeforeApiCall({ parameters }) { if (parameters.ids === 'swap') return { parameters: { ...parameters, ids: 'bit coin' } }; }`,
+  );
+  const { files, plugins } = pluginFiles({ changes });
+  const around = `export default { name: 'around', setup: () => ({ hooks: {
+    callApi: ({ url, method, headers }, exchange, { next }) => next({ url, method, headers, pathValues: { ids: 'x' } }),
+  } }) };`;
+  plugins.push({ source: './around.mjs' });
+  const config = oneApi(upstream.url, feeds, { settings: { plugins } });
+  const service = await serviceFor(suite, config, { files: { ...files, 'around.mjs': around } });
+
+  const signed = async (endpoint: string, parameters: object, types = ['int256']) => {
+    const { data } = await verifyEncoded(await service.post(`api/${endpoint}`, parameters), TEST_ADDRESS);
+    return AbiCoder.defaultAbiCoder().decode(types, data).toArray();
+  };
+
+  it('the value is a name, whatever it holds', async () => {
+    for (const [id, { usd }] of Object.entries(GECKO)) {
+      assert.deepEqual(await signed('gecko', { ids: id }), [BigInt(usd) * 10n], id);
+      assert.deepEqual(await signed('unsent', { id }), [BigInt(usd) * 10n], id);
+    }
+    assert.deepEqual(await signed('gecko', { ids: 'bitcoin', vs: 'eur' }), [1000n]);
+    assert.deepEqual(await signed('gecko', { ids: 'bitcoin', vs: 'u.s/d' }), [70n]);
+  });
+
+  it('what finds nothing shows the path as configured', async () => {
+    for (const ids of ['nothing', "bitcoin'].usd", 'hasOwnProperty', 'length'])
+      await assertRefused(await service.post('api/gecko', { ids }), 502, 'No value found at path: $.{ids}.{vs}');
+    await assertRefused(
+      await service.post('api/quotes', { base: 'CHF' }),
+      502,
+      'No value found at path: $.quotes[?(@.base == {base} && @.quote == {quote})].mid',
+    );
+  });
+
+  it('the value is a literal of a filter; fixed and secret ones are taken, too', async () => {
+    assert.deepEqual(await signed('quotes', { base: 'GBP' }), [13n]);
+    assert.deepEqual(await signed('quotes', { base: 'EUR' }), [11n]);
+    for (const base of ["EUR' || 'a' == 'a", '@.base', 'EUR"', '', '\ud800'])
+      await assertRefused(
+        await service.post('api/quotes', { base }),
+        502,
+        'No value found at path: $.quotes[?(@.base == {base} && @.quote == {quote})].mid',
+      );
+  });
+
+  it('the value is a part of a name; doubled braces are braces', async () => {
+    assert.deepEqual(await signed('pair', { base: 'A/B', quote: '😀' }, ['int256', 'string']), [42n, 'literal']);
+  });
+
+  it('a value of a body keeps its type', async () => {
+    for (const [n, v] of [
+      ['5', 10n],
+      [5, 20n],
+      [true, 30n],
+      [null, 40n],
+    ] as const)
+      assert.deepEqual(await signed('body', { n }), [v]);
+  });
+
+  it('is what is sent: after hooks, and in plain digits', async () => {
+    assert.deepEqual(await signed('gecko', { ids: 'swap' }), [20n]);
+    assert.equal(upstream.requests.at(-1)?.path, '/gecko?ids=bit%20coin&vs=usd');
+    upstream.on('/gecko', faults.json({ '1000000000000000000000': { usd: 3 } }));
+    assert.deepEqual(await signed('gecko', { ids: 1e21 }), [30n]);
+    upstream.on('/gecko', faults.text(JSON.stringify(GECKO)));
+  });
+
+  it('is what a map makes of the client’s value', async () => {
+    assert.deepEqual(await signed('mapped', { feed: 'BTC/USD' }), [10n]);
+    assert.deepEqual(await signed('mapped', { feed: 'BIT/USD' }), [20n]);
+    await assertRefused(await service.post('api/mapped', { feed: 'bitcoin' }), 400, 'Invalid parameter: feed');
+  });
+
+  it('`in: none` is never sent, and is part of the cache key', async () => {
+    const { length } = upstream.requests;
+    assert.deepEqual(await signed('unsent', { id: 'bit coin', other: 1 }), [20n]);
+    assert.equal(upstream.requests.length, length, 'it was asked before');
+    assert.deepEqual(await signed('quotes', { base: 'GBP' }), [13n]);
+    assert.equal(upstream.requests.at(-1)?.path, '/quotes');
+  });
+
+  it('a parameter that a path holds must be given, before anything is asked', async () => {
+    const { length } = upstream.requests;
+    for (const [endpoint, name] of [
+      ['optional', 'ids'],
+      ['quotes', 'base'],
+    ] as const)
+      for (const parameters of [{}, { [name]: null }])
+        await assertRefused(
+          await service.post(`api/${endpoint}`, parameters),
+          400,
+          `Missing required parameter(s): ${name}`,
+        );
+    assert.equal(upstream.requests.length, length);
+  });
+
+  it('`in: none` has a schema and strictness as others have', async () => {
+    assert.deepEqual(await signed('strict', { id: 'bitcoin' }), [10n]);
+    await assertRefused(
+      await service.post('api/strict', { id: 'x'.repeat(21) }),
+      400,
+      'Invalid parameter: id (must not have more than 20 characters)',
+    );
+    await assertRefused(await service.post('api/strict', { id: ['bitcoin'] }), 400, 'Invalid parameter: id');
+    await assertRefused(await service.post('api/strict', { ids: 'bitcoin' }), 400, 'Unknown parameter: ids');
+  });
+
+  it('OpenAPI says what must be given', async () => {
+    const described = await serviceFor(suite, { ...oneApi(upstream.url, feeds), settings: { openapi: true } });
+    const document = JSON.parse(await (await fetch(`${described.url}/openapi.json`)).text());
+    const schema = (name: string) =>
+      document.paths[`/endpoints/${described.ids[`api/${name}`]}`].post.requestBody.content['application/json'].schema;
+    const { properties, required } = schema('quotes').properties.parameters;
+    assert.deepEqual([Object.keys(properties), required], [['base'], ['base']]);
+    assert.deepEqual(schema('optional').properties.parameters.required, ['ids']);
+  });
+});
+
+describe('templates in a config', () => {
+  const AT = 'apis[0].endpoints[0]';
+  const own = (path: string, more: object = {}) =>
+    oneApi('http://127.0.0.1:1', {
+      e: {
+        parameters: [{ name: 'ids' }, { name: 'vs-currency', in: 'none' }],
+        encoding: { type: 'int256', path: `${path},$.{vs-currency}`, times: '1', ...more },
+      },
+    });
+  const errors = (path: string) => errorsOf(own(path, { type: 'int256,int256' }));
+  const warnings = (path: string) => warningsOf(own(path, { type: 'int256,int256' }));
+
+  it('an unquoted {word} that no parameter is called is an error', async () => {
+    assert.deepEqual(await errors('$.{idz}.usd'), [
+      `${AT}.encoding.path: holds {idz}, and no parameter is called so: did you mean {ids}?`,
+    ]);
+    assert.deepEqual(await errors('$.list[?(@.id == {symbol})].usd'), [
+      `${AT}.encoding.path: holds {symbol}, and no parameter is called so: declare it, with in: none if it is not sent, or write ['{symbol}'] for a member of that name`,
+    ]);
+    for (const path of ['$.{ids}', '$.{{ids}}', "$['{ids}-{vs-currency}']", '$.l[?(@.id=={ids})].v'])
+      assert.deepEqual(await errors(path), [], path);
+  });
+
+  it('other braces stay as they are, with a warning', async () => {
+    for (const path of ["$['{symbol}']", '$.{1}', '$.{ids}.{', "$.l[?(@.id=='{x}')].v"])
+      assert.deepEqual(await warnings(path), [
+        `${AT}.encoding.path: ${path} holds braces that stand for no parameter: they are a part of the name or text`,
+      ]);
+    for (const path of ['$.{ids}', "$['{ids}']", '$.{{ids}}', '$.l[?(@.id=={ids} && @.v==={vs-currency})].v'])
+      assert.deepEqual(await warnings(path), [], path);
+  });
+
+  it('warns of `in: none` without a template', async () => {
+    const parameters = [{ name: 'id', in: 'none' }];
+    const lost = oneApi('http://127.0.0.1:1', { e: { parameters, encoding: { type: 'bool', path: '$.{{id}}' } } });
+    assert.deepEqual(await warningsOf(lost), [
+      `${AT}.parameters[0]: is sent nowhere, and encoding.path holds no {id}: it changes nothing but the endpoint ID`,
+    ]);
+  });
+
+  it('the endpoint ID hashes the template and the parameter', async () => {
+    const { explained } = await loadObject(oneApi('http://a.example', { e: feeds.unsent }));
+    assert.equal(
+      explained[0]?.text,
+      `{"encoding":{"path":"$['{id}'].usd","times":"10","type":"int256"},"encrypt":null,"method":"GET","parameters":[{"in":"none","name":"id","required":true,"secret":false}],"path":"/gecko","url":"http://a.example"}`,
+    );
+  });
+
+  it('a requester has no templates', async () => {
+    const upstream = await upstreamFor(suite);
+    upstream.on('*', faults.json({ bitcoin: 5, '{ids}': 6 }));
+    const parameters = [{ name: 'ids', required: true }];
+    const service = await serviceFor(
+      suite,
+      oneApi(upstream.url, { e: { parameters, encoding: { type: 'int256', path: '*', times: '1' } } }),
+    );
+    const response = await service.post('api/e', { ids: 'bitcoin', _path: '$.{ids}' });
+    const { data } = await verifyEncoded(response, TEST_ADDRESS);
+    assert.equal(BigInt(data), 6n);
+  });
+});
