@@ -7,11 +7,11 @@ import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
 import { readJson } from '../../lib/json/read.ts';
 import { testPlugin } from '../../service/testing.ts';
-import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../tools/bench/documents.ts';
 import { seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';
+import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../support/worst-documents.ts';
 
-/** Milliseconds of CPU for documents of `tools/bench/documents.ts`, on a quiet machine. */
+/** Milliseconds of CPU for documents of `test/support/worst-documents.ts`, on a quiet machine. */
 const KNOWN = { parsed: 150, canonical: 150 };
 /** For documents that are found by chance, and for the copy of what a plugin returns. */
 const ANY = 700;

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { AbiCoder } from 'ethers';
-import { documentOf } from '../../tools/bench/documents.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { documentOf } from '../support/worst-documents.ts';
 
 /** Bytes of answers on both sides of the borders from which they are read in another way. */
 const LENGTHS = [2048, 2049, 65_536, 65_537];

@@ -1,8 +1,8 @@
+import type { TSchema } from 'typebox';
 import { DURATION_PATTERN } from '../../plugins-sdk/schema/duration.ts';
+import { readSchema, type SchemaNode } from '../../plugins-sdk/schema/node.ts';
 
 /** Makes tables of a config file's keys out of its published JSON Schema. */
-
-type Schema = Readonly<Record<string, unknown>>;
 
 interface Row {
   /** Dotted path, `[]` standing for each entry of a list. */
@@ -21,8 +21,7 @@ interface Section {
 
 /** Markdown: a section for the top level, one for each mapping there, and one for each list of mappings. */
 export function configReference(schema: object): string {
-  const sections = sectionsOf({ ...schema }, '', new Map());
-  return sections
+  return sectionsOf(readSchema(schema), '', new Map())
     .filter(({ rows }) => rows.length > 0)
     .map(({ title, rows }) => `### ${title === '' ? 'Top level' : `\`${title}\``}\n\n${table(rows)}`)
     .join('\n');
@@ -41,56 +40,42 @@ function table(rows: readonly Row[]): string {
 }
 
 /** @param seen where each mapping stood first, by its JSON text: it is described once. */
-function sectionsOf(schema: Schema, title: string, seen: Map<string, string>): Section[] {
+function sectionsOf(node: SchemaNode, title: string, seen: Map<string, string>): Section[] {
   const rows: Row[] = [];
   const later: Section[] = [];
-  const visit = (block: Schema, parent: string, kind?: string): void => {
-    const required: unknown = block.required;
-    for (const [name, member] of Object.entries(recordOf(block.properties))) {
+  const visit = (block: SchemaNode, parent: string, kind?: string): void => {
+    for (const [name, inner] of block.properties) {
       const key = parent === '' ? name : `${parent}.${name}`;
-      const inner = recordOf(member);
-      const about = textOrEmpty(simplify(inner).description);
+      const about = aboutOf(inner);
       const known = rows.find((row) => row.key === key);
       if (known !== undefined) {
         if (kind !== undefined && known.about === about && !known.kinds.includes(kind)) known.kinds.push(kind);
         continue;
       }
-      const twin = twinOf(inner, key, seen);
+      const blocks = blocksOf(inner);
+      const text = JSON.stringify(inner);
+      const twin = blocks.length === 0 ? undefined : seen.get(text);
       // A mapping that nothing is said of only holds its keys together, and those have rows of their own.
-      if (about !== '' || twin !== undefined || blocksOf(inner).length === 0) {
-        rows.push({
-          key,
-          value: valuesOf(inner) + (twin === undefined ? '' : `, as \`${twin}\``),
-          required: Array.isArray(required) && required.includes(name),
-          about,
-          kinds: kind === undefined ? [] : [kind],
-        });
+      if (about !== '' || twin !== undefined || blocks.length === 0) {
+        const value = valuesOf(inner) + (twin === undefined ? '' : `, as \`${twin}\``);
+        const kinds = kind === undefined ? [] : [kind];
+        rows.push({ key, value, required: block.required.includes(name), about, kinds });
       }
-      if (twin === undefined) descend(inner, key);
+      if (twin !== undefined) continue;
+      seen.set(text, key);
+      for (const { block: member, list, kind: own } of blocks) {
+        if (list) later.push(...sectionsOf(member, `${key}[]`, seen));
+        else if (title === '') later.push(...sectionsOf(member, key, seen));
+        else visit(member, key, own);
+      }
     }
   };
-  const descend = (inner: Schema, key: string): void => {
-    for (const { block, list, kind } of blocksOf(inner)) {
-      if (list) later.push(...sectionsOf(block, `${key}[]`, seen));
-      else if (title === '') later.push(...sectionsOf(block, key, seen));
-      else visit(block, key, kind);
-    }
-  };
-  visit(schema, title);
+  visit(node, title);
   return [{ title, rows }, ...later];
 }
 
-/** The path at which the same mapping has been described. */
-function twinOf(schema: Schema, key: string, seen: Map<string, string>): string | undefined {
-  if (blocksOf(schema).length === 0) return undefined;
-  const text = JSON.stringify(schema);
-  const known = seen.get(text);
-  if (known === undefined) seen.set(text, key);
-  return known;
-}
-
 interface Block {
-  readonly block: Schema;
+  readonly block: SchemaNode;
   /** Whether it is an entry of a list. */
   readonly list: boolean;
   /** Of which kind the mapping must be to have these keys. */
@@ -98,72 +83,69 @@ interface Block {
 }
 
 /** The mappings with known keys that a value may be or list. */
-function blocksOf(schema: Schema): Block[] {
+function blocksOf(schema: TSchema): Block[] {
   const options = optionsOf(schema);
-  const mappings = options.filter(({ properties }) => properties !== undefined);
-  const isTagged = mappings.length > 1 && typeTag(mappings[0] ?? {}) !== undefined;
+  const mappings = options.filter(isMapping);
   const here = mappings.map((block) => ({ block, list: false, ...(mappings.length > 1 && { kind: markOf(block) }) }));
-  if (here.length > 0) return isTagged ? [{ block: tagsOf(mappings), list: false }, ...here] : here;
-  const items = options.flatMap(({ items: item }) => (item === undefined ? [] : optionsOf(recordOf(item))));
-  return items.filter(({ properties }) => properties !== undefined).map((block) => ({ block, list: true }));
+  if (here.length === 0) {
+    const items = options.flatMap(({ items: item }) => (item === undefined ? [] : optionsOf(item)));
+    return items.filter(isMapping).map((block) => ({ block, list: true }));
+  }
+  const tags = mappings.map(tagOf);
+  if (tags.length === 1 || tags[0] === undefined) return here;
+  // A mapping of nothing but the key that tells kinds apart.
+  const type = { enum: tags, description: 'Which kind it is' };
+  return [{ block: readSchema({ required: ['type'], properties: { type } }), list: false }, ...here];
 }
 
-function typeTag(block: Schema): unknown {
-  return simplify(recordOf(recordOf(block.properties).type)).const;
+function isMapping({ keyword }: SchemaNode): boolean {
+  return keyword('properties') !== undefined;
+}
+
+function tagOf({ properties }: SchemaNode): unknown {
+  return optionsOf(properties.get('type') ?? {})[0]?.keyword('const');
 }
 
 /** What tells a mapping from others that may stand in its place: its type, or its first key. */
-function markOf(block: Schema): string {
-  const type = typeTag(block);
-  return type === undefined ? (Object.keys(recordOf(block.properties))[0] ?? '') : `type: ${type}`;
-}
-
-/** A mapping of nothing but the key that tells kinds apart. */
-function tagsOf(mappings: readonly Schema[]): Schema {
-  const type = { enum: mappings.map(typeTag), description: 'Which kind it is' };
-  return { required: ['type'], properties: { type } };
+function markOf(block: SchemaNode): string {
+  const type = tagOf(block);
+  return type === undefined ? ([...block.properties.keys()][0] ?? '') : `type: ${type}`;
 }
 
 /** What a value may be: nested alternatives side by side, without the text with a variable that may stand for anything. */
-function optionsOf(schema: Schema): Schema[] {
-  const { anyOf } = schema;
-  if (!Array.isArray(anyOf)) return [schema];
-  return anyOf
-    .map(recordOf)
-    .filter(({ $ref }) => $ref === undefined)
-    .flatMap(optionsOf);
+function optionsOf(schema: TSchema): SchemaNode[] {
+  return readSchema(schema).alternatives.filter(({ keyword }) => keyword('$ref') === undefined);
 }
 
-/** The one alternative with the description of the whole, or the whole. */
-function simplify(schema: Schema): Schema {
-  const [only, ...others] = optionsOf(schema);
-  return only === undefined || others.length > 0 ? schema : { ...only, ...schema };
-}
-
-function valuesOf(schema: Schema): string {
+/** What is said of the whole, or of its one alternative. */
+function aboutOf(schema: TSchema): string {
   const options = optionsOf(schema);
-  if (options.some(({ pattern }) => pattern === DURATION_PATTERN)) return 'duration';
-  const choices = options.flatMap((option) => choicesOf(option) ?? []);
-  const kinds = options.filter((option) => choicesOf(option) === undefined).map(kindOf);
+  const only = options.length === 1 ? options[0]?.keyword('description') : undefined;
+  return textOrEmpty(readSchema(schema).keyword('description') ?? only);
+}
+
+function valuesOf(schema: TSchema): string {
+  const options = optionsOf(schema);
+  if (options.some(({ keyword }) => keyword('pattern') === DURATION_PATTERN)) return 'duration';
+  const choices = options.flatMap((option) => option.choices ?? []);
+  const kinds = options.filter((option) => option.choices === undefined).map(kindOf);
   const listed = choices.map((choice) => `\`${String(choice)}\``).join(', ');
   return [...(listed === '' ? [] : [listed]), ...new Set(kinds)].join(' or ');
 }
 
-function choicesOf(schema: Schema): readonly unknown[] | undefined {
-  if (schema.const !== undefined) return [schema.const];
-  return Array.isArray(schema.enum) ? schema.enum : undefined;
-}
-
-function kindOf(schema: Schema): string {
-  const { type, pattern, items, minItems, properties, patternProperties } = schema;
-  if (type === 'array' && items === undefined) return 'list';
-  if (type === 'array') return `list of ${plural(valuesOf(recordOf(items)))}${minItems === 1 ? ', not empty' : ''}`;
-  if (type === 'object') return properties === undefined && patternProperties ? 'mapping of strings' : 'mapping';
+function kindOf(node: SchemaNode): string {
+  const [type] = node.types;
+  const pattern = node.keyword('pattern');
+  if (type === 'array' && node.items === undefined) return 'list';
+  if (type === 'array')
+    return `list of ${plural(valuesOf(node.items ?? {}))}${node.keyword('minItems') === 1 ? ', not empty' : ''}`;
+  if (type === 'object') return !isMapping(node) && node.patterns.length > 0 ? 'mapping of strings' : 'mapping';
   if (pattern === '^0x[0-9a-fA-F]{40}$') return 'address';
   if (pattern === '^https?://') return 'URL';
   if (typeof pattern === 'string') return `string \`${pattern}\``;
-  if (type === 'integer') return `integer, ${textOrEmpty(schema.minimum)} to ${textOrEmpty(schema.maximum)}`;
-  return textOrEmpty(type) || 'anything';
+  if (type === 'integer')
+    return `integer, ${textOrEmpty(node.keyword('minimum'))} to ${textOrEmpty(node.keyword('maximum'))}`;
+  return type ?? 'anything';
 }
 
 function plural(kind: string): string {
@@ -172,8 +154,4 @@ function plural(kind: string): string {
 
 function textOrEmpty(value: unknown): string {
   return value === undefined ? '' : String(value);
-}
-
-function recordOf(value: unknown): Schema {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
