@@ -14,7 +14,9 @@ const SHORTEST_IN_FINDING = 8;
 /** Hides the values of variables in a text, such as a stack, but for those that are too short to be secrets. */
 export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING): (text: string) => string {
   const secrets = [...values].filter(({ length }) => length >= shortest).sort((a, b) => b.length - a.length);
-  const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+  const formsOf = (secret: string) =>
+    new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
+  const forms = secrets.flatMap((secret) => [...formsOf(secret)]);
   return (text) => forms.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 }
 

@@ -17,6 +17,7 @@ import {
   definePlugin,
   type Endpoint,
   type Json,
+  type OutgoingRequest,
   type Parameters,
 } from '../plugins-sdk/index.ts';
 import { keys } from '../plugins-sdk/keys.ts';
@@ -34,8 +35,10 @@ export interface TriedValue extends Leaf {
   readonly refused?: string;
 }
 
-/** What an upstream answered, and what could be signed of it. */
+/** What an upstream was asked and answered, and what could be signed of it. */
 interface Trial {
+  /** Without values of variables. */
+  readonly request: { readonly method: string; readonly url: string; readonly body?: string };
   readonly data: Json;
   readonly values: readonly TriedValue[];
   /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
@@ -49,6 +52,7 @@ export interface Tried extends Pick<WrittenJson, 'written'> {
 
 /** What a trial notes on the way. */
 interface Seen {
+  request?: OutgoingRequest;
   /** Where the upstream leads instead. */
   redirect?: string | undefined;
   /** The JSON text of the answer; absent where a plugin has replaced the data. */
@@ -99,7 +103,8 @@ export async function tryEndpoint(
     const values: TriedValue[] = [];
     for (const leaf of leavesOf(data, MOST_VALUES, written)) values.push(await tried(leaf, ask));
     const own = keys.encoding.of(of(OWN) ?? raw);
-    const trial = { data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
+    const request = shownRequest(seen.request, loaded.hide);
+    const trial = { request, data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
     return { trial, written };
   } finally {
     const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
@@ -116,7 +121,8 @@ function once(seen: Seen): Definition {
     name: 'first-answer',
     setup: () => ({
       hooks: {
-        callApi: async (_request, exchange, { next }) => {
+        callApi: async (request, exchange, { next }) => {
+          seen.request ??= request;
           try {
             first ??= await next();
           } finally {
@@ -130,6 +136,11 @@ function once(seen: Seen): Definition {
       },
     }),
   });
+}
+
+function shownRequest(request: OutgoingRequest | undefined, hide: (text: string) => string): Trial['request'] {
+  const { method = '', url = '', body } = request ?? {};
+  return { method, url: hide(url), ...(body !== undefined && { body: hide(body) }) };
 }
 
 /** @throws Error in the words of the refusal, and with its reason. */

@@ -13,6 +13,8 @@ import { parametersIn } from './param-option.ts';
 /** Characters of a value, and lines of an answer, that are shown. */
 const MAX_TEXT = 60;
 const MAX_LINES = 100;
+/** Characters of a request's body that are shown. */
+const MAX_BODY = 1000;
 
 /** Asks an upstream once, and prints its answer, the paths in it, and what would be signed for each. */
 export async function tryOnce(given: Given, name: string): Promise<number> {
@@ -26,12 +28,12 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
     return parametersFor(endpoint, texts);
   };
   const {
-    trial: { data, values, own },
+    trial: { request, data, values, own },
     written,
   } = await tryEndpoint(service, name, parameters, log);
   if (given.flag('json')) {
     const more = { ...(own && { own: { ...own, value: undefined } }), ...(warnings.length > 0 && { warnings }) };
-    await printJson({ ok: true, data, values, ...more }, written);
+    await printJson({ ok: true, request, data, values, ...more }, written);
     return 0;
   }
   await complain('warning', warnings);
@@ -45,6 +47,9 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
     outcome(each),
   ]);
   const shown = [
+    `${request.method} ${request.url}`,
+    ...(request.body === undefined ? [] : [clipped(request.body, MAX_BODY)]),
+    '',
     ...lines.slice(0, MAX_LINES),
     ...more,
     ...(rows.length === 0 ? [] : ['', ...align([['PATH', 'VALUE', 'TYPE', 'TIMES', 'WOULD SIGN'], ...rows])]),

@@ -12,7 +12,7 @@ afterEach(() => {
   upstream.requests.length = 0;
 });
 
-const SECRET = { KEY: 'upstream-secret' };
+const SECRET = { KEY: 'upstream-secret', QUERY_KEY: 'of the/query' };
 
 function config(endpoint: object, more: object = {}) {
   const api = {
@@ -84,13 +84,16 @@ describe('try', () => {
     const parameters = [
       { name: 'symbol', required: true },
       { name: 'depth', schema: { type: 'integer' } },
+      { name: 'key', fixed: '$' + '{QUERY_KEY}', secret: true },
     ];
     const encoding = { type: 'int256', path: '$.price', times: '1e2' };
     const run = await tried(t, config({ parameters, encoding }), '--param', 'symbol=ETH', '--param', 'depth=5');
     assert.deepEqual([run.code, run.stderr], [0, '']);
     assert.equal(
       run.stdout,
-      `{
+      `GET ${upstream.url}/price?symbol=ETH&depth=5&key=***
+
+{
   "n": "12",
   "none": null,
   "odd": {
@@ -115,7 +118,7 @@ As configured, int256 of $.price: 206401
     );
     assert.deepEqual(
       upstream.requests.map(({ path, headers }) => [path, headers.authorization]),
-      [['/price?symbol=ETH&depth=5', SECRET.KEY]],
+      [['/price?symbol=ETH&depth=5&key=of%20the%2Fquery', SECRET.KEY]],
     );
   });
 
@@ -163,7 +166,8 @@ As configured, int256 of $.price: 206401
     });
     assert.equal(
       stdout,
-      '{\n  "twice": 42\n}\n\nPATH     VALUE  TYPE    TIMES  WOULD SIGN\n$.twice  42     int256         42\n',
+      `POST ${upstream.url}/price\n{"legs":[21]}\n\n` +
+        '{\n  "twice": 42\n}\n\nPATH     VALUE  TYPE    TIMES  WOULD SIGN\n$.twice  42     int256         42\n',
     );
     assert.deepEqual(
       upstream.requests.map(({ body }) => body),
