@@ -12,28 +12,22 @@ interface Described {
   readonly instrument: Instrument;
 }
 
-/** What Prometheus's text format makes of a histogram, besides its name. */
-const PARTS: Readonly<Record<Kind, readonly string[]>> = {
-  counter: [],
-  gauge: [],
-  histogram: ['_bucket', '_sum', '_count'],
-};
-
-/** All names of an instrument in the text format. */
+/** All names of an instrument in Prometheus's text format. */
 function namesOf({ kind, instrument: { name } }: Described): string[] {
-  return [name, ...PARTS[kind].map((part) => name + part)];
-}
-
-function isSame(one: Described, other: Described): boolean {
-  return described(one) === described(other);
+  return kind === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
 }
 
 function described({ kind, instrument: { name, labels = [], buckets = [] } }: Described): string {
-  const parts = { labels, buckets };
-  const told = Object.entries(parts).flatMap(([part, values]) =>
-    values.length === 0 ? [] : `${part} ${values.join(', ')}`,
-  );
-  return `the ${kind} "${name}"${told.length === 0 ? '' : ` with the ${told.join(' and the ')}`}`;
+  const told = Object.entries({ labels, buckets }).filter(([, values]) => values.length > 0);
+  const parts = told.map(([part, values]) => `the ${part} ${values.join(', ')}`);
+  return `the ${kind} "${name}"${parts.length === 0 ? '' : ` with ${parts.join(' and ')}`}`;
+}
+
+/** What has a name of an instrument already, and is described otherwise. */
+function holderOf<T extends Described>(asked: T, held: Iterable<T>, describe: (one: T) => string): string | undefined {
+  const names = namesOf(asked);
+  const others = [...held].filter((each) => namesOf(each).some((name) => names.includes(name)));
+  return others.map(describe).find((text) => text !== describe(asked));
 }
 
 /** A copy that nobody can change. @throws Error that says what is wrong with it. */
@@ -73,6 +67,10 @@ interface Meter extends Described {
   exported?: Exported;
 }
 
+function owned(meter: Meter): string {
+  return `${described(meter)} of plugin "${meter.plugin}"`;
+}
+
 /** Told when a sink fails: once for each of its instruments. */
 export type SinkFailed = (instrument: Instrument, error: unknown) => void;
 
@@ -81,7 +79,6 @@ export type SinkFailed = (instrument: Instrument, error: unknown) => void;
  * measure are in the middle of a request.
  */
 export class MeterRegistry {
-  /** By each of their names in the text format. */
   readonly #exported = new Map<string, Exported>();
   #inForce: MeterSet | undefined;
   #sink: MeterSink | undefined;
@@ -96,16 +93,16 @@ export class MeterRegistry {
     return new MeterSet(this);
   }
 
-  known(name: string): Exported | undefined {
-    return this.#exported.get(name);
+  get exported(): Iterable<Described> {
+    return this.#exported.values();
   }
 
   /** The instrument as it is in force already, or from now on. */
   getOrCreate({ kind, instrument }: Described): Exported {
-    const known = this.known(instrument.name);
+    const known = this.#exported.get(instrument.name);
     if (known !== undefined) return known;
     const exported = { kind, instrument };
-    for (const name of namesOf(exported)) this.#exported.set(name, exported);
+    this.#exported.set(instrument.name, exported);
     this.#open(exported);
     return exported;
   }
@@ -118,7 +115,7 @@ export class MeterRegistry {
   connect(sink: MeterSink): void {
     if (this.#sink === sink) return;
     this.#sink = sink;
-    for (const exported of new Set(this.#exported.values())) this.#open(exported);
+    for (const exported of this.#exported.values()) this.#open(exported);
   }
 
   #open(exported: Exported): void {
@@ -152,7 +149,6 @@ export const UNBOUNDED: typeof BOUNDS = { series: Number.POSITIVE_INFINITY, inst
 /** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
 export class MeterSet {
   readonly #registry: MeterRegistry;
-  /** By each of their names in the text format. */
   readonly #meters = new Map<string, Meter>();
   #committed = false;
 
@@ -182,7 +178,7 @@ export class MeterSet {
   /** Has the set take the place of the one before: gauges are read here from now on. */
   commit(): void {
     this.#committed = true;
-    for (const meter of new Set(this.#meters.values())) this.#export(meter);
+    for (const meter of this.#meters.values()) this.#export(meter);
     this.#registry.use(this);
   }
 
@@ -198,20 +194,15 @@ export class MeterSet {
 
   #ask(asked: Meter): Meter {
     const { name } = asked.instrument;
-    for (const each of namesOf(asked)) {
-      const held = this.#meters.get(each);
-      if (held !== undefined && (held.plugin !== asked.plugin || !isSame(held, asked)))
-        throw new Error(
-          `the name of the instrument "${name}" is taken by ${described(held)} of plugin "${held.plugin}"`,
-        );
-      const known = this.#registry.known(each);
-      if (known !== undefined && !isSame(known, asked))
-        throw new Error(`the name of the instrument "${name}" is taken until a restart by ${described(known)}`);
-    }
+    const taken = `the name of the instrument "${name}" is taken`;
+    const held = holderOf(asked, this.#meters.values(), owned);
+    if (held !== undefined) throw new Error(`${taken} by ${held}`);
+    const known = holderOf(asked, this.#registry.exported, described);
+    if (known !== undefined) throw new Error(`${taken} until a restart by ${known}`);
     const meter = this.#meters.get(name) ?? { ...asked, initial: [] };
     meter.initial.push(...asked.initial);
     meter.read = asked.read;
-    for (const each of namesOf(asked)) this.#meters.set(each, meter);
+    this.#meters.set(name, meter);
     if (this.#committed) this.#export(meter);
     return meter;
   }
