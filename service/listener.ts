@@ -10,33 +10,26 @@ import { type Definition, definePlugin, type Finding } from '../plugins-sdk/defi
 import type { Log } from '../plugins-sdk/log.ts';
 import { MOST_WORKERS } from './workers/count.ts';
 
-const portKey = optionalKey(
-  'server',
-  'port',
-  Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port; 0 takes a free one; default 3000' }),
-);
+function wholeKey(path: string, [minimum, maximum]: readonly [number, number], description: string) {
+  return optionalKey('server', path, Type.Integer({ minimum, maximum, description }));
+}
+
+const CONNECTIONS = [1, 1_000_000] as const;
+const portKey = wholeKey('port', [0, 65_535], 'Port; 0 takes a free one; default 3000');
 const hostKey = optionalKey(
   'server',
   'host',
   Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' }),
 );
-const maxKey = optionalKey(
-  'server',
+const maxKey = wholeKey(
   'connections.max',
-  Type.Integer({
-    minimum: 1,
-    maximum: 1_000_000,
-    description: 'Connections of clients; default 16384, and at most half of the file descriptors',
-  }),
+  CONNECTIONS,
+  'Connections of clients; default 16384, and at most half of the file descriptors',
 );
-const perAddressKey = optionalKey(
-  'server',
+const perAddressKey = wholeKey(
   'connections.perAddress',
-  Type.Integer({
-    minimum: 1,
-    maximum: 1_000_000,
-    description: 'Connections of one client address; default a quarter of max, all of it with trustForwardedFor',
-  }),
+  CONNECTIONS,
+  'Connections of one client address; default a quarter of max, all of it with trustForwardedFor',
 );
 const drainDelayKey = optionalKey(
   'server',
@@ -46,11 +39,7 @@ const drainDelayKey = optionalKey(
     { minimum: 0, maximum: 600_000 },
   ),
 );
-const workersKey = optionalKey(
-  'server',
-  'workers',
-  Type.Integer({ minimum: 1, maximum: MOST_WORKERS, description: 'Processes that serve together; default 1' }),
-);
+const workersKey = wholeKey('workers', [1, MOST_WORKERS], 'Processes that serve together; default 1');
 type Config = Readonly<Record<string, unknown>>;
 
 const DEFAULT_MAX = 16_384;
