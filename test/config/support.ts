@@ -152,9 +152,14 @@ export async function errorsOf(t: Pick<TestContext, 'after'>, content: unknown, 
     await load(t, content, given);
   } catch (error) {
     if (!(error instanceof ConfigErrors)) throw error;
-    return error.message.replaceAll(/\/[^\s:"]*\/config-test-\w+\//g, '').split('\n');
+    return linesOf(error);
   }
   return [];
+}
+
+/** Its lines, without the folder of the config file. */
+export function linesOf({ message }: ConfigErrors): string[] {
+  return message.replaceAll(/\/[^\s:"]*\/config-test-\w+\//g, '').split('\n');
 }
 
 /** Warnings as lines. */

@@ -1,4 +1,4 @@
-/** The key `receipt` is checked, and stands where it may. */
+/** The key `receipt` changes no endpoint ID, goes with its plugin, and is not recommended. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
@@ -16,35 +16,6 @@ describe('the key `receipt`', () => {
       (await loadObject(config({ parameters, ...endpoint }, api))).endpoints[0]?.id;
     const id = await idOf({});
     assert.deepEqual([await idOf({ receipt: true }), await idOf({ receipt: false }, { receipt: true })], [id, id]);
-  });
-
-  it('is true or false', async () => {
-    const [error = ''] = await errorsOf(config({ receipt: 'yes' }));
-    assert.match(error, /^apis\[0\]\.endpoints\[0\]\.receipt: /);
-    assert.match((await errorsOf(config({}, { receipt: {} })))[0] ?? '', /^apis\[0\]\.receipt: /);
-  });
-
-  it('does not go with parameters of one name and a default: two requests would have one hash', async () => {
-    const parameters = [
-      { name: 'id', default: 'a' },
-      { name: 'id', in: 'header' },
-    ];
-    assert.deepEqual(await errorsOf(config({ parameters, receipt: true })), [
-      'apis[0].endpoints[0].parameters[0].default: another parameter is named "id": a receipt cannot tell whether this was sent',
-    ]);
-    assert.deepEqual(await errorsOf(config({ parameters })), []);
-    const told = [
-      [{ name: 'id' }, { name: 'id', in: 'header' }],
-      [
-        { name: 'id', default: 'a' },
-        { name: 'id', in: 'header', fixed: 'b' },
-      ],
-      [
-        { name: 'id', default: 'a' },
-        { name: 'id', in: 'header', secret: true },
-      ],
-    ];
-    for (const parameters of told) assert.deepEqual(await errorsOf(config({ parameters, receipt: true })), []);
   });
 
   it('is an unknown key where the plugin is left out', async () => {

@@ -1,0 +1,80 @@
+/**
+ * What is said of a config. In a file of `cases/`, the first document is a config; each further one changes it, as a path and its
+ * new value. `# expect:` lines are its errors; without them it loads, and `# warn:` lines, where there are any, are its warnings.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, it, type TestContext } from 'node:test';
+import { parse } from 'yaml';
+import { ConfigErrors } from '../../config/index.ts';
+import { definitions } from '../../service/index.ts';
+import { builtins, type Given, linesOf, load, warningsOf } from './support.ts';
+
+type Block = Readonly<Record<string, unknown>>;
+
+/** `given` goes to the loader, `text` is the whole file instead of a change, and a path after `each` has several values in turn. */
+interface Case extends Block {
+  readonly given?: Given;
+  readonly text?: string;
+}
+
+const CORPORA = { 'cases/': definitions(), 'cases/stand-ins/': builtins };
+
+/** @param path such as `apis[0].url`. */
+function change(config: Block, path: string, value: unknown): void {
+  const keys = path.match(/[^.[\]]+/g) ?? [];
+  const last = keys.pop() ?? '';
+  const parent = keys.reduce<object>((at, key) => {
+    if (Reflect.get(at, key) === undefined) Reflect.set(at, key, {});
+    return Reflect.get(at, key);
+  }, config);
+  Reflect.set(parent, last, value);
+}
+
+/** The configs of a case: one, or one for each of several values. */
+function configsOf(base: string, { given: _, text, ...changes }: Case): readonly unknown[] {
+  if (text !== undefined) return [text];
+  const each = Object.keys(changes).find((path) => path.startsWith('each ')) ?? '';
+  const values = Object.values(changes[each] ?? [undefined]);
+  return values.map((value) => {
+    const config: Block = parse(base);
+    for (const [path, to] of Object.entries(changes))
+      change(config, path.replace('each ', ''), path === each ? value : to);
+    return config;
+  });
+}
+
+async function said(t: TestContext, content: unknown, given: Given) {
+  try {
+    return { expect: [], warn: warningsOf(await load(t, content, given)) };
+  } catch (error) {
+    if (!(error instanceof ConfigErrors)) throw error;
+    return { expect: linesOf(error), warn: [] };
+  }
+}
+
+/** Runs a case, a document of a corpus. @param base the text of the first document. */
+async function check(t: TestContext, base: string, document: string, given: Given): Promise<void> {
+  const listed = (word: string) => Array.from(document.matchAll(RegExp(`^# ${word}: (.*)$`, 'gm')), ([, line]) => line);
+  const warn = listed('warn');
+  const one: Case = parse(document) ?? {};
+  for (const content of configsOf(base, one)) {
+    const { expect, warn: warned } = await said(t, content, { ...given, ...one.given });
+    assert.deepEqual(expect, listed('expect'), JSON.stringify(content));
+    if (warn.length > 0) assert.deepEqual(warned, warn[0] === 'none' ? [] : warn, JSON.stringify(content));
+  }
+}
+
+for (const [folder, plugins] of Object.entries(CORPORA)) {
+  const at = new URL(folder, import.meta.url);
+  for (const name of readdirSync(at).filter((file) => file.endsWith('.yaml'))) {
+    describe(`${folder}${name}`, () => {
+      const [base = '', ...documents] = readFileSync(new URL(name, at), 'utf8').split(/^---\n/m);
+      let title = name;
+      for (const document of documents) {
+        title = /^# (?!expect: |warn: )(.*)$/m.exec(document)?.[1] ?? title;
+        it(title, (t) => check(t, base, document, { builtins: plugins }));
+      }
+    });
+  }
+}
