@@ -29,9 +29,7 @@ export interface ServiceSource extends Omit<DescribedService, 'own'> {
  * @throws Error where two plugins describe the same thing differently.
  */
 export function describeService(source: ServiceSource): ServiceDescription {
-  const builder = new DocumentBuilder(source);
-  const document = builder.build();
-  const { auth, modes, remarks } = builder;
+  const { auth, modes, remarks, document } = new Description(source);
   return { document, auth, modes, remarks };
 }
 
@@ -39,35 +37,29 @@ const ABOUT =
   'Calls upstream APIs and signs what they answer. An endpoint is asked at `POST /endpoints/{endpointId}`; its ID, a hash ' +
   'of its specification, stands in its path below. Answers are signed by `node`, which `GET /health` names: pin it.';
 
-class DocumentBuilder {
+class Description implements ServiceDescription {
+  readonly document: OpenApiObject;
   readonly auth: ReadonlyMap<string, DescribedAuth>;
   readonly modes: ReadonlyMap<string, DescribedMode>;
   readonly remarks = new Map<string, readonly string[]>();
-  readonly #source: ServiceSource;
   readonly #parts: readonly OpenApiPart[];
   /** Components that operations refer to. */
   readonly #schemes: Named[] = [];
   readonly #responses: Named[] = [];
 
-  constructor(source: ServiceSource) {
-    const { plugins, config, endpoints } = source;
-    this.#source = source;
+  constructor({ plugins, config, endpoints, version }: ServiceSource) {
     const said = plugins.map(({ definition, config: own }) => definition.openapi?.({ config, endpoints, own }) ?? {});
     this.#parts = [ground, ...said];
     this.auth = new Map(Object.entries(merged('auth type', this.#each('auth'))));
     this.modes = new Map(Object.entries(merged('mode', this.#each('modes'))));
-  }
-
-  build(): OpenApiObject {
-    const { endpoints, version } = this.#source;
-    const info = { title: 'Signed-data proxy', version, description: ABOUT };
-    const servers = this.#each('servers').flatMap((some) => some ?? []);
-    return {
+    const servers = this.#each('servers').flat();
+    const own = { title: 'Signed-data proxy', version, description: ABOUT };
+    this.document = {
       openapi: '3.1.0',
-      info: Object.assign(info, ...this.#each('info')),
+      info: Object.assign(own, ...this.#each('info')),
       servers: servers.length > 0 ? servers : [{ url: '/' }],
       tags: tagsOf(endpoints),
-      paths: this.#paths(),
+      paths: this.#paths(endpoints),
       components: {
         schemas: this.#schemas(),
         headers: merged('header', this.#each('headers')),
@@ -77,14 +69,14 @@ class DocumentBuilder {
     };
   }
 
-  /** What each part says of a thing. */
-  #each<K extends keyof OpenApiPart>(member: K): OpenApiPart[K][] {
-    return this.#parts.map((part) => part[member]);
+  /** What the parts say of a thing, those that say something. */
+  #each<K extends keyof OpenApiPart>(member: K): NonNullable<OpenApiPart[K]>[] {
+    return this.#parts.map((part) => part[member]).filter((said) => said !== undefined);
   }
 
   /** `EncodedAnswer` for the kind `Encoded`, what modes make of it, and what else plugins refer to. */
   #schemas(): Named {
-    const signed = this.#each('signed').flatMap((one) => one ?? []);
+    const signed = this.#each('signed');
     const required: Named = Object.assign({}, ...signed.map((part) => part.required));
     const optional: Named = Object.assign({}, ...signed.map((part) => part.optional));
     const about = signed.flatMap(({ description }) => description ?? []).join(' ');
@@ -102,18 +94,23 @@ class DocumentBuilder {
     return merged('schema', [...this.#each('schemas'), ...named, ...ofModes]);
   }
 
-  #paths(): OpenApiObject {
-    const { endpoints } = this.#source;
+  #paths(endpoints: readonly Endpoint[]): OpenApiObject {
     const names = operationNames(endpoints);
     const asked = endpoints.map((endpoint, index) => {
       return { method: 'POST', path: `/endpoints/${endpoint.id}`, operation: this.#operation(endpoint, names[index]) };
     });
-    const routes = this.#each('routes').flatMap((some) => some ?? []);
-    const others = routes.map(({ method, path, admit, operation: about, responses }) => {
-      const said = [responses, ...(admit ? this.#each('admit') : [])];
-      const operation = { tags: [OWN_TAG], security: [], ...about, responses: this.#render(`${method} ${path}`, said) };
-      return { method, path, operation };
-    });
+    const others = this.#each('routes')
+      .flat()
+      .map(({ method, path, admit, operation: about, responses }) => {
+        const said = [responses, ...(admit ? this.#each('admit') : [])];
+        const operation = {
+          tags: [OWN_TAG],
+          security: [],
+          ...about,
+          responses: this.#render(`${method} ${path}`, said),
+        };
+        return { method, path, operation };
+      });
     const all: readonly { method: string; path: string; operation: OpenApiObject }[] = [...asked, ...others];
     merged(
       'operationId',
@@ -239,7 +236,6 @@ function undescribed(type: string): DescribedAuth {
 /** `<api>_<endpoint>`, with the endpoint's ID where that is not unique. */
 function operationNames(endpoints: readonly Endpoint[]): readonly string[] {
   const names = endpoints.map(({ api, name }) => `${nameOf(api)}_${nameOf(name)}`);
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return names.map((name, index) => (counts.get(name) === 1 ? name : `${name}_${endpoints[index]?.id}`));
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+  return names.map((name, index) => (twice.has(name) ? `${name}_${endpoints[index]?.id}` : name));
 }

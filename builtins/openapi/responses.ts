@@ -38,11 +38,10 @@ function sharedHeaders(one: Named = {}, other: Named = {}): Named {
 /** A mode's responses, with the headers that plugins add to answers; its refusals are none. */
 export function withAnswerHeaders(responses: Responses, parts: readonly DescribedOperation[]): Responses {
   const added: Named = Object.assign({}, ...parts.map(({ answerHeaders }) => answerHeaders));
-  const changed = Object.entries(responses).map(([status, response]) => {
-    const headers = { ...response.headers, ...added };
-    return [status, status.startsWith('2') ? { ...response, headers } : response] as const;
-  });
-  return Object.fromEntries(changed);
+  const changed: Record<string, DescribedResponse> = { ...responses };
+  for (const [status, response] of Object.entries(responses))
+    if (status.startsWith('2')) changed[status] = { ...response, headers: { ...response.headers, ...added } };
+  return changed;
 }
 
 /** One response for two who refuse with its status: their texts, and the headers that they share. */

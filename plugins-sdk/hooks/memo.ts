@@ -17,20 +17,12 @@ const { byteLength } = Buffer;
  * @throws WrongShape, and whatever reading the memo throws.
  */
 export function memoText(memo: object): string {
-  const text = plainMemo(memo);
-  if (byteLength(text) > MAX_MEMO) throw tooLong();
-  return text;
-}
-
-function plainMemo(memo: object): string {
   try {
-    return plainText(memo, MAX_MEMO);
+    const text = plainText(memo, MAX_MEMO);
+    if (byteLength(text) > MAX_MEMO) throw new TooLong('');
+    return text;
   } catch (error) {
-    if (error instanceof TooLong) throw tooLong();
+    if (error instanceof TooLong) throw new WrongShape(`"memo" is longer than ${MAX_MEMO} bytes`);
     throw error instanceof WrongShape ? new WrongShape(`"memo" is no plain JSON: it ${error.message}`) : error;
   }
-}
-
-function tooLong(): WrongShape {
-  return new WrongShape(`"memo" is longer than ${MAX_MEMO} bytes`);
 }
