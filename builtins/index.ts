@@ -13,6 +13,7 @@ import { discovery } from './discovery/index.ts';
 import { encodeAbiPlugin } from './encode-abi/index.ts';
 import { encodeRaw } from './encode-raw/index.ts';
 import { endpoints } from './endpoints.ts';
+import { expect } from './expect.ts';
 import { explorer } from './explorer/index.ts';
 import { fhe } from './fhe/index.ts';
 import { health } from './health/index.ts';
@@ -69,6 +70,7 @@ export function builtins(signing?: Signing): Definition[] {
     upstreamOauth2,
     upstreamMirrors,
     upstreamBreaker,
+    expect,
     callApi,
     encodeAbiPlugin,
     encodeRaw,

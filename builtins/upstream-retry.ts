@@ -15,7 +15,7 @@ import { type FailureKind, failureKindOf, worse } from './shared/upstream-failur
 /** Milliseconds before the second call, doubled each time. */
 const FIRST_PAUSE_MS = 100;
 
-const kinds = ['connect', 'timeout', '5xx', '429'] as const;
+const kinds = ['connect', 'timeout', '5xx', '429', 'unexpected'] as const;
 
 const retry = optionalKey(
   'apiOrEndpoint',
@@ -64,7 +64,8 @@ function pauseAfter(attempt: number, error: unknown): number {
 
 function retrying(policies: ReadonlyMap<Endpoint, Policy | undefined>, meters: Meters): NonNullable<Taps['callApi']> {
   const apis = new Set([...policies].flatMap(([{ api }, policy]) => (policy === undefined ? [] : api)));
-  const initial = [...apis].flatMap((api) => kinds.map((after) => ({ api, after })));
+  // The last one is only of APIs that expect something.
+  const initial = [...apis].flatMap((api) => kinds.slice(0, -1).map((after) => ({ api, after })));
   const retries = meters.counter({
     name: 'upstream_retries_total',
     help: 'Upstream calls that were made again after a failure',

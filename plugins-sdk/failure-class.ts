@@ -10,6 +10,7 @@ export const upstreamClasses = [
   'status_4xx',
   'status_5xx',
   'body',
+  'unexpected',
   'encode',
 ] as const;
 

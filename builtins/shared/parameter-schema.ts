@@ -145,8 +145,8 @@ function isTimeout(cause: unknown): boolean {
 
 function wordsOf(error: TLocalizedValidationError | undefined): string {
   if (error === undefined) return MISFIT;
-  const why = printable(`${error.instancePath} ${messageOf(error)}`.trim());
-  return why.length > LONGEST_WHY ? MISFIT : why;
+  const whys = [messageOf(error), MISFIT].map((rule) => printable(`${error.instancePath} ${rule}`.trim()));
+  return whys.find(({ length }) => length <= LONGEST_WHY) ?? MISFIT;
 }
 
 function messageOf(error: TLocalizedValidationError): string {

@@ -1,5 +1,6 @@
 import { keys, type Parameter } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
+import { expectKey } from './expect-key.ts';
 import { Placeholders } from './json-path/placeholders.ts';
 
 type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
@@ -8,7 +9,8 @@ type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
 export function parametersInPaths(endpoint: Configured): ReadonlySet<string> {
   const declared = (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
   const placeholders = new Placeholders();
-  placeholders.mark(keys.encoding.of(endpoint)?.path ?? '', declared);
+  for (const path of [keys.encoding.of(endpoint)?.path, expectKey.of(endpoint)?.fresh?.path])
+    placeholders.mark(path ?? '', declared);
   return new Set(placeholders.names);
 }
 

@@ -23,13 +23,13 @@ export function retryAfterOf({ 'retry-after': value }: BoundedResponse['headers'
 }
 
 /** How an upstream call failed, in the words of `retry.on`; `other` may be no better next time. */
-export type FailureKind = 'connect' | 'timeout' | '5xx' | '429' | 'other';
+export type FailureKind = 'connect' | 'timeout' | '5xx' | '429' | 'unexpected' | 'other';
 
 /** Of what `callApi` threw; nothing of what is no failure of an upstream, such as a client that left. */
 export function failureKindOf(error: unknown): FailureKind | undefined {
   if (!isRefusal(error) || error.status !== 502) return undefined;
   const { failureClass, upstreamStatus } = error;
-  if (failureClass === 'timeout') return 'timeout';
+  if (failureClass === 'timeout' || failureClass === 'unexpected') return failureClass;
   if (upstreamStatus === 429) return '429';
   if (upstreamStatus !== undefined) return upstreamStatus >= 500 ? '5xx' : 'other';
   return isUnsent(error) || failureClass === 'body' ? 'connect' : 'other';

@@ -1,0 +1,130 @@
+import { apiPath, type EndpointDraft, error, type Finding, keys } from '../plugins-sdk/config.ts';
+import {
+  type ApiResponse,
+  definePlugin,
+  type Endpoint,
+  type OutgoingRequest,
+  perEndpoint,
+  Refusal,
+} from '../plugins-sdk/index.ts';
+import type { DescribedOperation } from '../plugins-sdk/openapi.ts';
+import { expectKey, type Fresh } from './shared/expect-key.ts';
+import { type CompiledPath, type Match, PathError } from './shared/json-path/index.ts';
+import { operatorPaths } from './shared/json-path/operator-paths.ts';
+import { parameterSchema } from './shared/parameter-schema.ts';
+import { failed } from './shared/upstream-failure.ts';
+
+/** @throws Refusal for an answer that is not as expected, which says the place and the rule, and never the value. */
+type Expectation = (answer: ApiResponse, request: OutgoingRequest) => void;
+
+type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
+
+function unexpected(detail: string, { status }: ApiResponse): Refusal {
+  return failed(`unexpected answer: ${detail}`, 'unexpected', { upstreamStatus: status });
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\d[t ]\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[-+]\d\d:\d\d)$/i;
+const DECIMAL = /^-?\d+(?:\.\d+)?$/;
+
+/** Milliseconds since 1970; not a number where there is no time. */
+function timeOf(value: unknown, unit: Fresh['unit'] = 's'): number {
+  const text = typeof value === 'string' ? value : '';
+  if (unit === 'iso') return RFC_3339.test(text) ? Date.parse(text.toUpperCase().replace(' ', 'T')) : Number.NaN;
+  const isNumber = typeof value === 'number' || DECIMAL.test(text);
+  return isNumber ? Number(value) * (unit === 's' ? 1000 : 1) : Number.NaN;
+}
+
+function missing(path: string): string {
+  return `No value found at path: ${path}`;
+}
+
+/** @throws PathError */
+function pathTo(text: string, endpoint: Configured): CompiledPath {
+  const declared = (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
+  const [path, ...others] = operatorPaths(text, declared);
+  if (path === undefined || others.length > 0) throw new PathError('lists several paths: write that of one time');
+  return path;
+}
+
+function freshness(endpoint: Endpoint, { path, maxAge, unit }: Fresh, now: () => number): Expectation {
+  const { first } = pathTo(path, endpoint);
+  const search: (...given: Parameters<Expectation>) => Match | undefined = (answer, { pathValues }) => {
+    try {
+      return first(answer.data, undefined, pathValues);
+    } catch (cause) {
+      throw cause instanceof PathError ? unexpected(`${path} ${cause.message}`, answer) : cause;
+    }
+  };
+  return (answer, request) => {
+    const found = search(answer, request);
+    const { status: upstreamStatus } = answer;
+    if (found === undefined)
+      throw new Refusal(502, missing(path), { failureClass: 'unexpected', upstreamStatus, fault: true });
+    const age = now() - timeOf(found.value, unit);
+    if (Number.isNaN(age)) throw unexpected(`${path} is no time in ${unit ?? 's'}`, answer);
+    if (age > maxAge) throw unexpected(`${path} is more than ${maxAge} ms ago`, answer);
+    if (age < -maxAge) throw unexpected(`${path} is more than ${maxAge} ms ahead`, answer);
+  };
+}
+
+/** What an endpoint expects; nothing where it takes any answer. */
+function expectationOf(endpoint: Endpoint, now: () => number): Expectation | undefined {
+  const { schema, fresh } = expectKey.of(endpoint) ?? {};
+  if (schema === undefined && fresh === undefined) return undefined;
+  const misfit = schema && parameterSchema({ schema }, '').misfit;
+  const checkFresh = fresh && freshness(endpoint, fresh, now);
+  return (answer, request) => {
+    const why = misfit?.(answer.data);
+    if (why !== undefined) throw unexpected(why, answer);
+    checkFresh?.(answer, request);
+  };
+}
+
+/** Of an API's value once, however many of its endpoints have it. */
+function check(endpoint: EndpointDraft): Finding[] {
+  const { schema, fresh } = expectKey.of(endpoint) ?? {};
+  const at = `${endpoint.block.expect === undefined ? apiPath(endpoint) : endpoint.path}.expect`;
+  return [
+    ...(schema === undefined ? [] : parameterSchema({ schema }, `${at}.schema`).findings),
+    ...(fresh === undefined ? [] : checkPath(endpoint, fresh, `${at}.fresh.path`)),
+  ];
+}
+
+function checkPath(endpoint: EndpointDraft, { path }: Fresh, at: string): Finding[] {
+  try {
+    pathTo(path, endpoint);
+    return [];
+  } catch (cause) {
+    if (cause instanceof PathError) return [error(at, cause.message)];
+    throw cause;
+  }
+}
+
+function describe(endpoint: Endpoint): DescribedOperation {
+  const { fresh } = expectKey.of(endpoint) ?? {};
+  return fresh === undefined ? {} : { failures: { 502: { errors: [missing(fresh.path)] } } };
+}
+
+/** Refuses what the upstream answers where it is not as expected: what retries, mirrors and breakers see, and nothing keeps. */
+export const expect = definePlugin({
+  name: 'expect',
+  budget: 'none',
+  keys: [expectKey],
+  check: ({ endpoints }) => endpoints.flatMap(check),
+  openapi: () => ({ operation: describe }),
+  setup({ endpoints, now }) {
+    const expectationFor = perEndpoint(endpoints, (endpoint) => expectationOf(endpoint, now));
+    if (endpoints.every((endpoint) => expectationFor(endpoint) === undefined)) return {};
+    return {
+      hooks: {
+        callApi: async (request, { endpoint }, { next }) => {
+          const check = expectationFor(endpoint);
+          if (check === undefined) return undefined;
+          const answer = await next();
+          check(answer, request);
+          return answer;
+        },
+      },
+    };
+  },
+});

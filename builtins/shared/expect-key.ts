@@ -1,0 +1,34 @@
+import { closedObject, millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
+import { type Json, type Static, Type } from '../../plugins-sdk/index.ts';
+
+const FreshSchema = closedObject(
+  {
+    path: Type.String({ minLength: 1, description: 'JSONPath of the time that the answer is of' }),
+    maxAge: millisecondsSchema('Milliseconds that this time may be from now, before or after', {
+      maximum: Number.MAX_SAFE_INTEGER,
+    }),
+    unit: Type.Optional(
+      Type.Enum(['s', 'ms', 'iso'], {
+        description: 'Seconds or milliseconds since 1970, or a text as of RFC 3339; default s',
+      }),
+    ),
+  },
+  'How old the answer may be; default any',
+);
+
+export const expectKey = optionalKey(
+  'apiOrEndpoint',
+  'expect',
+  closedObject(
+    {
+      schema: Type.Optional(
+        Type.Unsafe<Readonly<Record<string, Json>>>({ type: 'object', description: 'JSON Schema of the answer' }),
+      ),
+      fresh: Type.Optional(FreshSchema),
+    },
+    'What an answer of the upstream must be before it is signed or kept; default anything',
+  ),
+);
+
+/** Of a time in an answer. */
+export type Fresh = Static<typeof FreshSchema>;
