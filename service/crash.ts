@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { errorForLog } from '../kernel/refusal.ts';
 import { escapeUnprintable } from './text.ts';
 
 /** Where the reason for the end of the process is written. */
@@ -47,20 +48,11 @@ function explain(reason: string): void {
   reporter.flush();
 }
 
-/** The error with the place where it was thrown: plugins share the process, and one must be found. */
+/** The error with the place where it was thrown, if that is in code of a file: plugins share the process, and one must be found. */
 function errorText(error: unknown): string {
-  try {
-    return error instanceof Error ? `${error.name}: ${error.message}${placeIn(error)}` : String(error);
-  } catch {
-    // A plugin may throw what cannot be read.
-    return 'an error that cannot be shown';
-  }
-}
-
-/** The file and line where an error was made, in brackets; nothing where only node's own code did it. */
-function placeIn({ stack = '' }: { readonly stack?: string }): string {
-  const place = stack.split('\n').find((line) => /^ +at .*[/\\]/.test(line) && !line.includes('node:'));
-  return place === undefined ? '' : ` (${place.trim()})`;
+  const [said = '', ...frames] = errorForLog(error).split(/\n +(?=at )/);
+  const place = frames.find((frame) => /[/\\]/.test(frame) && !frame.includes('node:'));
+  return place === undefined ? said : `${said} (${place})`;
 }
 
 /**
