@@ -13,11 +13,12 @@ import { Generation } from './generation.ts';
 import { drainDelayOf, limitClients } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
-import { faultsOf, type ReadVariables, ReloadQueue, readNow } from './reload.ts';
+import { type ReadVariables, ReloadQueue, readNow } from './reload.ts';
 import { report } from './report.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import type { LastReload } from './status.ts';
+import { describeError } from './terminal.ts';
 import type { WorkerLink } from './workers/link.ts';
 
 /** What serves, and by what. */
@@ -109,7 +110,7 @@ export class Server {
       // The service stops: the error of a reload matters to nobody.
       if (this.#isStopping()) return false;
       this.#lastReload = { ...this.#lastReload, succeeded: false };
-      for (const line of [...faultsOf(error), 'the config was not reloaded: the one before stays in force'])
+      for (const line of [...describeError(error), 'the config was not reloaded: the one before stays in force'])
         this.#options.log.error(line);
       return false;
     }
