@@ -38,25 +38,20 @@ export function authenticator(services: Services, quoteOf: Quoting, bought: Purc
   const attempt = attempts.in(services);
   const identifierOf = identifiersOf(services);
 
-  const pay = async (text: string, visit: Visit, exchange: Exchange, call: CallContext): Promise<void> => {
-    const payment = paymentIn(text, visit.quote, services.now());
-    const identified = identifierOf(payment);
-    const found = await identified?.find();
-    if (found === undefined) {
-      visit.purchase = await bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
-      return;
-    }
-    // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
-    if (!found.isSame && !isSignedByPayer(payment)) await bought.verify(payment);
-    visit.sold = found.sold;
-  };
-
   const enter = async (visit: Visit, exchange: Exchange, call: CallContext): Promise<void> => {
     const { isFree, offer } = visit.quote;
     if (isFree) return;
     const text = exchange.headers[HEADER];
     if (text === undefined) throw refusal(offer, 'PAYMENT-SIGNATURE header is required');
-    await attempt(exchange, () => pay(text, visit, exchange, call));
+    await attempt(exchange, async () => {
+      const payment = paymentIn(text, visit.quote, services.now());
+      const identified = identifierOf(payment);
+      const found = await identified?.find();
+      // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
+      if (found && !found.isSame && !isSignedByPayer(payment)) await bought.verify(payment);
+      if (found) visit.sold = found.sold;
+      else visit.purchase = await bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
+    });
   };
 
   return async (_: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {

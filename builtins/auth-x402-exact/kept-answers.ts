@@ -126,16 +126,13 @@ export class Entry {
     }
   }
 
+  /** An answer for which the payer has room left of his share, and of what is there for all. @throws StateUnavailable */
   async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
     if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
-    return (await this.#takeRoom(Buffer.byteLength(json))) ? { answer: json } : { unkept: NO_ROOM };
-  }
-
-  /** @returns whether the payer has that much of his share, and of what is there for all. @throws StateUnavailable */
-  async #takeRoom(bytes: number): Promise<boolean> {
-    const area = this.#area;
-    const own = await area.takeTokens(`bytes of ${this.#payer}`, PAYER_LIMIT, bytes);
-    return own.granted === bytes && (await area.takeTokens('bytes', LIMIT, bytes)).granted === bytes;
+    const bytes = Buffer.byteLength(json);
+    const own = await this.#area.takeTokens(`bytes of ${this.#payer}`, PAYER_LIMIT, bytes);
+    const isRoom = own.granted === bytes && (await this.#area.takeTokens('bytes', LIMIT, bytes)).granted === bytes;
+    return isRoom ? { answer: json } : { unkept: NO_ROOM };
   }
 }
 

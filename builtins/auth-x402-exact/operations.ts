@@ -17,7 +17,7 @@ import {
   transferred,
   word,
 } from '../shared/chain.ts';
-import { CLOCK_MARGIN_MS, isHeld, lifeUntil, type Mark, type Payment } from '../shared/payment-mark.ts';
+import { CLOCK_MARGIN_MS, lifeUntil, type Mark, type Payment, type PaymentState } from '../shared/payment-mark.ts';
 import { paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
 import { TYPE } from './terms.ts';
@@ -42,10 +42,19 @@ const CURES = {
   'not settled': 'its money was not taken: the client can try again, or pay anew',
 } as const;
 
+const OPEN = 'its money may have been taken: ask the chain with "payments --reconcile" first';
+/** Why a payment is not freed. Money that was taken buys nothing more by the same authorisation. */
+const KEPT: { readonly [S in PaymentState]?: string } = {
+  held: 'a request holds the payment: it is free at its end, or with the end of its authorisation',
+  settling: OPEN,
+  unknown: OPEN,
+  settled: 'its money was taken, and the chain takes an authorisation once: send the money back instead',
+};
+
 /** What operators can ask of standard payments. */
 export function operationsOn(options: OperationsOptions, client: HttpClient): Readonly<Record<string, Operation>> {
   return {
-    ...paymentOperations({ ...options, type: TYPE, cures: CURES, refusal: refusalOf }),
+    ...paymentOperations({ ...options, type: TYPE, cures: CURES, refusal: ({ state }) => KEPT[state] }),
     'payments reconcile': async ({ network = '', rpc = '', dryRun }) => {
       const asked = createJsonRpc(client, httpTarget(rpc));
       const results: OperationResult[] = [];
@@ -58,18 +67,6 @@ export function operationsOn(options: OperationsOptions, client: HttpClient): Re
       return results;
     },
   };
-}
-
-/** Money that was taken buys nothing more by the same authorisation, which the chain takes once. */
-function refusalOf(mark: Mark): string | undefined {
-  const { state, transaction } = mark;
-  if (state === 'settled')
-    return `its money was taken (transaction ${transaction}), and the chain takes an authorisation once: send the money back instead`;
-  if (state === 'settling' || state === 'unknown')
-    return 'its money may have been taken: ask the chain with "payments --reconcile" first';
-  return isHeld(mark)
-    ? 'a request holds the payment: it is free at its end, or with the end of its authorisation'
-    : undefined;
 }
 
 const dry = ({ end, said }: Found) => (end === undefined ? said : `${said}; nothing was changed`);
