@@ -25,13 +25,11 @@ export function createPluginSet(
   complain: GuardOptions['complain'],
   facts: ServiceFacts = { signers: [], now: Date.now },
 ): ObservedPlugins {
-  const observer: Observer = {};
+  const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
+  const observer = observeAll(registrations, complainOf);
   const registry = new Registry({ contracts: contractsFor(facts), complain, observer });
   for (const registration of registrations) registry.register(registration);
-  const plugins = registry.seal();
-  const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
-  Object.assign(observer, observeAll(registrations, complainOf));
-  return { ...plugins, observer };
+  return { ...registry.seal(), observer };
 }
 
 /** Starts one of a set. @throws RegistrationError when it cannot, or not in time. */
