@@ -112,6 +112,7 @@ export const keys = {
       type: Type.String({ minLength: 1 }),
       path: Type.String({ minLength: 1 }),
       times: Type.Optional(Type.String()),
+      combine: Type.Optional(Type.Enum(['mean', 'median', 'min', 'max'])),
       exact: Type.Optional(Type.Boolean()),
     }),
   ),

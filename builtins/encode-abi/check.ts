@@ -9,6 +9,7 @@ import { isInteger, type Lists, multiplierOf } from './plan.ts';
 /** Paths that a recommendation names. */
 const MOST_NAMED = 3;
 const NO_PARAMETER = 'holds braces that stand for no parameter: they are a part of the name or text';
+const ALONE = 'finds one value at most, which combine leaves as it is: list more paths, or write [*] for all of a list';
 const REFUSE = 'exact: true refuses what would be cut';
 
 export function check(endpoint: EndpointDraft): Finding[] {
@@ -28,7 +29,8 @@ export function check(endpoint: EndpointDraft): Finding[] {
 
 /** Said by `config validate` alone: nothing else could be written, so a start need not say it again. */
 export function recommend(endpoints: readonly Endpoint[]): string | undefined {
-  const paths = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned.paths ?? []);
+  const pinned = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned ?? []);
+  const paths = pinned.flatMap((lists) => (lists.combine === undefined ? (lists.paths ?? []) : []));
   const byName = paths.filter(({ definite, onceByName }) => onceByName && !definite);
   const named = [...new Set(byName.map(({ text }) => text))];
   if (named.length === 0) return undefined;
@@ -36,14 +38,15 @@ export function recommend(endpoints: readonly Endpoint[]): string | undefined {
   return `${named.slice(0, MOST_NAMED).join(', ')}${others}: make sure that the upstream lists each name once, since the first entry is signed`;
 }
 
-function pathWarnings({ paths = [] }: Lists): string[] {
+function pathWarnings({ paths = [], combine }: Lists): string[] {
   const several = paths.filter(({ onceByName }) => !onceByName).map(({ text }) => text);
   const ofAll = `${several.join(', ')} may match several values: the first in the order of the answer is signed`;
   return [
     ...paths.flatMap((path) => path.misread.map(misread)),
     ...paths.filter(({ text }) => !text.startsWith('$')).map(spelling),
     ...paths.filter(({ hasBraces }) => hasBraces).map(({ text }) => `${text} ${NO_PARAMETER}`),
-    ...(several.length === 0 ? [] : [ofAll]),
+    ...(several.length === 0 || combine !== undefined ? [] : [ofAll]),
+    ...(combine !== undefined && paths.length === 1 && paths[0]?.definite ? [ALONE] : []),
   ];
 }
 

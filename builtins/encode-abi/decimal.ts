@@ -51,35 +51,41 @@ export function equalDecimals(a: Decimal, b: Decimal): boolean {
 }
 
 /**
- * The exact product of `value` and `times` (1 when absent), truncated toward zero.
+ * The exact product of `value` and `times` (1 when absent), divided by `divisor` and truncated toward zero.
  *
  * Whether it is zero or too large is decided from the digit counts, so that no huge power is ever computed.
  *
  * @returns undefined when the magnitude is 10^78 or more, which no ABI integer holds. Smaller results may still be out of
  * the range of a given type.
  */
-export function scaleToInteger(value: Decimal, times?: Decimal): bigint | undefined {
+export function scaleToInteger(value: Decimal, times?: Decimal, divisor = 1n): bigint | undefined {
   if (value.digits === '' || times?.digits === '') return 0n;
   const exponent = value.exponent + (times?.exponent ?? 0);
   // A product of m and n digits has m + n - 1 or m + n digits.
   const most = value.digits.length + (times?.digits.length ?? 0);
   const least = times === undefined ? most : most - 1;
   if (most + exponent <= 0) return 0n;
-  if (least + exponent > MAX_INTEGER_DIGITS) return undefined;
+  if (least + exponent > MAX_INTEGER_DIGITS + divisor.toString().length) return undefined;
 
   const coefficient = BigInt(value.digits) * (times === undefined ? 1n : BigInt(times.digits));
-  const magnitude = exponent >= 0 ? coefficient * 10n ** BigInt(exponent) : coefficient / 10n ** BigInt(-exponent);
+  const magnitude =
+    exponent >= 0
+      ? (coefficient * 10n ** BigInt(exponent)) / divisor
+      : coefficient / (10n ** BigInt(-exponent) * divisor);
   if (magnitude >= BOUND) return undefined;
   return value.negative !== (times?.negative ?? false) ? -magnitude : magnitude;
 }
 
-/** Whether the exact product of `value` and `times` (1 when absent) is a whole number: then nothing of it is truncated. */
-export function isWhole(value: Decimal, times?: Decimal): boolean {
+/** Whether {@link scaleToInteger} truncates nothing. @param divisor less than 2^64. */
+export function isWhole(value: Decimal, times?: Decimal, divisor = 1n): boolean {
   const exponent = value.exponent + (times?.exponent ?? 0);
-  if (value.digits === '' || times?.digits === '' || exponent >= 0) return true;
+  if (value.digits === '' || times?.digits === '') return true;
   // So many digits cannot end in so many zeros.
   if (value.digits.length + (times?.digits.length ?? 0) + exponent <= 0) return false;
-  return (BigInt(value.digits) * BigInt(times?.digits ?? 1)) % 10n ** BigInt(-exponent) === 0n;
+  // More zeros make no such divisor fit that did not.
+  const zeros = 10n ** BigInt(Math.max(0, Math.min(exponent, 64)));
+  const coefficient = BigInt(value.digits) * BigInt(times?.digits ?? 1) * zeros;
+  return coefficient % (10n ** BigInt(Math.max(0, -exponent)) * divisor) === 0n;
 }
 
 /** Whether it lies between -1 and 1 and is not zero: what is multiplied by it loses digits. */

@@ -1,9 +1,10 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
 import { BudgetError, fullBudget, type Match, PathError } from '../shared/json-path/index.ts';
 import type { PathValues } from '../shared/json-path/placeholders.ts';
+import type { Combine } from './combine.ts';
 import { exactDigits } from './exact-number.ts';
 import type { Field } from './fault.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, PlannedValue } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
 /** How values become an encoding. */
@@ -11,6 +12,8 @@ export interface Encoding {
   readonly plan: Plan;
   /** What the requester has chosen of it. */
   readonly delegated: readonly Field[];
+  /** How one value is made of all that the paths find. */
+  readonly combine: Combine | undefined;
   /** Of the parameters that its paths hold. */
   readonly values: PathValues | undefined;
   /** Hears that nothing is left of a number that is not zero. */
@@ -20,27 +23,40 @@ export interface Encoding {
 /** @throws Refusal */
 export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded {
   if (text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
-  const { plan, onCutToZero } = encoding;
+  const { combine, onCutToZero } = encoding;
   try {
-    const matches = find(encoding, data);
-    const tokens = text === undefined ? [] : exactDigits(matches, text);
+    const found = find(encoding, data);
+    const tokens =
+      text === undefined
+        ? []
+        : exactDigits(
+            found.map(({ match }) => match),
+            text,
+          );
     // Spread, the plan would cost more than its encoding.
-    const items = plan.map(({ type, times, exact }, i): Item => {
-      return { type, times, exact, value: matches[i]?.value, token: tokens[i], onCutToZero };
+    const items = found.map(({ match, planned: { type, times, exact } }, i): Item => {
+      return { type, times, exact, value: match.value, token: tokens[i], onCutToZero };
     });
-    const value = toHex(encodeValues(items));
+    const value = toHex(encodeValues(items, combine));
     return { bytes: value, field: 'data', value };
   } catch (cause) {
     throw refusalOf(cause, encoding);
   }
 }
 
+interface Found {
+  readonly match: Match;
+  readonly planned: PlannedValue;
+}
+
 /** @throws Refusal where a path finds nothing, PathError */
-function find({ plan, delegated, values }: Encoding, data: Json): readonly Match[] {
+function find({ plan, delegated, values, combine }: Encoding, data: Json): readonly Found[] {
   const budget = fullBudget();
-  return plan.map(({ path }) => {
-    const found = path.first(data, budget, values);
-    if (found !== undefined) return found;
+  return plan.flatMap((planned) => {
+    const { path } = planned;
+    const matches = combine === undefined ? path.first(data, budget, values) : path.all(data, budget, values);
+    const found = [matches ?? []].flat().map((match) => ({ match, planned }));
+    if (found.length > 0) return found;
     const isClients = delegated.includes('path');
     // What a client has sent stays out of the log.
     const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;

@@ -22,7 +22,10 @@ export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepare
   if (encoding === undefined) return undefined;
   const delegated = FIELDS.filter((field) => encoding[field] === DELEGATED);
   const operator = { declared: (keys.parameters.of(endpoint) ?? []).map(({ name }) => name) };
-  let pinned: Lists = { exact: encoding.exact };
+  const [open] = delegated;
+  if (encoding.combine !== undefined && open !== undefined)
+    throw new PlanError(open, 'combine needs what it combines: write a value in place of *');
+  let pinned: Lists = { exact: encoding.exact, combine: encoding.combine };
   for (const field of FIELDS) {
     const text = encoding[field];
     if (text !== undefined && text !== DELEGATED) pinned = { ...pinned, ...readList(field, text, operator) };

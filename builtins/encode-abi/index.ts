@@ -19,7 +19,8 @@ export const encodeAbiPlugin = definePlugin({
     encoding: (endpoint) => {
       const encoding = keys.encoding.of(endpoint);
       if (encoding === undefined) return null;
-      return { type: encoding.type, path: encoding.path, times: encoding.times ?? null };
+      const { type, path, times = null, combine } = encoding;
+      return { type, path, times, ...(combine !== undefined && { combine }) };
     },
   },
   check: ({ endpoints }) => endpoints.flatMap(check),
@@ -41,7 +42,8 @@ export const encodeAbiPlugin = definePlugin({
           if (known === undefined) return undefined;
           const plan = known.plan ?? chosen.require(exchange);
           const onCutToZero = () => warnOfZero(exchange.endpoint);
-          return encode({ plan, delegated: known.delegated, values: pathValues, onCutToZero }, response);
+          const { delegated, pinned } = known;
+          return encode({ plan, delegated, combine: pinned.combine, values: pathValues, onCutToZero }, response);
         },
       },
     };

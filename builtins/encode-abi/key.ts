@@ -10,6 +10,11 @@ export const encodingKey = optionalKey(
       type: Type.String({ minLength: 1, description: 'Solidity type, a comma-separated list of them, or *' }),
       path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
       times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
+      combine: Type.Optional(
+        Type.Enum(['mean', 'median', 'min', 'max'], {
+          description: 'Makes one number of all that the paths find; default none',
+        }),
+      ),
       exact: Type.Optional(
         Type.Boolean({ description: 'Refuses a number that its integer type would cut, such as 0.5; default false' }),
       ),

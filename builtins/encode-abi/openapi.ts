@@ -30,10 +30,13 @@ const choices: Readonly<Record<Field, Named[string]>> = {
 function describeEndpoint(endpoint: Endpoint): DescribedOperation | undefined {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
-  const { type, path } = encoding;
+  const { type, path, combine } = encoding;
   const delegated = prepare(endpoint)?.delegated ?? [];
   const names = delegated.map((field) => `_${field}`);
-  const what = type === '*' ? 'the ABI encoding that the request chooses' : `ABI encoding of (${type})`;
+  const what =
+    type === '*'
+      ? 'the ABI encoding that the request chooses'
+      : `ABI encoding of ${combine === undefined ? '' : `the ${combine} as `}(${type})`;
   const errors = names.flatMap((name) => [
     `Endpoint requires \`${name}\` request parameter`,
     `Invalid \`${name}\` request parameter`,

@@ -1,5 +1,6 @@
 import type { CompiledPath } from '../shared/json-path/index.ts';
 import type { AbiType } from './abi.ts';
+import type { Combine } from './combine.ts';
 import type { Decimal } from './decimal.ts';
 import { PlanError } from './fault.ts';
 
@@ -21,6 +22,8 @@ export interface Lists {
   /** As long as the others, or a single one for all; absent: no multiplier. */
   readonly times?: readonly (Decimal | undefined)[] | undefined;
   readonly exact?: boolean | undefined;
+  /** How one value is made of all that the paths find. */
+  readonly combine?: Combine | undefined;
 }
 
 /** What can be said before a request: the operator's own lists must fit each other. @throws PlanError */
@@ -35,9 +38,9 @@ export function checkPinned(lists: Lists, isTimesDelegated: boolean): void {
 /** @throws PlanError where the lengths do not fit, or a type that is no integer would be multiplied. */
 export function planOf(lists: Lists): Plan {
   checkLengths(lists);
-  const { types = [], paths = [], exact = false } = lists;
+  const { types = [], paths = [], exact = false, combine } = lists;
   return paths.flatMap((path, i) => {
-    const type = types[i];
+    const type = types[combine === undefined ? i : 0];
     const times = multiplierOf(lists, i);
     if (type === undefined) return [];
     if (isInteger(type)) return { type, path, times, exact };
@@ -55,7 +58,19 @@ export function isInteger({ kind }: AbiType): boolean {
   return kind === 'int';
 }
 
-function checkLengths({ types, paths, times }: Lists): void {
+/** What is combined is one value: each list but that of paths has one member. */
+function checkCombined({ types = [], times = [] }: Lists): void {
+  const [type, ...others] = types;
+  if (type === undefined || others.length > 0 || !isInteger(type))
+    throw new PlanError('type', 'combine makes one number: write one integer type, such as int256');
+  if (times.length > 1) throw new PlanError('times', 'combine makes one number: write one multiplier');
+}
+
+function checkLengths({ types, paths, times, combine }: Lists): void {
+  if (combine !== undefined) {
+    checkCombined({ types, times });
+    return;
+  }
   if (types !== undefined && paths !== undefined && types.length !== paths.length) {
     const message = `lists ${counted(paths)}, and type lists ${counted(types)}: write one type for each path`;
     throw new PlanError('path', message);

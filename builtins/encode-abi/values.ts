@@ -1,6 +1,7 @@
 import { toUSVString } from 'node:util';
 import { isAddress, isHex, toBytes } from '../../lib/eth/hex.ts';
 import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
+import { type Combine, combined, type Quotient } from './combine.ts';
 import { type Decimal, decimalOf, equalDecimals, isWhole, parseDecimal, scaleToInteger } from './decimal.ts';
 
 /** An upstream value that its ABI type has no place for. The text describes the value without showing it. */
@@ -47,19 +48,26 @@ const BOOLEAN_TEXTS: ReadonlyMap<unknown, boolean> = new Map([
 /**
  * The ABI encoding of a list of values, each {@link coerce | coerced} to its type.
  *
+ * @param combine how one integer is made of all of them.
  * @throws ValueError when one of them does not fit its type, or when their texts are longer than 1 MiB together.
  */
-export function encodeValues(items: readonly Item[]): Uint8Array {
+export function encodeValues(items: readonly Item[], combine?: Combine): Uint8Array {
   let length = 0;
-  const values = items.map((item) => {
-    if (typeof item.value === 'string') length += item.value.length;
-    if (length > MAX_TEXTS) throw new ValueError(`the values are longer than ${MAX_TEXTS} characters together`);
-    return coerce(item);
-  });
+  for (const { value } of items) if (typeof value === 'string') length += value.length;
+  if (length > MAX_TEXTS) throw new ValueError(`the values are longer than ${MAX_TEXTS} characters together`);
+  const values = combine === undefined ? items.map(coerce) : [combineItems(items, combine)];
   return encodeAbi(
-    items.map(({ type }) => type),
+    items.slice(0, values.length).map(({ type }) => type),
     values,
   );
+}
+
+function combineItems(items: readonly Item[], combine: Combine): bigint {
+  const quotient = combined(items.map(toDecimal), combine);
+  const [first] = items;
+  if (quotient === undefined || first?.type.kind !== 'int')
+    throw new ValueError('the numbers are too far apart to be combined');
+  return scaled(first.type, quotient, first);
 }
 
 /**
@@ -80,10 +88,11 @@ export function encodeValues(items: readonly Item[]): Uint8Array {
  * @param onCutToZero called where a number other than zero becomes 0, unless it is multiplied by 0.
  * @throws ValueError for anything else.
  */
-export function coerce({ type, value, token, ...rest }: Item): AbiValue {
+export function coerce(item: Item): AbiValue {
+  const { type, value, token } = item;
   switch (type.kind) {
     case 'int':
-      return toInteger(type, value, { token, ...rest });
+      return scaled(type, { sum: toDecimal(item), count: 1n }, item);
     case 'bool':
       return toBoolean(type, value, token);
     case 'address':
@@ -97,20 +106,24 @@ export function coerce({ type, value, token, ...rest }: Item): AbiValue {
   }
 }
 
-function toInteger(
-  type: TypeOf<'int'>,
-  value: unknown,
-  { times, token, exact, onCutToZero }: Omit<Item, 'type' | 'value'>,
-): bigint {
+function toDecimal({ type, value, token }: Item): Decimal {
   const decimal = typeof value === 'string' ? decimalOfText(value) : decimalOfNumber(value, token);
   if (decimal === undefined) throw refused(type, value);
-  if (exact === true && !isWhole(decimal, times))
+  return decimal;
+}
+
+function scaled(
+  type: TypeOf<'int'>,
+  { sum, count }: Quotient,
+  { times, exact, onCutToZero }: Pick<Item, 'times' | 'exact' | 'onCutToZero'>,
+): bigint {
+  if (exact === true && !isWhole(sum, times, count))
     throw new ValueError(`the number has a fraction, which ${type.name} cuts`, true);
-  const integer = scaleToInteger(decimal, times);
+  const integer = scaleToInteger(sum, times, count);
   if (integer === undefined || integer < type.min || integer > type.max) {
     throw new ValueError(`the number is out of the range of ${type.name}`, true);
   }
-  if (integer === 0n && decimal.digits !== '' && times?.digits !== '') onCutToZero?.();
+  if (integer === 0n && sum.digits !== '' && times?.digits !== '') onCutToZero?.();
   return integer;
 }
 

@@ -59,10 +59,11 @@ function inputSchema(endpoint: Endpoint, { document }: ServiceDescription): Tool
 function encodingText(endpoint: Endpoint): string {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return 'The answer is signed; `rawData` is what the upstream said.';
-  const { type, path, times } = encoding;
+  const { type, path, times, combine } = encoding;
   if ([type, path, times].includes('*')) return 'The answer is signed; `data` is ABI-encoded as the request chooses.';
   const factor = times === undefined ? '' : `, times ${times}`;
-  return `The answer is signed; \`data\` is the ABI encoding of (${type}) of what is at ${path}${factor}.`;
+  const what = combine === undefined ? 'what' : `the ${combine} of what`;
+  return `The answer is signed; \`data\` is the ABI encoding of (${type}) of ${what} is at ${path}${factor}.`;
 }
 
 function accessText(endpoint: Endpoint, { auth }: ServiceDescription): string {

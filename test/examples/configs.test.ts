@@ -55,6 +55,7 @@ describe('the example configs', () => {
         'prices/pinned sync',
         'prices/several-values sync',
         'prices/any-pair sync',
+        'prices/middle sync',
         'prices/requester-chosen sync',
         'prices/proven sync',
         'prices/encrypted sync',

@@ -358,6 +358,7 @@ describe('the OpenAPI document of a config', () => {
       'prices/pinned',
       'prices/several-values',
       'prices/any-pair',
+      'prices/middle',
       'prices/requester-chosen',
       'prices/proven',
       'prices/encrypted',

@@ -47,11 +47,11 @@ function fractionsOf({ exact }: NonNullable<PublicEndpoint['encoding']>): string
 }
 
 /** What a client chooses is called what the client's field for it is called. */
-function encodingOf({ type, path, times }: NonNullable<PublicEndpoint['encoding']>): VNode {
+function encodingOf({ type, path, times, combine }: NonNullable<PublicEndpoint['encoding']>): VNode {
   const named = (value: string, name: ReservedParameter) => (value === '*' ? name : value);
   const factor = times === undefined ? undefined : named(times, '_times');
   const types = withFactors(named(type, '_type'), factor).join(', ');
-  return html`<code>${types}</code>${' at '}<code>${named(path, '_path')}</code>, ABI-encoded, signed`;
+  return html`<code>${types}</code>${combine === undefined ? ' at ' : `, the ${combine} of what is at `}<code>${named(path, '_path')}</code>, ABI-encoded, signed`;
 }
 
 function RequestForm({ endpoint, page }: Shown) {

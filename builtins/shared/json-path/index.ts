@@ -2,7 +2,7 @@ import { QUOTED_TEXT } from './brackets.ts';
 import { fullBudget, PathError, type StepBudget } from './budget.ts';
 import { isByName } from './filters.ts';
 import { follow, type Match } from './follow.ts';
-import { search, tokensOf } from './library.ts';
+import { type SearchOptions, search, tokensOf } from './library.ts';
 import { type PathValues, Placeholders } from './placeholders.ts';
 import { named, parse, type Segment, type Selector } from './syntax.ts';
 
@@ -31,6 +31,8 @@ export interface CompiledPath {
    * @throws PathError when a filter of an operator's path fails in a way that is not "no match".
    */
   first(document: unknown, budget?: StepBudget, values?: PathValues): Match | undefined;
+  /** All matches, as {@link first} finds the first. */
+  all(document: unknown, budget?: StepBudget, values?: PathValues): readonly Match[];
 }
 
 const MAX_REQUESTER_PATH = 512;
@@ -65,28 +67,32 @@ export function compilePath(
   }
   const segments = parse(text, placeholders);
   const soles = segments.map(soleOf);
-  const find = finder(segments);
+  const unfilled = finder(segments);
+  const find = (all: boolean, document: unknown, budget = fullBudget(), values: PathValues = {}) => {
+    const isFilled = placeholders.isEmpty;
+    const matches = isFilled ? unfilled : finder(filled(segments, placeholders, values));
+    return matches(document, { budget, all, variables: isFilled ? {} : placeholders.variables(values) });
+  };
   return {
     text: placeholders.source(text),
     definite: soles.every(isOne),
     onceByName: soles.every((sole) => isOne(sole) || (sole !== undefined && isByName(sole.token))),
     misread: segments.flatMap(({ selectors }) => selectors).flatMap(misreadIn),
     hasBraces: /[{}]/.test(text),
-    first: (document, budget = fullBudget(), values = {}) => {
-      if (placeholders.isEmpty) return find(document, budget);
-      return finder(filled(segments, placeholders, values))(document, budget, placeholders.variables(values));
-    },
+    first: (...given) => find(false, ...given)[0],
+    all: (...given) => find(true, ...given),
   };
 }
 
-type Find = (document: unknown, budget: StepBudget, variables?: PathValues) => Match | undefined;
-
 /** Names alone need no library. */
-function finder(segments: readonly Segment[]): Find {
+function finder(segments: readonly Segment[]): (document: unknown, options: SearchOptions) => readonly Match[] {
   const names = segments.flatMap((segment) => soleOf(segment)?.name ?? []);
-  if (names.length === segments.length) return (document) => follow(document, names);
   const tokens = tokensOf(segments);
-  return (document, budget, variables) => search(tokens, document, budget, variables);
+  if (names.length < segments.length) return (document, options) => search(tokens, document, options);
+  return (document) => {
+    const match = follow(document, names);
+    return match === undefined ? [] : [match];
+  };
 }
 
 function filled(segments: readonly Segment[], placeholders: Placeholders, values: PathValues): readonly Segment[] {

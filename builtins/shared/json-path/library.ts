@@ -23,22 +23,25 @@ export function tokensOf(segments: readonly Segment[]): readonly Token[] {
   });
 }
 
+/** What a search takes beside a path and a document. */
+export interface SearchOptions {
+  readonly budget: StepBudget;
+  /** Of scripts. */
+  readonly variables: PathValues;
+  /** Whether all matches are wanted; otherwise it ends at the first. */
+  readonly all: boolean;
+}
+
 /**
- * The first match in the order of the path's selectors and the document.
+ * The matches in the order of the path's selectors and the document.
  *
- * @param variables of scripts.
  * @throws BudgetError, PathError when a script fails in a way that is not "no match".
  */
-export function search(
-  tokens: readonly Token[],
-  document: unknown,
-  budget: StepBudget,
-  variables: PathValues = {},
-): Match | undefined {
+export function search(tokens: readonly Token[], document: unknown, options: SearchOptions): readonly Match[] {
   try {
-    return new BoundedLibrary(tokens, document, budget, variables).first();
+    return new BoundedLibrary(tokens, document, options).matches();
   } catch (error) {
-    if (error instanceof Ended) return error.match;
+    if (error instanceof Ended) return [error.match];
     if (error instanceof BudgetError) throw error;
     if (error instanceof RangeError) throw new BudgetError('the document is nested too deep', { cause: error });
     throw new PathError(error instanceof Error ? error.message : 'the path cannot be evaluated', { cause: error });
@@ -63,23 +66,23 @@ class BoundedLibrary extends JSONPathClass {
   readonly #tokens: readonly Token[];
   readonly #budget: StepBudget;
   /** What the library comes to within a filter is no match, so that all that it finds must be known. */
-  readonly #hasFilter: boolean;
+  readonly #endsEarly: boolean;
 
-  constructor(tokens: readonly Token[], document: unknown, budget: StepBudget, variables: PathValues) {
+  constructor(tokens: readonly Token[], document: unknown, { budget, variables, all }: SearchOptions) {
     super({ autostart: false });
     this.#tokens = tokens;
     this.#budget = budget;
-    this.#hasFilter = tokens.some((token) => typeof token === 'string' && token.startsWith('?'));
+    this.#endsEarly = !all && !tokens.some((token) => typeof token === 'string' && token.startsWith('?'));
     // What `@root` stands for in a script.
     this.json = document;
     this.currEval = 'safe';
     this.currSandbox = { ...variables };
   }
 
-  first(): Match | undefined {
+  matches(): readonly Match[] {
     const tokens = [...this.#tokens] as string[];
     const found = [this._trace(tokens, this.json, ['$'], null, null, undefined, undefined)].flat();
-    return found.map((one) => this.#matchOf(one)).find((match) => match !== undefined);
+    return found.flatMap((one) => this.#matchOf(one) ?? []);
   }
 
   override _trace(...step: Trace): ReturnType<JSONPathClass['_trace']> {
@@ -104,7 +107,7 @@ class BoundedLibrary extends JSONPathClass {
   }
 
   override _handleCallback(found: Found): void {
-    const match = this.#hasFilter ? undefined : this.#matchOf(found);
+    const match = this.#endsEarly ? this.#matchOf(found) : undefined;
     if (match !== undefined) throw new Ended(match);
   }
 

@@ -16,7 +16,7 @@ const FUNCTION =
   /^\(|(?:^|\.)(?:sum|avg|average|mean|median|min|max|abs|round|floor|ceil|trunc|toFixed|length|count)\(/;
 
 const CALCULATES =
-  "a path cannot calculate: write the path of one value, and multiply it by times; a name that holds such signs needs quotes, as in $['a + b']";
+  "a path cannot calculate: list the paths, and set combine to mean, median, min or max, or multiply one value by times; a name that holds such signs needs quotes, as in $['a + b']";
 
 /**
  * What an operator may take a path for, with what to write instead.
