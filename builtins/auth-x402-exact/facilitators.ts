@@ -190,21 +190,19 @@ export class Facilitators {
   }
 
   /** Tells operators of those that do not do what they count on. They may be away: that is no reason not to start. */
-  inspect(isOver: () => boolean): void {
-    for (const facilitator of this.#all) void this.#inspect(facilitator, isOver);
-  }
-
-  async #inspect(facilitator: Facilitator, isOver: () => boolean): Promise<void> {
-    const { origin } = facilitator;
-    try {
-      const supported = new Set(await facilitator.networks());
-      for (const network of this.#networks)
-        if (!supported.has(network) && !supported.has('eip155:*'))
-          this.#log.warn(`the facilitator at ${origin} does not say that it settles exact payments on ${network}`);
-    } catch (error) {
-      if (isOver()) return;
-      const detail = error instanceof Error ? error.message : String(error);
-      this.#log.warn(`the facilitator at ${origin} could not be asked what it supports`, { detail });
+  async inspect(isOver: () => boolean): Promise<void> {
+    for (const facilitator of this.#all) {
+      const { origin } = facilitator;
+      try {
+        const supported = new Set(await facilitator.networks());
+        for (const network of this.#networks)
+          if (!supported.has(network) && !supported.has('eip155:*'))
+            this.#log.warn(`the facilitator at ${origin} does not say that it settles exact payments on ${network}`);
+      } catch (error) {
+        if (isOver()) return;
+        const detail = error instanceof Error ? error.message : String(error);
+        this.#log.warn(`the facilitator at ${origin} could not be asked what it supports`, { detail });
+      }
     }
   }
 

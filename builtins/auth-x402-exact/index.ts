@@ -63,7 +63,7 @@ function behaviour(services: Services): Behaviour {
     start: () => {
       requireProviders(endpoints, prices);
       const methods = endpoints.flatMap(acceptsOf).map(({ method }) => method);
-      for (const facilitators of new Set(methods.map(facilitatorsOf))) facilitators.inspect(() => isOver);
+      for (const facilitators of new Set(methods.map(facilitatorsOf))) void facilitators.inspect(() => isOver);
     },
     stop: () => {
       isOver = true;

@@ -193,7 +193,9 @@ export class Payments {
     const replaced = (text: string | undefined) => (text === before ? after : text);
     const options = { ttl: Math.max(life, ENDED_TTL_MS), durable: true };
     const isReplaced = (await update(this.#options.area, payment, replaced, options)) === after;
-    if (isReplaced && seen.listed !== undefined) await this.#unlist({ payment, token: seen.listed }, next);
+    // An entry that stays costs a look; what was changed is changed.
+    if (isReplaced && seen.listed !== undefined)
+      await this.#unlist({ payment, token: seen.listed }, next).catch(() => undefined);
     return isReplaced;
   }
 
