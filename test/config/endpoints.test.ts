@@ -96,32 +96,6 @@ test('no auth means free, with a warning for each endpoint', async (t) => {
   ]);
 });
 
-test('variables in a url, path or default are warned about; in other places they are not', async (t) => {
-  const apis = [
-    api({
-      url: 'https://${V}',
-      headers: { a: '${V}' },
-      endpoints: [
-        endpoint({
-          path: '/${V}',
-          parameters: [
-            { name: 'a', default: '${V}' },
-            { name: 'b', fixed: '${V}' },
-            { name: 'c', default: '${V}', secret: true },
-            { name: '${V}' },
-          ],
-        }),
-      ],
-    }),
-  ];
-  const message = 'contains a variable: its value enters the endpoint ID, and --explain shows it';
-  assert.deepEqual(warningsOf(await load(t, config({ apis }), { env: { V: 'v' } })).sort(), [
-    `apis[0].endpoints[0].parameters[0].default: ${message}`,
-    `apis[0].endpoints[0].path: ${message}`,
-    `apis[0].url: ${message}`,
-  ]);
-});
-
 test('warnings of checks are handed over', async (t) => {
   const warner: Definition = {
     name: 'warner',

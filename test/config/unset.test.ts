@@ -61,22 +61,6 @@ test('an endpoint whose ID depends on a variable is left out, with a warning tha
   ]);
 });
 
-test('endpoints that differ in unset variables only are no doubles', async (t) => {
-  const apis = [api({ url: '${A}' }), api({ name: '${N}', url: '${B}' }), api({ name: '${N}', url: 'https://x' })];
-  const loaded = await load(t, config({ apis }), { allowUnset });
-  assert.equal(loaded.endpoints.length, 1);
-});
-
-test('everything else is still an error', async (t) => {
-  const apis = [
-    api({ url: 'https://${HOST}', headers: { a: '${T}', b: 1 }, endpoints: [endpoint({ pth: 1, mode: '${MODE}' })] }),
-  ];
-  assert.deepEqual(await errorsOf(t, config({ apis }), { allowUnset }), [
-    'apis[0].headers.b: expected a string, found a number, write it in quotes',
-    'apis[0].endpoints[0].pth: unknown key, did you mean "path"?',
-  ]);
-});
-
 test('what a check says about a stand-in, or because of one, is left out', async (t) => {
   const finding = (path: string): Finding => ({ level: 'error', path, message: 'wrong' });
   const check: Definition = {
