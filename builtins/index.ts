@@ -39,6 +39,7 @@ import { tracing } from './tracing/index.ts';
 import { upstreamBreaker } from './upstream-breaker/index.ts';
 import { upstreamMirrors } from './upstream-mirrors/index.ts';
 import { upstreamOauth2 } from './upstream-oauth2/index.ts';
+import { upstreamQuota } from './upstream-quota/index.ts';
 import { upstreamRetry } from './upstream-retry.ts';
 
 /** Plugins with routes of their own, and plugins that only look on. */
@@ -71,6 +72,7 @@ export function builtins(signing?: Signing): Definition[] {
     upstreamMirrors,
     upstreamBreaker,
     expect,
+    upstreamQuota,
     callApi,
     encodeAbiPlugin,
     encodeRaw,

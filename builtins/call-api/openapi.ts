@@ -4,6 +4,16 @@ import { busy } from './slots.ts';
 
 /** Of every endpoint. */
 export const failures: Responses = {
-  502: { description: 'The upstream gave no answer that can be signed', errors: [failed('', 'body').message] },
+  502: {
+    description: 'The upstream gave no answer that can be signed',
+    errors: [failed('', 'body').message],
+    headers: {
+      'Retry-After': {
+        description: 'Seconds that the upstream wants to be left alone, where it says so',
+        required: false,
+        schema: { type: 'integer' },
+      },
+    },
+  },
   503: { description: 'Too many upstream calls at once', errors: [busy('').message] },
 };

@@ -12,7 +12,12 @@ export function failed(
 ): Refusal {
   // What a client got wrong is nothing that an operator could mend.
   const fault = failureClass !== 'requester';
-  return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus, retryAfter, fault });
+  const headers = retryAfter === undefined ? {} : retryAfterHeader(retryAfter);
+  return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus, retryAfter, fault, headers });
+}
+
+function retryAfterHeader(milliseconds: number) {
+  return { 'Retry-After': String(Math.ceil(milliseconds / 1000)) };
 }
 
 /** Milliseconds that an answer asks to wait: in seconds, or until a date (RFC 9110, 10.2.3). */
@@ -35,11 +40,11 @@ export function failureKindOf(error: unknown): FailureKind | undefined {
   return isUnsent(error) || failureClass === 'body' ? 'connect' : 'other';
 }
 
-/** The refusal of a host that is asked no more for so many milliseconds. */
-export function unavailable(host: string, milliseconds: number): Refusal {
+/** The refusal of a call that the upstream is spared, for so many milliseconds. */
+export function unavailable(reason: string, milliseconds: number): Refusal {
   return new Refusal(503, 'Upstream unavailable', {
-    headers: { 'Retry-After': String(Math.max(1, Math.ceil(milliseconds / 1000))) },
-    reason: `${host} is asked no more for a while: it has failed too often`,
+    headers: retryAfterHeader(Math.max(1, milliseconds)),
+    reason,
     failureClass: 'busy',
   });
 }

@@ -82,7 +82,8 @@ class Breaker {
   begin(rules: Rules): boolean {
     if (this.#openUntil === undefined) return false;
     const left = this.#openUntil - performance.now();
-    if (left > 0 || this.#isTrying) throw unavailable(this.host, left);
+    if (left > 0 || this.#isTrying)
+      throw unavailable(`${this.host} is asked no more for a while: it has failed too often`, left);
     this.#isTrying = true;
     this.#tell(rules, 'half_open');
     return true;

@@ -130,6 +130,22 @@ describe('an alert', { skip: withoutPromtool }, () => {
     goOn();
   });
 
+  it('says that a quota of upstream calls is nearly used', async (t) => {
+    const service = await start(
+      t,
+      oneApi(upstream.url, { price: {} }, { api: { quota: { perDay: 10 } }, settings: { metrics } }),
+    );
+    const ask = async (times: number) => {
+      for (let count = 0; count < times; count++) await post(service, 'price', 200);
+    };
+    await ask(8);
+    await assertFires(t, service, {
+      alert: 'UpstreamQuotaNearlyUsed',
+      happen: () => ask(1),
+      shows: (found) => found.value('upstream_quota_used_ratio') === 0.9,
+    });
+  });
+
   describeServers('of the engine', (program) => {
     it('says that its commands take long, or that it is away', async (t) => {
       const redis = await redisFor(t, program);

@@ -40,7 +40,7 @@ function startEverything({ url }: Upstream): Promise<RunningService> {
       },
       {
         api: {
-          ...{ retry: { attempts: 2 }, mirrors: [`${url}/mirror`], breaker: true },
+          ...{ retry: { attempts: 2 }, mirrors: [`${url}/mirror`], breaker: true, quota: { perDay: 1000 } },
           oauth2: { tokenUrl: `${url}/token`, clientId: 'me', clientSecret: 's' },
         },
         settings: {

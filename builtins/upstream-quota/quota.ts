@@ -1,0 +1,112 @@
+import { type Deferred, deferred } from '../../lib/time/deferred.ts';
+import type { Refusal } from '../../plugins-sdk/index.ts';
+import { type StateArea, update } from '../../plugins-sdk/state.ts';
+import { unavailable } from '../shared/upstream-failure.ts';
+import {
+  EMPTY,
+  type Ledger,
+  type Limits,
+  ledgerText,
+  readLedger,
+  rolled,
+  type Use,
+  usesOf,
+  WINDOWS,
+  withCalls,
+} from './ledger.ts';
+
+/** Milliseconds for which an upstream's `Retry-After` is heeded at most. */
+const LONGEST_PAUSE_MS = 300_000;
+/** The timer of a retry that waited for the same moment may fire so early. */
+const TIMER_SLACK_MS = 10;
+
+export interface QuotaOptions {
+  readonly api: string;
+  readonly limits: Limits;
+  /** What all processes know; without it, this one counts for itself. */
+  readonly area: StateArea | undefined;
+  /** Epoch milliseconds. */
+  now(): number;
+}
+
+/** The calls of one API. Those that come together are counted by one question to the engine. */
+export class Quota {
+  readonly #options: QuotaOptions;
+  readonly #waiting: Deferred<Refusal | undefined>[] = [];
+  /** What this process knows, which is all that counts while the engine is away. */
+  #ledger: Ledger;
+  #until = 0;
+  #isAsking = false;
+
+  /** @param before what was known before a reload. */
+  constructor(options: QuotaOptions, before?: Quota) {
+    this.#options = options;
+    this.#ledger = before === undefined ? EMPTY : before.#ledger;
+    this.#until = before === undefined ? 0 : before.#until;
+  }
+
+  /** Counts a call. @returns why there may be none now. */
+  take(): Promise<Refusal | undefined> {
+    const turn = deferred<Refusal | undefined>();
+    this.#waiting.push(turn);
+    if (!this.#isAsking) void this.#ask();
+    return turn.promise;
+  }
+
+  /** Lets no process call for so many milliseconds. */
+  pause(milliseconds: number): void {
+    const until = this.#options.now() + Math.min(milliseconds, LONGEST_PAUSE_MS) - TIMER_SLACK_MS;
+    this.#until = Math.max(this.#until, until);
+    void this.#change((ledger) => ({ ...ledger, until: Math.max(ledger.until, until) }));
+  }
+
+  /** How much of each window is used, as far as this process knows. */
+  uses(): readonly Use[] {
+    return usesOf(rolled(this.#ledger, this.#options.now()), this.#options.limits);
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsking = true;
+    while (this.#waiting.length > 0) {
+      const turns = this.#waiting.splice(0);
+      const granted = await this.#grant(turns.length);
+      const refusal = granted < turns.length ? this.#refusal() : undefined;
+      for (const [i, turn] of turns.entries()) turn.resolve(i < granted ? undefined : refusal);
+    }
+    this.#isAsking = false;
+  }
+
+  /** @returns for how many calls there is room; they are counted. */
+  async #grant(wanted: number): Promise<number> {
+    const { limits, now } = this.#options;
+    let granted = 0;
+    if (this.#until > now()) return granted;
+    await this.#change((ledger) => {
+      const room = usesOf(ledger, limits).map(({ calls, limit }) => limit - calls);
+      granted = ledger.until > now() ? 0 : Math.max(0, Math.min(wanted, ...room));
+      return withCalls(ledger, granted);
+    });
+    return granted;
+  }
+
+  async #change(change: (ledger: Ledger) => Ledger): Promise<void> {
+    const { api, area, now } = this.#options;
+    const next = (ledger: Ledger) => change(rolled(ledger, now()));
+    try {
+      const text =
+        area && (await update(area, api, (held) => ledgerText(next(readLedger(held))), { ttl: WINDOWS.perDay }));
+      this.#ledger = text === undefined ? next(this.#ledger) : readLedger(text);
+    } catch {
+      this.#ledger = next(this.#ledger);
+    }
+    this.#until = Math.max(this.#until, this.#ledger.until);
+  }
+
+  #refusal(): Refusal {
+    const now = this.#options.now();
+    if (this.#until > now) return unavailable('the upstream wants no calls yet: Retry-After', this.#until - now);
+    const full = this.uses().filter(({ calls, limit }) => calls >= limit);
+    const endsAt = Math.max(now, ...full.map((use) => use.endsAt));
+    return unavailable(`the quota is used up: ${full.map(({ name }) => name).join(', ')}`, endsAt - now);
+  }
+}

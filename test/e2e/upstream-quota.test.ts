@@ -1,0 +1,226 @@
+/** `apis[].quota`, and what becomes of an upstream's `Retry-After` (decisions, Since the third release). */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf, loadObject } from '../support/config.ts';
+import { scrape } from '../support/metrics.ts';
+import { reload } from '../support/reload.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
+
+/** The clock of the service stands still at noon, until it is moved. */
+function clockAt(t: TestContext, time = '2030-05-05T12:00:00.000Z') {
+  let now = Date.parse(time);
+  t.mock.method(Date, 'now', () => now);
+  return (milliseconds: number) => {
+    now += milliseconds;
+  };
+}
+
+const later =
+  (seconds: number | string, status = 429): Handler =>
+  (_, response) => {
+    response.writeHead(status, { 'Retry-After': String(seconds) });
+    response.end();
+  };
+
+/** Status, error or value, and seconds to wait. */
+async function ask(service: RunningService, name = 'e', parameters: object = {}) {
+  const response = await service.post(`api/${name}`, parameters);
+  const { error, rawData }: { error?: string; rawData?: unknown } = JSON.parse(await response.text());
+  return [response.status, error ?? rawData, response.headers.get('retry-after')];
+}
+
+type Block = Readonly<Record<string, unknown>>;
+
+const UNAVAILABLE = 'Upstream unavailable';
+const FAILED = 'API call failed';
+const endpoints = { e: {}, other: {} };
+
+async function start(t: TestContext, api: Block, settings: Block = {}, more: Readonly<Record<string, Block>> = {}) {
+  const upstream = await upstreamFor(t, { '*': faults.json(7) });
+  const config = oneApi(upstream.url, { ...endpoints, ...more }, { api, settings });
+  return { upstream, config, service: await serviceFor(t, config) };
+}
+
+describe('quota', () => {
+  it('allows so many calls in a calendar day, of all endpoints, and says when the next begins', async (t) => {
+    const pass = clockAt(t);
+    const { upstream, service } = await start(t, { quota: { perDay: 3 } });
+    const three = await Promise.all([ask(service), ask(service, 'other'), ask(service)]);
+    assert.deepEqual(three, Array(3).fill([200, 7, null]));
+    assert.deepEqual(await ask(service), [503, UNAVAILABLE, String(12 * 3600)]);
+    pass(12 * 3_600_000 - 1500);
+    assert.deepEqual(await ask(service, 'other'), [503, UNAVAILABLE, '2']);
+    assert.equal(upstream.requests.length, 3);
+    const { level, fields } = service.logs.findLast(({ fields: { detail } }) => detail !== undefined) ?? assert.fail();
+    assert.deepEqual([fields.detail, level], ['the quota is used up: perDay', level]);
+    pass(1500);
+    assert.deepEqual(await ask(service), [200, 7, null]);
+  });
+
+  it('counts each window by itself; the one that ends last says when', async (t) => {
+    const pass = clockAt(t, '2030-05-05T12:30:59.400Z');
+    const { upstream, service } = await start(t, { quota: { perSecond: 2, perMinute: 3, perHour: 5 } });
+    const statuses = async (count: number) => {
+      const answers = await Promise.all(Array.from({ length: count }, () => ask(service)));
+      return answers.map(([status, , wait]) => (status === 200 ? 200 : wait)).toSorted();
+    };
+    assert.deepEqual(await statuses(3), ['1', 200, 200].toSorted());
+    pass(600);
+    assert.deepEqual(await statuses(3), ['1', 200, 200].toSorted());
+    pass(1000);
+    assert.deepEqual(
+      await statuses(2),
+      ['1740', 200].toSorted().map((each) => (each === '1740' ? '1739' : each)),
+    );
+    assert.equal(upstream.requests.length, 5);
+  });
+
+  it('counts attempts of a retry, and nothing of what the cache has', async (t) => {
+    clockAt(t);
+    const { upstream, service } = await start(
+      t,
+      { quota: { perDay: 4 }, retry: { attempts: 2 } },
+      {},
+      { c: { cache: { maxAge: 60_000 } } },
+    );
+    upstream.on('/e', faults.serverError());
+    assert.deepEqual(await ask(service), [502, FAILED, null]);
+    for (let count = 0; count < 3; count++) assert.deepEqual(await ask(service, 'c'), [200, 7, null]);
+    // The second attempt is refused: what the upstream said is what counts.
+    upstream.requests.length = 0;
+    assert.deepEqual(await ask(service), [502, FAILED, null]);
+    assert.equal(upstream.requests.length, 1);
+  });
+
+  it('outlives a reload, also one that changes it', async (t) => {
+    clockAt(t);
+    const { config, service } = await start(t, { quota: { perDay: 2 } });
+    assert.deepEqual(await ask(service), [200, 7, null]);
+    await reload(service, {
+      ...config,
+      apis: config.apis.map((api) => ({ ...api, quota: { perHour: 2, perDay: 9 } })),
+    });
+    assert.deepEqual(await ask(service), [200, 7, null]);
+    assert.deepEqual((await ask(service))[0], 503);
+  });
+
+  it('lets a stale answer stand in, and shows what is used', async (t) => {
+    const pass = clockAt(t);
+    const cache = { maxAge: 1, staleIfError: '1h' };
+    const { service } = await start(t, { quota: { perDay: 1 } }, { metrics: { port: 0 } }, { c: { cache } });
+    const ratio = async () => (await scrape(service)).value('upstream_quota_used_ratio');
+    assert.equal(await ratio(), 0);
+    assert.deepEqual(await ask(service, 'c'), [200, 7, null]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.deepEqual(await ask(service, 'c'), [200, 7, null]);
+    assert.deepEqual((await ask(service))[0], 503);
+    assert.equal(await ratio(), 1);
+    pass(86_400_000);
+    assert.equal(await ratio(), 0);
+  });
+});
+
+describe('Retry-After of an upstream', () => {
+  it('is told with the 502, with or without a quota; without one it stops nothing', async (t) => {
+    const { upstream, service } = await start(t, {});
+    for (const [status, said, told] of [
+      [429, 30, '30'],
+      [503, 0, '0'],
+      [500, 7, '7'],
+      [404, '999999999', '999999999'],
+      [429, 'soon', null],
+    ] as const) {
+      upstream.on('*', later(said, status));
+      assert.deepEqual(await ask(service), [502, FAILED, told]);
+    }
+    assert.equal(upstream.requests.length, 5);
+  });
+
+  it('stops calls of the API until then where there is a quota (cases, row 4)', async (t) => {
+    const pass = clockAt(t);
+    const { upstream, service } = await start(t, { quota: {} });
+    upstream.on('*', later(30));
+    assert.deepEqual(await ask(service), [502, FAILED, '30']);
+    for (let count = 0; count < 11; count++) assert.deepEqual(await ask(service, 'other'), [503, UNAVAILABLE, '30']);
+    assert.equal(upstream.requests.length, 1);
+    upstream.json('*', 8);
+    pass(29_500);
+    assert.deepEqual(await ask(service), [503, UNAVAILABLE, '1']);
+    pass(500);
+    assert.deepEqual(await ask(service), [200, 8, null]);
+  });
+
+  it('a date counts, five minutes at most; other statuses and 429 without it stop nothing', async (t) => {
+    const pass = clockAt(t);
+    const { upstream, service } = await start(t, { quota: {} });
+    for (const fault of [later(30, 500), later(30, 404), faults.empty(429), later('soon')]) {
+      upstream.on('*', fault);
+      assert.equal((await ask(service))[0], 502);
+    }
+    upstream.on('*', later('Sun, 05 May 2030 12:00:10 GMT', 503));
+    assert.deepEqual(await ask(service), [502, FAILED, '10']);
+    assert.deepEqual(await ask(service), [503, UNAVAILABLE, '10']);
+    pass(10_000);
+    upstream.on('*', later(86_400));
+    assert.deepEqual(await ask(service), [502, FAILED, '86400']);
+    assert.deepEqual(await ask(service), [503, UNAVAILABLE, '300']);
+    assert.equal(upstream.requests.length, 6);
+  });
+});
+
+describe('a quota in the config', () => {
+  const withQuota = (quota: unknown) => oneApi('https://upstream.example', endpoints, { api: { quota } });
+  const at = 'apis[0].quota';
+
+  it('has whole numbers from 1', async () => {
+    for (const value of [0, -1])
+      assert.deepEqual(await errorsOf(withQuota({ perDay: value })), [`${at}.perDay: must be at least 1`]);
+    assert.deepEqual(await errorsOf(withQuota({ perHour: 1.5 })), [
+      `${at}.perHour: expected an integer, found a number`,
+    ]);
+    assert.deepEqual(await errorsOf(withQuota({ perSecond: 'x' })), [
+      `${at}.perSecond: expected an integer, found a string`,
+    ]);
+    assert.deepEqual(await errorsOf(withQuota(5)), [`${at}: expected a mapping, found a number`]);
+    assert.deepEqual(await errorsOf(withQuota({ perMinut: 1 })), [
+      `${at}.perMinut: unknown key, did you mean "perMinute"?`,
+    ]);
+    assert.deepEqual(await errorsOf(withQuota({})), []);
+  });
+
+  it('is no part of the endpoint ID', async () => {
+    const ids = async (quota: unknown) =>
+      (await loadObject(withQuota(quota))).explained.map(({ endpoint: { id } }) => id);
+    assert.deepEqual(await ids({ perDay: 1 }), await ids(undefined));
+  });
+});
+
+describeServers('a quota of replicas', (program) => {
+  it('counts for all of them, a pause too; while the engine is away each counts for itself', async (t) => {
+    const redis = await redisFor(t, program);
+    const pass = clockAt(t);
+    const upstream = await upstreamFor(t, { '*': faults.json(7) });
+    const settings = { state: { type: 'redis', url: redis.url } };
+    const config = oneApi(upstream.url, endpoints, { api: { quota: { perDay: 50 } }, settings });
+    const [one, two] = [await serviceFor(t, config), await serviceFor(t, config)];
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(i % 2 === 0 ? one : two)));
+    assert.equal(answers.filter(([status]) => status === 200).length, 50);
+    assert.equal(upstream.requests.length, 50);
+    pass(86_400_000);
+    upstream.on('*', later(60));
+    assert.deepEqual(await ask(one), [502, FAILED, '60']);
+    await eventually(async () => assert.deepEqual(await ask(two), [503, UNAVAILABLE, '60']));
+    pass(60_000);
+    upstream.json('*', 8);
+    assert.deepEqual(await ask(two), [200, 8, null]);
+    await redis.kill();
+    upstream.requests.length = 0;
+    const alone = await Promise.all(Array.from({ length: 60 }, () => ask(two)));
+    const count = alone.filter(([status]) => status === 200).length;
+    assert.ok(count >= 40 && count < 50, `${count}`);
+    assert.equal(upstream.requests.length, count);
+  });
+});
