@@ -41,6 +41,7 @@ import { upstreamMirrors } from './upstream-mirrors/index.ts';
 import { upstreamOauth2 } from './upstream-oauth2/index.ts';
 import { upstreamQuota } from './upstream-quota/index.ts';
 import { upstreamRetry } from './upstream-retry.ts';
+import { upstreamShare } from './upstream-share.ts';
 
 /** Plugins with routes of their own, and plugins that only look on. */
 const beside = [ccipRead, discovery, explorer, mcp, status, metrics];
@@ -72,6 +73,7 @@ export function builtins(signing?: Signing): Definition[] {
     upstreamMirrors,
     upstreamBreaker,
     expect,
+    upstreamShare,
     upstreamQuota,
     callApi,
     encodeAbiPlugin,

@@ -26,8 +26,8 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { Meters } from '../../plugins-sdk/observe.ts';
 import { type Flight, StateKey } from '../../plugins-sdk/state.ts';
+import { CacheEntries } from '../shared/cache-entries.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
-import { CacheEntries } from './entries.ts';
 import { describeCache } from './openapi.ts';
 import { longestWaitOf, ReplicaAnswers } from './replicas.ts';
 import { collapsed, hit, missed, stale } from './status.ts';

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
 import { type Endpoint, type Exchange, type Question, SignedResponse } from '../../plugins-sdk/index.ts';
 import { randomId, requireAnswer, type StateArea, type Wanted } from '../../plugins-sdk/state.ts';
-import type { Found } from './entries.ts';
+import type { Found } from '../shared/cache-entries.ts';
 
 /** Milliseconds between two looks whether another process has the answer. */
 const POLL_INTERVAL_MS = 50;

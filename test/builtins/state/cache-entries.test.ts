@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { CacheEntries } from '../../../builtins/cache/entries.ts';
+import { CacheEntries } from '../../../builtins/shared/cache-entries.ts';
 
 function setUp(bounds: { entries?: number; bytes?: number } = {}) {
   const clock = { now: 1_700_000_000_000 };

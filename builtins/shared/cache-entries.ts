@@ -80,6 +80,10 @@ export class CacheEntries<V> {
     return undefined;
   }
 
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
   /** Stores a value, in place of the one that its key had. The key has no value where this one is too large. */
   set(key: string, value: V, { ttl, size, goodFor = ttl, staleFor = 0 }: CacheTerms): void {
     const now = this.#elapsed();

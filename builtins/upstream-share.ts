@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto';
+import {
+  type EndpointDraft,
+  type Finding,
+  keys,
+  millisecondsSchema,
+  optionalKey,
+  warning,
+} from '../plugins-sdk/config.ts';
+import {
+  type ApiResponse,
+  ContextKey,
+  definePlugin,
+  type Exchange,
+  isRefusal,
+  keep,
+  type OutgoingRequest,
+} from '../plugins-sdk/index.ts';
+import { CacheEntries } from './shared/cache-entries.ts';
+
+const shareFor = optionalKey(
+  'api',
+  'shareFor',
+  millisecondsSchema('Milliseconds for which equal upstream requests share one answer of the upstream; default none', {
+    maximum: 60_000,
+  }),
+);
+
+const MODE = 'sync';
+
+/** What data takes in memory, for each character of its text. */
+const BYTES_PER_CHARACTER = 8;
+
+interface Shared {
+  readonly answer: ApiResponse;
+  /** Of the process's monotonic clock. */
+  readonly arrivedAt: number;
+}
+
+/** The answer that a request was given. When it asks again, it wants another one. */
+const given = new ContextKey<{ readonly key: string; readonly shared: Shared }>('shared answer');
+/** For the request's line in the log: how old the answer was. */
+const age = new ContextKey<number>('ageMs', { logged: true });
+
+/** Equal to the letter; values may be secret and of any length, so it is a hash. */
+function keyOf({ api }: Exchange['endpoint'], { method, url, headers, callHeaders, body }: OutgoingRequest): string {
+  return hash('sha256', JSON.stringify([api, method, url, headers, callHeaders ?? {}, body ?? null]), 'base64url');
+}
+
+function check(endpoint: EndpointDraft): Finding[] {
+  const method = keys.method.of(endpoint) ?? 'GET';
+  if (shareFor.of(endpoint) === undefined || method === 'GET' || method === 'POST') return [];
+  return [warning(endpoint.path, `equal calls by ${method} within shareFor are made once: the others get that answer`)];
+}
+
+/** The answers of this process, for as long as they are shared. */
+class SharedAnswers {
+  readonly #entries = new CacheEntries<Shared>();
+
+  /** @returns what is kept, unless this request has had it. */
+  get(key: string, exchange: Exchange): Shared | undefined {
+    const found = this.#entries.get(key)?.value;
+    return found === given.get(exchange)?.shared ? undefined : found;
+  }
+
+  set(key: string, answer: ApiResponse, ttl: number): Shared {
+    const shared = { answer, arrivedAt: performance.now() };
+    this.#entries.set(key, shared, { ttl, size: (answer.text?.length ?? 0) * BYTES_PER_CHARACTER });
+    return shared;
+  }
+
+  /** Forgets what a request was given, and found to be no good. */
+  forget(exchange: Exchange): void {
+    const { key = '', shared } = given.get(exchange) ?? {};
+    if (shared !== undefined && this.#entries.get(key)?.value === shared) this.#entries.delete(key);
+  }
+}
+
+/** Lets requests of an API that ask its upstream the same share one answer; what is made of it is each request's own. */
+export const upstreamShare = definePlugin({
+  name: 'upstream-share',
+  budget: 'none',
+  keys: [shareFor],
+  check: ({ endpoints }) => endpoints.flatMap(check),
+  setup({ endpoints }) {
+    if (endpoints.every((endpoint) => shareFor.of(endpoint) === undefined)) return {};
+    const answers = new SharedAnswers();
+    return {
+      hooks: {
+        // Whether it is as expected is found out further outside, by each request for itself.
+        answer: async (_, exchange, { next }) => {
+          if (shareFor.of(exchange.endpoint) === undefined) return undefined;
+          try {
+            return await next();
+          } catch (error) {
+            if (isRefusal(error) && error.failureClass === 'unexpected') answers.forget(exchange);
+            throw error;
+          }
+        },
+        callApi: async (request, exchange, { share }) => {
+          const { endpoint } = exchange;
+          const ttl = shareFor.of(endpoint);
+          if (ttl === undefined || endpoint.mode !== MODE) return undefined;
+          const key = keyOf(endpoint, request);
+          let shared = answers.get(key, exchange);
+          if (shared === undefined) {
+            const answer = await share(key, ({ next }) => next());
+            shared = answers.get(key, exchange);
+            if (shared?.answer !== answer) shared = answers.set(key, answer, ttl);
+          }
+          given.set(exchange, { key, shared });
+          age.set(exchange, Math.round(performance.now() - shared.arrivedAt));
+          return keep({ ...shared.answer, request });
+        },
+      },
+    };
+  },
+});

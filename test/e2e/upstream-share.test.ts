@@ -1,0 +1,178 @@
+/** `apis[].shareFor`: equal upstream requests of an API are made once (decisions, Since the third release; cases, row 13). */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { suite } from '../support/lifetime.ts';
+import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+type Block = Readonly<Record<string, unknown>>;
+
+const names = Array.from({ length: 10 }, (_, i) => `n${i}`);
+const encoding = (name: string, path = `$.${name}`) => ({ type: 'uint256', path, exact: true });
+const path = '/all?names=many';
+const endpoints: Readonly<Record<string, Block>> = {
+  ...Object.fromEntries(names.map((name) => [name, { path, encoding: encoding(name) }])),
+  other: { path: '/other', parameters: [{ name: 'q' }, { name: 'X-H', in: 'header' }] },
+  posted: { path: '/other', method: 'POST', parameters: [{ name: 'q', in: 'body' }] },
+  later: { path, mode: 'async', encoding: { ...encoding('n0'), type: 'int256' } },
+  live: { path, mode: 'stream', encoding: { ...encoding('n0'), type: 'int128' } },
+  raw: { path },
+};
+const SHARE_MS = 400;
+
+describe('shareFor', async () => {
+  const upstream = await upstreamFor(suite);
+  const config = oneApi(upstream.url, endpoints, { api: { shareFor: '1m' } });
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { shareFor: SHARE_MS } }));
+  const all = faults.json(Object.fromEntries(names.map((name, i) => [name, 100 + i])));
+
+  beforeEach(async () => {
+    upstream.on('*', all);
+    await setTimeout(SHARE_MS);
+    upstream.requests.length = 0;
+  });
+
+  const post = async (name: string, parameters: object = {}, by: RunningService = service) => {
+    const response = await by.post(`api/${name}`, parameters);
+    const body: { data?: string; error?: string } = JSON.parse(await response.text());
+    return { status: response.status, ...body };
+  };
+
+  it('ten endpoints of one answer, one call: each has its own value and signature', async (t) => {
+    const own = await serviceFor(t, config);
+    for (const [i, name] of names.entries()) {
+      const response = await own.post(`api/${name}`);
+      assert.equal(response.status, 200);
+      const { data, endpointId } = await verifyEncoded(response, TEST_ADDRESS);
+      assert.equal(BigInt(data), BigInt(100 + i));
+      assert.equal(endpointId, own.ids[`api/${name}`]);
+    }
+    assert.equal(upstream.requests.length, 1);
+  });
+
+  it('those who come together share the call, and its failure, which is not kept', async () => {
+    upstream.on('*', faults.slow(500, faults.serverError()));
+    const failed = await Promise.all(names.map((name) => post(name)));
+    assert.deepEqual(
+      new Set(failed.map(({ status, error }) => `${status} ${error}`)),
+      new Set(['502 API call failed']),
+    );
+    assert.equal(upstream.requests.length, 1);
+    upstream.on('*', faults.slow(500, all));
+    const answers = await Promise.all(names.map((name) => post(name)));
+    assert.deepEqual(
+      answers.map(({ data }) => Number(data)),
+      names.map((_, i) => 100 + i),
+    );
+    assert.equal(upstream.requests.length, 2);
+  });
+
+  it('ends', async () => {
+    await post('n1');
+    await setTimeout(SHARE_MS + 20);
+    await post('n2');
+    assert.equal(upstream.requests.length, 2);
+  });
+
+  it('the age of what is signed is in the log', async (t) => {
+    const own = await serviceFor(t, config, { env: { LOG_FORMAT: 'json' } });
+    await post('n1', {}, own);
+    await setTimeout(100);
+    await post('n2', {}, own);
+    const ages = () => own.logs.flatMap(({ fields }) => (fields.ageMs === undefined ? [] : Number(fields.ageMs)));
+    while (ages().length < 2) await setTimeout(10);
+    const [first = -1, second = 0] = ages();
+    assert.ok(first >= 0 && first < second && second >= 95, `${ages()}`);
+  });
+
+  it('another method, URL, header or body is another request', async (t) => {
+    const own = await serviceFor(t, config);
+    const asked = [
+      ['other', {}],
+      ['other', { q: 'a' }],
+      ['other', { q: 'a', 'X-H': 'b' }],
+      ['other', { q: 'a', 'X-H': 'c' }],
+      ['posted', {}],
+      ['posted', { q: 'a' }],
+    ] as const;
+    for (const [name, parameters] of [...asked, ...asked])
+      assert.equal((await post(name, parameters, own)).status, 200);
+    assert.equal(upstream.requests.length, asked.length);
+  });
+
+  it('async and stream endpoints take no part', async () => {
+    await post('n0');
+    assert.equal((await service.post('api/live')).status, 200);
+    assert.equal((await service.post('api/later')).status, 202);
+    await setTimeout(100);
+    assert.equal(upstream.requests.length, 3);
+  });
+
+  it('hooks are those of each request', async (t) => {
+    const source = 'onAfterApiCall: ({ response }) => ({ data: { ...response.data, n0: response.data.n0 + 1 } })';
+    const { files, plugins } = pluginFiles({ p: pluginFile('p', source) });
+    const own = await serviceFor(t, { ...config, settings: { plugins } }, { files });
+    for (let count = 0; count < 2; count++) assert.equal(BigInt((await post('n0', {}, own)).data ?? 0), 101n);
+    assert.equal(upstream.requests.length, 1);
+  });
+
+  it('takes one call of a quota; without it every request is a call', async (t) => {
+    const limited = await serviceFor(
+      t,
+      oneApi(upstream.url, endpoints, { api: { shareFor: '1m', quota: { perDay: 1 } } }),
+    );
+    for (const name of ['n0', 'n1', 'raw']) assert.equal((await post(name, {}, limited)).status, 200);
+    assert.equal((await post('other', {}, limited)).error, 'Upstream unavailable');
+    const plain = await serviceFor(t, oneApi(upstream.url, endpoints));
+    for (const name of ['n0', 'n1']) await post(name, {}, plain);
+    assert.equal(upstream.requests.length, 3);
+  });
+
+  it('values of one answer, found by a parameter that is not sent', async (t) => {
+    const parameters = [{ name: 'id', in: 'none', required: true }];
+    const found = { path, parameters, encoding: { type: 'uint256', path: '$.{id}', exact: true } };
+    const own = await serviceFor(t, oneApi(upstream.url, { found }, { api: { shareFor: '1m' } }));
+    for (const [i, id] of names.entries())
+      assert.equal(BigInt((await post('found', { id }, own)).data ?? 0), BigInt(100 + i));
+    assert.equal(upstream.requests.length, 1);
+  });
+
+  it('what is not as expected is shared no more, and a retry makes a new call', async (t) => {
+    const schema = (minimum: number) => ({ schema: { properties: { n0: { minimum } } } });
+    const { n0 = {}, n1 = {}, n2 = {} } = endpoints;
+    const strict = { ...n1, expect: schema(500) };
+    const again = { ...n2, expect: schema(500), retry: { attempts: 2 } };
+    const own = await serviceFor(t, oneApi(upstream.url, { n0, strict, again }, { api: { shareFor: '1m' } }));
+    assert.equal((await post('n0', {}, own)).status, 200);
+    assert.equal((await post('strict', {}, own)).error, 'API call failed');
+    assert.equal(upstream.requests.length, 1);
+    assert.equal((await post('strict', {}, own)).error, 'API call failed');
+    assert.equal(upstream.requests.length, 2);
+    assert.equal((await post('n0', {}, own)).status, 200);
+    assert.equal(upstream.requests.length, 3);
+    upstream.on('*', faults.json({ n0: 500, n2: 7 }));
+    assert.equal(BigInt((await post('again', {}, own)).data ?? 0), 7n);
+    assert.equal(upstream.requests.length, 4);
+    assert.equal(BigInt((await post('n0', {}, own)).data ?? 0), 500n);
+    assert.equal(upstream.requests.length, 4);
+  });
+
+  it('is at most a minute in the config, warned of with methods that change, and no part of the endpoint ID', async () => {
+    const withShare = (shareFor: unknown, endpoint: Block = {}) =>
+      oneApi('https://u.example', { e: endpoint }, { api: { shareFor } });
+    assert.deepEqual(await errorsOf(withShare('61s')), ['apis[0].shareFor: must be at most 60000']);
+    assert.deepEqual(await errorsOf(withShare(0)), ['apis[0].shareFor: must be at least 1']);
+    assert.deepEqual(await errorsOf(withShare('1m')), []);
+    for (const method of ['PUT', 'PATCH', 'DELETE'])
+      assert.deepEqual(await warningsOf(withShare('1s', { method })), [
+        `apis[0].endpoints[0]: equal calls by ${method} within shareFor are made once: the others get that answer`,
+      ]);
+    const id = async (shareFor: unknown) => (await loadObject(withShare(shareFor))).explained[0]?.endpoint.id;
+    assert.equal(await id('1s'), await id(undefined));
+  });
+});
