@@ -46,9 +46,7 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
       ...(place === 'path' && !placeholders.has(name)
         ? [error(`${at}.name`, `the path has no placeholder {${name}}`)]
         : []),
-      ...(place === 'none' && !inPaths.has(name)
-        ? [warning(at, `is sent nowhere, and encoding.path holds no {${name}}: it changes nothing but the endpoint ID`)]
-        : []),
+      ...(place === 'none' && !inPaths.has(name) ? [warning(at, unused(name))] : []),
     ];
   });
   return [
@@ -58,6 +56,10 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
     ...checkMisleading(endpoint, declared),
     ...checkPath(endpoint, declared),
   ];
+}
+
+function unused(name: string): string {
+  return `is sent nowhere, and no path into the answer holds {${name}}: it changes nothing but the endpoint ID`;
 }
 
 type Placed = DeclaredParameter & Declared;

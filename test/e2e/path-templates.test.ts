@@ -248,7 +248,7 @@ describe('templates in a config', () => {
     const parameters = [{ name: 'id', in: 'none' }];
     const lost = oneApi('http://127.0.0.1:1', { e: { parameters, encoding: { type: 'bool', path: '$.{{id}}' } } });
     assert.deepEqual(await warningsOf(lost), [
-      `${AT}.parameters[0]: is sent nowhere, and encoding.path holds no {id}: it changes nothing but the endpoint ID`,
+      `${AT}.parameters[0]: is sent nowhere, and no path into the answer holds {id}: it changes nothing but the endpoint ID`,
     ]);
   });
 
