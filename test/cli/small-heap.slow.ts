@@ -44,8 +44,8 @@ apis:
   assert.equal((await running.ended).code, 0);
 });
 
-it('a heap that is full leaves a snapshot where the recipe of docs/run.md is followed', async (t) => {
-  const [recipe = ''] = textsOf(await readPage('docs/run.md'), 'text').filter((text) => text.includes('heapsnapshot'));
+it('a heap that is full leaves a snapshot where the recipe of docs/operate.md is followed', async (t) => {
+  const [recipe = ''] = textsOf(await readPage('docs/operate.md'), 'text').filter((text) => text.includes('heapsnapshot'));
   const [, options = '', watchdog] = /^NODE_OPTIONS='(.+)' SERVICE_WATCHDOG=(\d+)\n?$/.exec(recipe) ?? [];
   assert.equal(watchdog, '0');
   const folder = await folderWith(t, {});

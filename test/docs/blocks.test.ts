@@ -22,14 +22,10 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/getting-started.md': 'test/docs/pages.slow.ts',
   'docs/agents.md': 'test/docs/agents.test.ts',
   'docs/http.md': 'test/docs/http.test.ts',
-  'docs/signing.md': 'test/docs/signing.test.ts',
-  'docs/receipts.md': 'test/docs/receipts.test.ts',
+  'docs/verify.md': 'test/docs/verify.test.ts',
   'docs/import.md': 'test/docs/pages.slow.ts',
-  'docs/run.md': 'test/docs/pages.slow.ts',
-  'docs/is-this-for-me.md': 'test/docs/pages.slow.ts',
-  'docs/try-payments.md': 'test/docs/pages.slow.ts',
-  'docs/operators-day.md': 'test/docs/pages.slow.ts',
-  'docs/consumers-day.md': 'test/docs/pages.slow.ts',
+  'docs/operate.md': 'test/docs/pages.slow.ts',
+  'docs/on-chain.md': 'test/docs/pages.slow.ts',
   'docs/configuration.md': 'test/docs/configuration.test.ts',
   'docs/metrics.md': 'test/docs/metrics.test.ts',
   'docs/plugins.md': 'test/cli/plugin-docs.slow.ts',
@@ -38,10 +34,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
 
 /** Blocks of other pages that are not run here, by the beginning of their text, with the reason. */
 const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'docs/audit.md': {
-    '{"time"': 'test/e2e/audit.test.ts compares it with a line',
-  },
-  'docs/auth-x402-exact.md': {
+  'docs/payments.md': {
     'import { ExactEvmScheme }': 'test/examples/pay-x402.slow.ts runs it',
     'import { appendPaymentIdentifierToExtensions }': 'test/e2e/x402-exact-identifiers.test.ts does it',
     'import { definePlugin, Refusal }': 'test/e2e/x402-exact-plugin-prices.test.ts runs it',
@@ -58,15 +51,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'mkdir -p keys': 'web3signer is not there; test/builtins/signers/web3signer.test.ts speaks as it documents',
     'aws kms create-key': 'needs an account of AWS',
     '{\n  "Version": "2012-10-17"': 'a policy of AWS',
-  },
-  'docs/on-chain.md': {
-    'import { AbiCoder': 'test/docs/on-chain.test.ts runs it',
-    'new SignedDataQuorum(': 'test/docs/on-chain.test.ts has a contract of these parts',
-    '(int256 price': 'as above',
-    'require(timestamp': 'as above',
-  },
-  'docs/verifier-contract.md': {
-    'function verifyAndFulfill(': 'part of a contract; test/e2e/verifier-contract.test.ts delivers to it',
   },
 };
 

@@ -14,6 +14,9 @@ export interface WalkOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Texts of the page by what stands in their place here, such as URLs of loopback servers. */
   readonly instead?: Readonly<Record<string, string>>;
+  /** Headings of the second level between which the reader walks; the whole page without them. */
+  readonly from?: string;
+  readonly until?: string;
   /** Blocks that are not run, by the beginning of their text, with the reason. */
   readonly skip?: Readonly<Record<string, string>>;
 }
@@ -42,13 +45,21 @@ const PAUSE = 50;
 export async function walk(t: TestContext, path: string, options: WalkOptions = {}): Promise<void> {
   const reader = await Reader.arrive(t, options);
   const skipped = new Set<string>();
-  for (const block of blocksOf(await readPage(path))) {
+  for (const block of blocksOf(between(await readPage(path), options))) {
     const reason = Object.keys(options.skip ?? {}).find((beginning) => block.text.startsWith(beginning));
     if (reason !== undefined) skipped.add(reason);
     else await t.test(`line ${block.line}: ${block.text.split('\n', 1)}`, () => reader.read(block));
   }
   assert.deepEqual([...skipped], Object.keys(options.skip ?? {}), 'what is not run is on the page');
   assert.deepEqual(reader.unused(), [], 'programs of the page are run by it');
+}
+
+function between(page: string, { from, until }: WalkOptions): string {
+  const place = (heading: string) => {
+    const index = page.indexOf(`\n## ${heading}\n`);
+    return index < 0 ? assert.fail(`no heading ${heading}`) : index;
+  };
+  return page.slice(from === undefined ? 0 : place(from), until === undefined ? undefined : place(until));
 }
 
 class Reader {

@@ -9,7 +9,7 @@ import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { auditLines, untilAudited } from '../support/audit.ts';
 import { errorsOf } from '../support/config.ts';
-import { readPage, textsOf } from '../support/docs.ts';
+import { blockNamed, readPage } from '../support/docs.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { startTestService, TEST_ADDRESS } from '../support/service.ts';
@@ -79,7 +79,7 @@ describe('the audit record', () => {
       { ...of('keyed', keyed), requestHash: keyed.answer.receipt.requestHash, client: 'ada' },
     ]);
     const text = await readFile(path, 'utf8');
-    const [example = ''] = textsOf(await readPage('docs/audit.md'), 'json');
+    const example = blockNamed(await readPage('docs/operate.md'), 'line');
     assert.deepEqual(Object.keys(JSON.parse(example)), Object.keys(JSON.parse(text.split('\n')[0] ?? '')));
     assert.ok(!text.includes(plain.answer.data) && !text.includes(plain.answer.signature));
     assert.equal((await stat(path)).mode & 0o777, 0o600);

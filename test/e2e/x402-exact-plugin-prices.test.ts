@@ -36,7 +36,7 @@ describe('x402-exact: prices by a plugin', async () => {
   const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'told', max: '5000' } });
   const made = pluginFiles({ pricer: PRICER, changes: CHANGES });
   const plugins = [...made.plugins, { source: './by-volume.ts' }];
-  const shown = textsOf(await readPage('docs/auth-x402-exact.md'), 'ts').find((text) => text.includes('by-volume'));
+  const shown = textsOf(await readPage('docs/payments.md'), 'ts').find((text) => text.includes('by-volume'));
   const files = { ...made.files, 'by-volume.ts': shown ?? '' };
   const byVolume = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'volume', max: '50000' } });
   const byFilled = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'filled', max: '50000' } });

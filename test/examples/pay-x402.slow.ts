@@ -75,9 +75,9 @@ describe('the example client that pays with the public library', () => {
     assert.equal(await balance(), had);
   });
 
-  it('the lines in docs/auth-x402-exact.md buy one, too', async (t) => {
+  it('the lines in docs/payments.md buy one, too', async (t) => {
     const had = await balance();
-    const [block] = blocksOf(await readPage('docs/auth-x402-exact.md')).filter(({ language }) => language === 'ts');
+    const [block] = blocksOf(await readPage('docs/payments.md')).filter(({ language }) => language === 'ts');
     const changes = {
       ' as `0x${string}`': '',
       "'eip155:8453'": `'${shop.market.network}'`,
