@@ -45,7 +45,9 @@ apis:
 });
 
 it('a heap that is full leaves a snapshot where the recipe of docs/operate.md is followed', async (t) => {
-  const [recipe = ''] = textsOf(await readPage('docs/operate.md'), 'text').filter((text) => text.includes('heapsnapshot'));
+  const [recipe = ''] = textsOf(await readPage('docs/operate.md'), 'text').filter((text) =>
+    text.includes('heapsnapshot'),
+  );
   const [, options = '', watchdog] = /^NODE_OPTIONS='(.+)' SERVICE_WATCHDOG=(\d+)\n?$/.exec(recipe) ?? [];
   assert.equal(watchdog, '0');
   const folder = await folderWith(t, {});

@@ -83,9 +83,12 @@ describe('the configuration reference', () => {
     const rows = new Set([...reference.matchAll(/^\| `([^`]+)` \|/gm)].map(([, key]) => key));
     const keys = leaves(parse(await exampleText('complete'))).map((path) =>
       path
-        .replace(/(plugins\[\]\.config|headers|amount\.per|parameters\[\]\.schema)\..*$/, '$1')
+        .replace(
+          /(plugins\[\]\.config|headers|amount\.per|parameters\[\]\.schema|parameters\[\]\.map|expect\.schema)\..*$/,
+          '$1',
+        )
         .replace(/\.(auth|facilitator)\[\]/g, '.$1')
-        .replace(/\.endpoints\[\]\.(auth|cache)\./, '.$1.')
+        .replace(/\.endpoints\[\]\.(auth|cache|expect)\b/, '.$1')
         .replace(/\[\]$/, ''),
     );
     assert.ok(keys.length > 50);
