@@ -43,6 +43,9 @@ import { upstreamQuota } from './upstream-quota/index.ts';
 import { upstreamRetry } from './upstream-retry.ts';
 import { upstreamShare } from './upstream-share.ts';
 
+/** Calls upstreams: all others at its stage are outside of it. */
+export const innermost = callApi;
+
 /** Plugins with routes of their own, and plugins that only look on. */
 const beside = [ccipRead, discovery, explorer, mcp, status, metrics];
 

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { builtins } from '../builtins/index.ts';
+import { builtins, innermost } from '../builtins/index.ts';
 import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Address } from '../lib/eth/hex.ts';
@@ -54,12 +54,17 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** All definitions that a service consists of, before an operator's plugins. */
+/**
+ * All definitions that a service consists of, before an operator's plugins.
+ * @param around has the call of the upstream alone inside it.
+ */
 export function definitions(
   signing?: Signing,
   requests: RequestLogSettings = { isJson: false, isTraced: false },
+  around: readonly Definition[] = [],
 ): Definition[] {
   const plugins = builtins(signing);
+  plugins.splice(plugins.indexOf(innermost), 0, ...around);
   return [listener(plugins), requestLog(requests), ...plugins];
 }
 

@@ -29,11 +29,14 @@ import { assembleAside, definitions, type ServiceOptions } from './index.ts';
 import { startPlugin } from './plugin-set.ts';
 import { throwAwaySigning } from './signers.ts';
 
-/** A value of an upstream's answer, and what would be signed for it, or why nothing. */
-export interface TriedValue extends Leaf {
+/** What would be signed, or why nothing. */
+export interface Outcome {
   readonly signs?: string;
   readonly refused?: string;
 }
+
+/** A value of an upstream's answer, and what would be signed for it. */
+export interface TriedValue extends Leaf, Outcome {}
 
 /** What an upstream was asked and answered, and what could be signed of it. */
 interface Trial {
@@ -42,7 +45,7 @@ interface Trial {
   readonly data: Json;
   readonly values: readonly TriedValue[];
   /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
-  readonly own?: TriedValue;
+  readonly own?: Outcome & Pick<Leaf, 'type' | 'path' | 'times'>;
 }
 
 /** A trial, in whose data and values marked texts stand for numbers; see {@link writtenJson}. */
@@ -80,7 +83,9 @@ export async function tryEndpoint(
   const tree = variantsOf(await readConfigFile(file), name);
   if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
   const seen: Seen = {};
-  const loaded = await loadConfig({ file, tree, env, builtins: [once(seen), ...definitions(throwAwaySigning())] });
+  // Inside all that may ask again, or looks at what came.
+  const builtins = definitions(throwAwaySigning(), undefined, [once(seen)]);
+  const loaded = await loadConfig({ file, tree, env, builtins });
   const { hooks, plugins } = assembleAside(loaded, log);
   const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
@@ -104,7 +109,8 @@ export async function tryEndpoint(
     for (const leaf of leavesOf(data, MOST_VALUES, written)) values.push(await tried(leaf, ask));
     const own = keys.encoding.of(of(OWN) ?? raw);
     const request = shownRequest(seen.request, loaded.hide);
-    const trial = { request, data, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
+    const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN))) } };
+    const trial = { request, data, values, ...signs };
     return { trial, written };
   } finally {
     const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
@@ -114,21 +120,23 @@ export async function tryEndpoint(
 
 type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
 
-/** Keeps the first answer of the upstream for all who ask after it. */
+/** Keeps the upstream's answer to each request for all who send the same after it. */
 function once(seen: Seen): Definition {
-  let first: ApiResponse | undefined;
+  const answers = new Map<string, ApiResponse>();
   return definePlugin({
     name: 'first-answer',
     setup: () => ({
       hooks: {
         callApi: async (request, exchange, { next }) => {
           seen.request ??= request;
+          const key = JSON.stringify([request.method, request.url, request.body]);
           try {
-            first ??= await next();
+            const answer = answers.get(key) ?? (await next());
+            answers.set(key, answer);
+            return answer;
           } finally {
             seen.redirect ??= redirectTarget.get(exchange);
           }
-          return first;
         },
         encode: ({ text }, _, { endpoint }) => {
           if (endpoint.name === RAW) seen.text = text;
@@ -150,20 +158,21 @@ function fail(name: string, error: unknown, hide: (text: string) => string, redi
   throw new Error(hide(`${name}: ${status} ${message}${why}`));
 }
 
-function tried(leaf: Leaf, ask: Ask): Promise<TriedValue> {
+async function tried(leaf: Leaf, ask: Ask): Promise<TriedValue> {
   const { path, type, times } = leaf;
   const chosen = { _type: type, _path: path };
-  return signed(leaf, () => (times === undefined ? ask(PLAIN, chosen) : ask(SCALED, { ...chosen, _times: times })));
+  const asked = () => (times === undefined ? ask(PLAIN, chosen) : ask(SCALED, { ...chosen, _times: times }));
+  return { ...leaf, ...(await signed(type, asked)) };
 }
 
-async function signed(leaf: Leaf, ask: () => ReturnType<Ask>): Promise<TriedValue> {
+async function signed(type: string, ask: () => ReturnType<Ask>): Promise<Outcome> {
   try {
     const { data } = await ask();
-    const values = decodeAbi(String(data), leaf.type) ?? [];
-    return { ...leaf, signs: values.map(({ value }) => value).join(', ') };
+    const values = decodeAbi(String(data), type) ?? [];
+    return { signs: values.map(({ value }) => value).join(', ') };
   } catch (error) {
     const { message, reason = message } = asRefusal(error);
-    return { ...leaf, refused: reason };
+    return { refused: reason };
   }
 }
 
@@ -180,17 +189,24 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
     const found = list.find((each) => `${nameOf(api)}/${nameOf(each)}` === name);
     names.push(...list.map((each) => `${nameOf(api)}/${nameOf(each)}`));
     if (found === undefined) continue;
-    const { encoding } = found;
-    const none = { encoding: undefined, encrypt: undefined, mode: undefined, responseMatches: undefined };
+    const { encoding, expect = api.expect } = found;
+    const none = {
+      encoding: undefined,
+      expect: undefined,
+      encrypt: undefined,
+      mode: undefined,
+      responseMatches: undefined,
+    };
     const open = { ...none, auth: { type: 'free' }, receipt: false, signatures: false };
+    const isRaw = encoding === undefined;
     const isPinned = isRecord(encoding) && !Object.values(encoding).includes('*');
     const endpoints = [
-      withMembers(found, { ...open, name: RAW }),
+      withMembers(found, { ...open, name: RAW, ...(isRaw && { expect }) }),
       withMembers(found, { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } }),
       withMembers(found, { ...open, name: PLAIN, encoding: { type: '*', path: '*' } }),
-      ...(isPinned ? [withMembers(found, { ...open, name: OWN, encoding })] : []),
+      ...(isPinned ? [withMembers(found, { ...open, name: OWN, encoding, expect })] : []),
     ];
-    const only = [withMembers(api, { auth: undefined, endpoints })];
+    const only = [withMembers(api, { auth: undefined, expect: undefined, endpoints })];
     return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };
   }
   const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));

@@ -4,7 +4,7 @@ import { type Endpoint, type Json, type Parameters, withoutRoundedNumbers } from
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
-import { type TriedValue, tryEndpoint } from '../../service/trial.ts';
+import { type Outcome, tryEndpoint } from '../../service/trial.ts';
 import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { givenService } from './given-config.ts';
@@ -32,7 +32,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
     written,
   } = await tryEndpoint(service, name, parameters, log);
   if (given.flag('json')) {
-    const more = { ...(own && { own: { ...own, value: undefined } }), ...(warnings.length > 0 && { warnings }) };
+    const more = { ...(own && { own }), ...(warnings.length > 0 && { warnings }) };
     await printJson({ ok: true, request, data, values, ...more }, written);
     return 0;
   }
@@ -59,7 +59,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   return 0;
 }
 
-function outcome({ signs, refused }: TriedValue): string {
+function outcome({ signs, refused }: Outcome): string {
   return signs === undefined ? `nothing: ${refused}` : clipped(signs, MAX_TEXT);
 }
 

@@ -175,6 +175,20 @@ As configured, int256 of $.price: 206401
     );
   });
 
+  it('shows an answer that is not as expected, and signs nothing of it', async (t) => {
+    upstream.text('/price', '{"price":0}');
+    const expect = { schema: { properties: { price: { exclusiveMinimum: 0 } } } };
+    const { code, stdout } = await tried(t, config({ encoding: { type: 'int256', path: '$.price' }, expect }));
+    const why = 'nothing: unexpected answer: /price must be > 0';
+    const shown = '{\n  "price": 0\n}\n\nPATH     VALUE  TYPE    TIMES  WOULD SIGN\n$.price  0      int256         0\n';
+    const request = `GET ${upstream.url}/price\n\n`;
+    assert.deepEqual([code, stdout], [0, `${request}${shown}\nAs configured, int256 of $.price: ${why}\n`]);
+    assert.equal(upstream.requests.length, 1);
+    const whole = await tried(t, config({ expect }));
+    const refused = 'error: prices/eth: 502 API call failed (unexpected answer: /price must be > 0)\n';
+    assert.deepEqual([whole.code, whole.stderr], [1, refused]);
+  });
+
   it('sends a text wherever the schema allows one', async (t) => {
     upstream.on('/price', (_req, res) => void res.end('{}'));
     const free = ['query', 'body'].map((place) => ({ name: `untyped-${place}`, in: place }));
