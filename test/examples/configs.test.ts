@@ -1,5 +1,6 @@
 /** The example configs can be used as they are. */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { rootCertificates } from 'node:tls';
@@ -10,11 +11,14 @@ import { definitions } from '../../service/index.ts';
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../examples/configs/${name}.yaml`, import.meta.url));
 
+// A secret of the platform: the seed of an Ed25519 key and its public key.
+const { d = '', x = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+
 const variables = {
   ZAMA_API_KEY: 'relayer-key',
   HEARTBEAT_ID: 'abc',
   CDP_KEY_ID: 'key',
-  CDP_KEY_SECRET: Buffer.alloc(64).toString('base64'),
+  CDP_KEY_SECRET: Buffer.concat([Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]).toString('base64'),
   FACILITATOR_KEY: 'other-key',
   SLACK_WEBHOOK: 'https://hooks.example.com/services/T/B/X',
   PRICE_API_KEY: 'upstream-key',
