@@ -131,7 +131,7 @@ export class Charge implements CallContext {
    * @param isCharged whether a call was under way meanwhile.
    * @returns whether any time is left.
    */
-  hasTime(isCharged: boolean = this.#active > 0, now: number = performance.now()): boolean {
+  chargeTime(isCharged: boolean = this.#active > 0, now: number = performance.now()): boolean {
     if (isCharged) this.#used += now - this.#since;
     this.#since = now;
     if (this.#used < this.#total) return true;
@@ -145,7 +145,7 @@ export class Charge implements CallContext {
     return this.#used - this.#noted;
   }
 
-  /** A call has ended, of which `hasTime` has just been asked. @returns what it used, without the calls inside it. */
+  /** A call has ended, of which `chargeTime` has just been asked. @returns what it used, without the calls inside it. */
   end(begun: number): number {
     this.#active -= 1;
     const milliseconds = this.#used - this.#noted - begun;
@@ -155,7 +155,7 @@ export class Charge implements CallContext {
 
   /** Calls go on (1), or wait for what is charged to nobody (-1). */
   resume(calls: 1 | -1): void {
-    this.hasTime();
+    this.chargeTime();
     this.#active += calls;
   }
 
@@ -187,6 +187,6 @@ export class Charge implements CallContext {
 
   /** Fails the calls that wait, where the budget has ended. */
   look(now: number): void {
-    if (!this.hasTime(undefined, now)) for (const late of [...this.#late]) late();
+    if (!this.chargeTime(undefined, now)) for (const late of [...this.#late]) late();
   }
 }

@@ -34,7 +34,7 @@ export class Exchange implements ExchangeInput {
   #isDetached = false;
   #outcome: RequestOutcome | undefined;
   /** Made when somebody first leaves one. */
-  #left: Map<object, unknown> | undefined;
+  #contextValues: Map<object, unknown> | undefined;
 
   /** @param origin the request that it is a fork of. */
   constructor(input: ExchangeInput, origin?: Exchange) {
@@ -47,7 +47,7 @@ export class Exchange implements ExchangeInput {
     if (origin !== undefined) {
       this.#parameters = origin.#parameters;
       this.#endpoint = origin.#endpoint;
-      this.#left = origin.#left && new Map(origin.#left);
+      this.#contextValues = origin.#contextValues && new Map(origin.#contextValues);
     }
     // An own property would hide what the kernel reads.
     Object.freeze(this);
@@ -140,11 +140,11 @@ export class Exchange implements ExchangeInput {
     },
 
     /** What plugins have left on it, by their keys. @throws TypeError for anything that is no exchange. */
-    left: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#left,
+    left: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#contextValues,
 
     leave(exchange: Exchange, key: object, value: unknown): void {
-      exchange.#left ??= new Map();
-      exchange.#left.set(key, value);
+      exchange.#contextValues ??= new Map();
+      exchange.#contextValues.set(key, value);
     },
 
     /** The request that it was forked from. */

@@ -41,9 +41,7 @@ export interface Tap {
 }
 
 /** The same, and all that is known of it before it is called. */
-interface Guarded extends Tap, Stage {
-  readonly contract: Contract;
-}
+type Guarded = Tap & Stage & { readonly contract: Contract };
 
 /**
  * The only wrapper round a plugin's function. It charges the budget, aborts the plugin's signal, reads what comes back,
@@ -55,7 +53,7 @@ export function guarded(tap: Tap): Tapped | Wrapping {
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
   if (own.kind === 'around')
     return ((rest) => (value, exchange, innermost) =>
-      new Call(own, [value, exchange], (given, on) => rest(given, on, innermost)).run()) as Wrapping;
+      new Call(own, [value, exchange], (asked, fork) => rest(asked, fork, innermost)).run()) as Wrapping;
   const runsTheRest = own.takes[0] === 'run';
   const isPlain = own.isTrusted && own.kind !== 'watch' && !runsTheRest && !own.context;
   return (value, args, done) => {
@@ -71,12 +69,12 @@ function plainly(tap: Guarded, args: Args): unknown {
   const { budget, plugin, fn, contract } = tap;
   const exchange = args.at(-1) as Exchange;
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
-  if (charge?.hasTime() === false) return new Call(tap, args).run();
+  if (charge?.chargeTime() === false) return new Call(tap, args).run();
   try {
     const result = fn(...args.concat(charge ?? exchange));
     if (!(result instanceof Promise)) {
       const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
-      if (charge === undefined || charge.hasTime(true)) return accepted;
+      if (charge === undefined || charge.chargeTime(true)) return accepted;
     }
     return new Call(tap, args).run(() => result);
   } catch (error) {
@@ -95,7 +93,7 @@ class Call {
   readonly #args: Args;
   readonly #exchange: Exchange;
   readonly #inner: Inner | undefined;
-  /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
+  /** Each watch hook gets the full budget again, whether the client left or not. */
   readonly #charge: Charge | undefined;
   #begun: number | undefined;
   /** What a public hook got. */
@@ -117,7 +115,7 @@ class Call {
   }
 
   get signal(): AbortSignal {
-    return this.#given.signal;
+    return this.#callContext.signal;
   }
 
   get exchange(): Exchange {
@@ -144,7 +142,7 @@ class Call {
   }
 
   /** What tells it to stop. Those who watch go on when the client leaves. */
-  get #given(): CallContext {
+  get #callContext(): CallContext {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
@@ -155,7 +153,7 @@ class Call {
     let result: unknown;
     try {
       if (called === undefined) this.#requireTime();
-      else this.#charge?.hasTime(true);
+      else this.#charge?.chargeTime(true);
       this.#begun = this.#charge?.begin();
       where = 'in the call';
       let value = called === undefined ? this.#call() : called();
@@ -177,22 +175,22 @@ class Call {
   }
 
   #requireTime(): void {
-    if (this.#charge?.hasTime() === false) throw new Error('the budget has ended');
+    if (this.#charge?.chargeTime() === false) throw new Error('the budget has ended');
   }
 
   #call(): unknown {
     const { fn, takes, contract, options, plugin, hidden, isTrusted } = this.#tap;
     const args = this.#args;
     if (contract.context !== undefined) {
-      this.#context = contract.context(args, this.#given, hidden, plugin);
+      this.#context = contract.context(args, this.#callContext, hidden, plugin);
       return fn(this.#context);
     }
     if (takes[0] === 'response' && !isTrusted) options.contracts.protect(args[0] as ApiResponse);
     if (this.#inner !== undefined) return fn(...args, this);
     // A function among the arguments runs the rest of the pipeline.
-    const rest = (arg: unknown) =>
+    const pausing = (arg: unknown) =>
       typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
-    return fn(...(this.#charge ? args.map(rest) : args), this.#given);
+    return fn(...(this.#charge ? args.map(pausing) : args), this.#callContext);
   }
 
   /** @param where time may have run out meanwhile; empty where it had before. @throws Refusal, unless the stage goes on without what failed. */
@@ -200,15 +198,15 @@ class Call {
     const { plugin, stage, budget, fails, context: isPublic, options } = this.#tap;
     const charge = this.#charge;
     let outcome: CallEvent['outcome'] = 'done';
-    let spent = charge?.hasTime() === false ? where : 'in what it threw';
-    spent = spent === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${spent}`;
+    const place = charge?.chargeTime() === false ? where : 'in what it threw';
+    const spent = place === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${place}`;
     // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
       outcome = 'failed';
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });
     // Reading what was thrown may run the plugin's code, too.
-    if (charge?.hasTime() === false) {
+    if (charge?.chargeTime() === false) {
       outcome = 'exhausted';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }

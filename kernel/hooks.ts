@@ -144,7 +144,7 @@ export class Hooks {
     const hook = this.#hooks[stage].for(variant);
     this.#variants[stage].add(variant);
     const place = isLast ? LAST : 0;
-    // The one that wraps last is outside.
+    // The one that wraps last is outside. Of tapable a `stage` is a place in the order.
     if (stageOf(stage).kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
     else hook.tapAsync({ name, budget, stage: place }, fn);
   }

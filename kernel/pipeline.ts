@@ -106,7 +106,7 @@ class RequestLifecycle {
   /** @throws Refusal */
   async serve(): Promise<HttpResponse> {
     try {
-      const response = await this.#respond();
+      const response = await this.#untilPresented();
       // A mode may go on to answer while its body streams: it ends when nobody waits for more.
       if (isStream(response.body))
         onAbort(this.#exchange.client, () => void this.#hooks.running.track(async () => this.#ended()));
@@ -117,7 +117,7 @@ class RequestLifecycle {
     }
   }
 
-  async #respond(): Promise<HttpResponse> {
+  async #untilPresented(): Promise<HttpResponse> {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
@@ -215,21 +215,21 @@ class RequestLifecycle {
     const encoded = await hooks.ask('encode', [response, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Only bytes that are shown as they are signed may still change.
-    const isShown = value === bytes;
-    const encrypted = isShown ? ((await hooks.ask('encrypt', [bytes, exchange])) ?? bytes) : bytes;
-    const data = isShown ? ((await hooks.ask('onBeforeSign', [encrypted, exchange])) ?? encrypted) : bytes;
+    const showsBytes = value === bytes;
+    const encrypted = showsBytes ? ((await hooks.ask('encrypt', [bytes, exchange])) ?? bytes) : bytes;
+    const data = showsBytes ? ((await hooks.ask('onBeforeSign', [encrypted, exchange])) ?? encrypted) : bytes;
     // Vouch for it.
     requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
-    const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, question });
-    const statements = (await hooks.ask('statements', [nothing, request, exchange])) ?? nothing;
-    const signRequest = statements.length > 0 ? Object.freeze({ ...request, statements }) : request;
+    const unsigned = Object.freeze({ endpointId, timestamp, data, isHash: !showsBytes, question });
+    const statements = (await hooks.ask('statements', [nothing, unsigned, exchange])) ?? nothing;
+    const signRequest = statements.length > 0 ? Object.freeze({ ...unsigned, statements }) : unsigned;
     const signed = await hooks.ask('sign', [signRequest, exchange]);
     const { node, signature, digest, ...rest } =
       signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     const beside = statements.length > 0 ? { ...rest.beside, ...membersOf(statements, rest.statements) } : rest.beside;
-    return { node, signature, digest, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
+    return { node, signature, digest, beside, endpointId, timestamp, data, field, value: showsBytes ? data : value };
   }
 
   /** A mode that ends without a run is concluded as refused. */
@@ -280,10 +280,12 @@ class RequestLifecycle {
 
 const nothing: readonly StatementBeside[] = Object.freeze([]);
 
+const missing = () => refuse('sign', refusals.internal('a statement has no signature'));
+
 /** The members of an answer that show statements, each with its signature. */
 function membersOf(statements: readonly StatementBeside[], signatures: readonly Hex[] = []): Record<string, Json> {
   return Object.fromEntries(
-    statements.map(({ name, shown }, index) => [name, { ...shown, signature: signatures[index] ?? '0x' }]),
+    statements.map(({ name, shown }, index) => [name, { ...shown, signature: signatures[index] ?? missing() }]),
   );
 }
 

@@ -22,7 +22,7 @@ export interface RefusalOptions {
 
 /**
  * An answer other than success. Any inner stage may throw one; the client sees its status and message, or its body.
- * Whatever else a stage throws becomes a bare `500 Internal server error`.
+ * Whatever else it throws becomes a bare `500 Internal server error`; in a public hook that drops the request, a 403.
  */
 export class Refusal extends Error {
   readonly [brand] = true;

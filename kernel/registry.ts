@@ -37,7 +37,7 @@ export interface Registration {
   /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest` of other plugins. */
   readonly credentials?: readonly string[] | undefined;
   /** Whether others that provide the same are asked first, wherever they were registered. */
-  readonly fallback?: boolean;
+  readonly isBuiltin?: boolean;
   readonly plugin: Plugin;
 }
 
@@ -119,7 +119,7 @@ export class Registry {
 
   /** Built-ins come after operators' plugins where one answers for all, round all, and wherever the stage's row says so. */
   #tap(registration: Registration, stage: StageName, variant: string, fn: PluginFunction): void {
-    const { name: plugin, budget, fallback: isTrusted = false } = registration;
+    const { name: plugin, budget, isBuiltin: isTrusted = false } = registration;
     const { kind, variants, builtinsLast } = stageOf(stage);
     const rival = variants && this.#hooks.taps(stage).find((tap) => tap.variant === variant);
     if (rival !== undefined) {

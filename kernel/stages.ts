@@ -37,7 +37,7 @@ export interface Stage {
 
 /**
  * Every stage, once, in the order in which a request passes them. Hooks, the types of their functions, the guard's policies,
- * the checks of results, the `plugins` command and the documentation derive from it. `pipeline.ts` asks each in its place.
+ * the checks of results, the `plugins` command and the documentation derive from it. `pipeline.ts` asks each in its place; what takes a payment asks `price`.
  */
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },

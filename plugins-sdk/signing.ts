@@ -12,6 +12,6 @@ export {
   HttpSignerSchema,
   signersIn,
 } from './signing/settings.ts';
-export { checked, listedAs } from './signing/signed.ts';
+export { listedAs, markChecked } from './signing/signed.ts';
 export { type OpenSigner, type SignerInUse, type Signing, signerType } from './signing/signers.ts';
 export type { SignerRole } from './signing/variables.ts';

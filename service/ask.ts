@@ -47,7 +47,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
   control.receive(exchange, parameters);
   const charge = control.charge(as, plugin);
-  if (charge?.hasTime() === false) throw new Error('the budget has ended');
+  if (charge?.chargeTime() === false) throw new Error('the budget has ended');
   checkChain(as, id);
   askedFor.set(exchange, as);
   // Timers and other clients have their turn between two requests, however a plugin asks.

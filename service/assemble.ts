@@ -60,7 +60,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     dependencies.push(...(plugin.dependencies ?? []));
     operations.push(...Object.entries(plugin.operations ?? {}));
     warnOfSigning(choice, plugin, loaded, surroundings);
-    return { name, budget, credentials: definition.credentials, fallback: !operator, plugin };
+    return { name, budget, credentials: definition.credentials, isBuiltin: !operator, plugin };
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(errorForLog(error)) });

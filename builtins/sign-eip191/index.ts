@@ -23,8 +23,8 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { Dependency } from '../../plugins-sdk/observe.ts';
 import {
-  checked,
   listedAs,
+  markChecked,
   type Signed,
   type SignerInUse,
   type Signing,
@@ -75,13 +75,17 @@ function local({ signer }: SignerInUse): Signatory {
   return { address: signer.address, sign: (statements) => statements.map(one) };
 }
 
+function missing(): never {
+  throw new Error('a statement has no signature');
+}
+
 /** One signer's signatures, as they stand in a list. */
 function entryOf(
   { address }: Signatory,
   { statements = [] }: SignRequest,
-  [signature = '0x', ...others]: readonly Hex[],
+  [signature = missing(), ...others]: readonly Hex[],
 ) {
-  const named = statements.map(({ name }, index): [string, Hex] => [listedAs(name), others[index] ?? '0x']);
+  const named = statements.map(({ name }, index): [string, Hex] => [listedAs(name), others[index] ?? missing()]);
   return { node: address, signature, ...Object.fromEntries(named) };
 }
 
@@ -107,12 +111,12 @@ class Signatures {
     const current = this.#current.sign(all, exchange);
     const next = this.#wantsAll(endpoint) ? (this.#next?.sign(all, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
-      const [signature = '0x', ...statements] = own;
+      const [signature = missing(), ...statements] = own;
       const { address: node } = this.#current;
       const signed = { node, signature, digest: answer.digest, ...(statements.length > 0 && { statements }) };
-      if (others === undefined) return checked(signed);
+      if (others === undefined) return markChecked(signed);
       const more = this.#next ? [entryOf(this.#next, request, others)] : [];
-      return checked({ ...signed, beside: { signatures: [entryOf(this.#current, request, own), ...more] } });
+      return markChecked({ ...signed, beside: { signatures: [entryOf(this.#current, request, own), ...more] } });
     };
     if (!(current instanceof Promise) && !(next instanceof Promise)) return together(current, next);
     return Promise.all([current, next]).then(([own, others]) => together(own, others));
@@ -176,7 +180,7 @@ function budgetOf(signer: unknown): number {
  * @param signing absent for a command that serves nothing.
  */
 export function signEip191(signing?: Signing): Definition {
-  const the = () => {
+  const required = () => {
     if (signing === undefined) throw new Error('there is no signer');
     return signing;
   };
@@ -185,12 +189,12 @@ export function signEip191(signing?: Signing): Definition {
     budget: (config) => budgetOf(signerKey.in(config)),
     keys: [signerKey, signaturesKey],
     signers: {
-      environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => the().key(role) }),
+      environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => required().key(role) }),
     },
-    signerAddress: (_, whole) => the().opened(whole).current.signer.address,
+    signerAddress: (_, whole) => required().opened(whole).current.signer.address,
     check: checkNext,
     openapi: ({ config, endpoints }) =>
       describeSigning(config, (endpoint) => signaturesKey.of(endpoint) === true, endpoints),
-    setup: (services) => behaviour(services, the()),
+    setup: (services) => behaviour(services, required()),
   });
 }

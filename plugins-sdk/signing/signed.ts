@@ -10,7 +10,7 @@ const known = privateMark();
  * Says of a result of `sign` that its signatures need no check any more. The key of this process made them, or they were
  * recovered from. For the plugin that did so.
  */
-export function checked(signed: Signed): Signed {
+export function markChecked(signed: Signed): Signed {
   return Object.freeze(known.add(signed));
 }
 

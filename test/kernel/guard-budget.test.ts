@@ -58,7 +58,7 @@ describe('the budget', () => {
   it('of a built-in ends its request as that of an operator’s plugin does', async () => {
     const hanging = async (fn: () => unknown) => {
       const registry = new Registry({ contracts, complain: () => undefined });
-      registry.register({ name: 'p', budget: 5, fallback: true, plugin: { hooks: { sign: fn } } });
+      registry.register({ name: 'p', budget: 5, isBuiltin: true, plugin: { hooks: { sign: fn } } });
       const { hooks } = registry.seal();
       const request = { endpointId: '0x11', timestamp: 1, data: '0x01' } as const;
       return ask(async () => hooks.ask('sign', [request, newExchange()]));

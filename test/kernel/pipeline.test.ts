@@ -15,7 +15,7 @@ import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
-import { checked } from '../../plugins-sdk/signing/signed.ts';
+import { markChecked } from '../../plugins-sdk/signing/signed.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;
@@ -45,7 +45,7 @@ function pipelineOf(mode: string, hooks: Readonly<Record<string, unknown>>): Pip
     prepare: questionOf,
     callApi: () => ({ data: 1, status: 200, text: '1' }),
     encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
-    sign: () => checked({ node: NODE, signature: SIGNATURE }),
+    sign: () => markChecked({ node: NODE, signature: SIGNATURE }),
   };
   registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
   return new Pipeline(registry.seal().hooks, { now: () => 7000, serialize: madeHere, failed: () => undefined });
@@ -92,7 +92,7 @@ describe('what a plugin gets is its own to look at only', () => {
       quietly(() => Object.assign(request, { endpointId: '0x02' }));
       const { data, endpointId } = request;
       signed.push({ data, endpointId });
-      return checked({ node: NODE, signature: SIGNATURE });
+      return markChecked({ node: NODE, signature: SIGNATURE });
     };
     assert.deepEqual(await serve('sync', { sign }), { status: 200, body: bodyWith('0x01') });
     assert.deepEqual(signed, [{ data: '0x01', endpointId: ID }]);
@@ -152,7 +152,7 @@ describe('what a plugin gets is its own to look at only', () => {
 it('what stands beside a signature is not named as the value is', async () => {
   const hooks = {
     encode: () => ({ bytes: '0x01', field: 'price', value: '0x01' }),
-    sign: () => checked({ node: NODE, signature: SIGNATURE, beside: { price: 2 } }),
+    sign: () => markChecked({ node: NODE, signature: SIGNATURE, beside: { price: 2 } }),
   };
   await assert.rejects(serve('sync', hooks), { status: 500, reason: /two members of an answer are named price/ });
 });
@@ -183,7 +183,7 @@ describe('what is shown is what was signed', () => {
       own.bytes = '0x02';
       own.value = '0x02';
       own.field = 'other';
-      return checked({ node: NODE, signature: SIGNATURE });
+      return markChecked({ node: NODE, signature: SIGNATURE });
     };
     assert.deepEqual(await serve('sync', { encode: () => own, sign }), { status: 200, body: bodyWith('0x01') });
     assert.deepEqual(signed, ['0x01']);
@@ -244,7 +244,7 @@ describe('what a mode has given up on', () => {
       callApi: (request: unknown) => ({ data: 1, status: 200, text: '1', request }),
       sign: () => {
         seen.push('signed');
-        return checked({ node: NODE, signature: SIGNATURE });
+        return markChecked({ node: NODE, signature: SIGNATURE });
       },
       attest: () => held,
       concluded: ({ kind }: { kind: string }) => void seen.push(kind),

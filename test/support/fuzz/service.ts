@@ -137,7 +137,7 @@ export class FuzzedService {
         budget: this.#budget,
         plugin: this.#misbehaving(plugin),
       });
-    registry.register({ name: 'base', budget: 'none', fallback: true, plugin: { hooks: this.#base() } });
+    registry.register({ name: 'base', budget: 'none', isBuiltin: true, plugin: { hooks: this.#base() } });
     return registry.seal();
   }
 

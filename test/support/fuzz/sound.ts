@@ -13,7 +13,7 @@ import { answerStatement, receiptBeside, type Statement } from '../../../lib/eth
 import { AskedQuestion } from '../../../plugins-sdk/question.ts';
 import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
-import { checked } from '../../../plugins-sdk/signing/signed.ts';
+import { markChecked } from '../../../plugins-sdk/signing/signed.ts';
 import { TEST_KEY } from '../service.ts';
 import { type Draw, ignore, type RunFn } from './situation.ts';
 
@@ -31,7 +31,7 @@ const made = new Map<string, SignRequest>();
 export function sign(request: SignRequest) {
   const signature = signer.sign(answerStatement(request));
   made.set(signature, request);
-  return checked({
+  return markChecked({
     node,
     signature,
     statements: request.statements?.map(({ typed }) => signer.sign(typed as Statement)),
