@@ -70,6 +70,12 @@ const feeds = {
     parameters: [{ name: 'n', in: 'body', required: true }],
     encoding: { ...int, path: '$[?(@.n === {n})].v' },
   },
+  loose: {
+    path: '/numbers',
+    method: 'POST',
+    parameters: [{ name: 'n', in: 'body', required: true }],
+    encoding: { ...int, path: '$[?(@.n == {n})].v' },
+  },
   strict: {
     path: '/gecko',
     strictParameters: true,
@@ -151,6 +157,17 @@ describe('templates in `encoding.path` (decisions, "A template in `encoding.path
       [null, 40n],
     ] as const)
       assert.deepEqual(await signed('body', { n }), [v]);
+  });
+
+  it('a filter with a large value ends early, and is told so', async () => {
+    upstream.on('/numbers', faults.json([{ n: '5', v: 1 }, ...Array.from({ length: 7000 }, (_, n) => ({ n, v: n }))]));
+    const started = performance.now();
+    const long = await service.post('api/loose', { n: Array.from({ length: 30_000 }, () => 1) });
+    await assertRefused(long, 502, 'API call failed');
+    assert.ok(performance.now() - started < 2000);
+    const { fields } = service.logs.findLast(({ fields: { detail } }) => detail !== undefined) ?? assert.fail();
+    assert.equal(fields.detail, 'the path takes too many steps on this document');
+    assert.deepEqual(await signed('loose', { n: 4999 }), [49990n]);
   });
 
   it('is what is sent: after hooks, and in plain digits', async () => {

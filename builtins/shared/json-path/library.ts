@@ -10,6 +10,8 @@ const TRACE_STEPS = 10;
 const SCRIPT_STEPS = 40;
 const FAILED_SCRIPT_STEPS = 400;
 const MEMBER_STEPS = 3;
+/** A script may make a text of what a parameter holds, for each candidate anew. */
+const STEPS_PER_CHARACTER = 1 / 8;
 
 /** A selector, or several that are tried in turn. */
 type Token = string | readonly string[];
@@ -67,6 +69,7 @@ class BoundedLibrary extends JSONPathClass {
   readonly #budget: StepBudget;
   /** What the library comes to within a filter is no match, so that all that it finds must be known. */
   readonly #endsEarly: boolean;
+  readonly #scriptSteps: number;
 
   constructor(tokens: readonly Token[], document: unknown, { budget, variables, all }: SearchOptions) {
     super({ autostart: false });
@@ -77,6 +80,7 @@ class BoundedLibrary extends JSONPathClass {
     this.json = document;
     this.currEval = 'safe';
     this.currSandbox = { ...variables };
+    this.#scriptSteps = SCRIPT_STEPS + Math.floor(JSON.stringify(variables).length * STEPS_PER_CHARACTER);
   }
 
   matches(): readonly Match[] {
@@ -112,7 +116,7 @@ class BoundedLibrary extends JSONPathClass {
   }
 
   override _eval(...script: Parameters<JSONPathClass['_eval']>): unknown {
-    this.#spend(SCRIPT_STEPS);
+    this.#spend(this.#scriptSteps);
     try {
       return super._eval(...script);
     } catch (error) {
