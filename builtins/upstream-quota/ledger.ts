@@ -28,13 +28,24 @@ export function ledgerText({ until, windows }: Ledger): string {
   return [until, ...windows.flat()].join(' ');
 }
 
-/** With the windows of this time, empty where they are new. A process whose clock is ahead begins them for all. */
+/** Milliseconds for which an upstream's `Retry-After` is heeded at most. */
+export const LONGEST_PAUSE_MS = 300_000;
+/** Milliseconds by which the clocks of processes may differ. */
+const CLOCK_SKEW_MS = 300_000;
+
+/** Nothing of a clock that was far ahead, and has been set back since: it would be heeded for years. */
+export function heeded(until: number, now: number): number {
+  return until > now + LONGEST_PAUSE_MS + CLOCK_SKEW_MS ? 0 : until;
+}
+
+/** With the windows of this time, empty where they are new. A process whose clock is a little ahead begins them for all. */
 export function rolled({ until, windows }: Ledger, now: number): Ledger {
   const present = windows.map(([index, calls], i): readonly [number, number] => {
-    const own = Math.floor(now / WINDOWS[NAMES[i] ?? 'perDay']);
-    return own > index ? [own, 0] : [index, calls];
+    const length = WINDOWS[NAMES[i] ?? 'perDay'];
+    const own = Math.floor(now / length);
+    return own > index || index * length > now + CLOCK_SKEW_MS ? [own, 0] : [index, calls];
   });
-  return { until, windows: present };
+  return { until: heeded(until, now), windows: present };
 }
 
 export function withCalls({ until, windows }: Ledger, n: number): Ledger {

@@ -4,8 +4,10 @@ import { type StateArea, update } from '../../plugins-sdk/state.ts';
 import { unavailable } from '../shared/upstream-failure.ts';
 import {
   EMPTY,
+  heeded,
   type Ledger,
   type Limits,
+  LONGEST_PAUSE_MS,
   ledgerText,
   readLedger,
   rolled,
@@ -15,8 +17,6 @@ import {
   withCalls,
 } from './ledger.ts';
 
-/** Milliseconds for which an upstream's `Retry-After` is heeded at most. */
-const LONGEST_PAUSE_MS = 300_000;
 /** The timer of a retry that waited for the same moment may fire so early. */
 const TIMER_SLACK_MS = 10;
 
@@ -80,6 +80,7 @@ export class Quota {
   async #grant(wanted: number): Promise<number> {
     const { limits, now } = this.#options;
     let granted = 0;
+    this.#until = heeded(this.#until, now());
     if (this.#until > now()) return granted;
     await this.#change((ledger) => {
       const room = usesOf(ledger, limits).map(({ calls, limit }) => limit - calls);

@@ -95,6 +95,22 @@ describe('quota', () => {
     assert.equal(upstream.requests.length, 1);
   });
 
+  it('counts anew where the clock was far ahead, and is set back', async (t) => {
+    const pass = clockAt(t);
+    const year = 365 * 86_400_000;
+    const { upstream, service } = await start(t, { quota: { perSecond: 1, perDay: 2 } });
+    pass(year);
+    upstream.on('*', later(300));
+    assert.deepEqual(await ask(service), [502, FAILED, '300']);
+    pass(-year);
+    upstream.on('*', faults.json(7));
+    assert.deepEqual(await ask(service), [200, 7, null]);
+    pass(1000);
+    assert.deepEqual(await ask(service), [200, 7, null]);
+    pass(1000);
+    assert.deepEqual(await ask(service), [503, UNAVAILABLE, String(12 * 3600 - 2)]);
+  });
+
   it('outlives a reload, also one that changes it', async (t) => {
     clockAt(t);
     const { config, service } = await start(t, { quota: { perDay: 2 } });
