@@ -42,9 +42,12 @@ const given = new ContextKey<{ readonly key: string; readonly shared: Shared }>(
 /** For the request's line in the log: how old the answer was. */
 const age = new ContextKey<number>('ageMs', { logged: true });
 
-/** Equal to the letter; values may be secret and of any length, so it is a hash. */
-function keyOf({ api }: Exchange['endpoint'], { method, url, headers, callHeaders, body }: OutgoingRequest): string {
-  return hash('sha256', JSON.stringify([api, method, url, headers, callHeaders ?? {}, body ?? null]), 'base64url');
+/**
+ * Equal to the letter, but for what goes with one call, such as the client's own id of it. Values may be secret and of any length, so
+ * it is a hash.
+ */
+function keyOf({ api }: Exchange['endpoint'], { method, url, headers, body }: OutgoingRequest): string {
+  return hash('sha256', JSON.stringify([api, method, url, headers, body ?? null]), 'base64url');
 }
 
 function check(endpoint: EndpointDraft): Finding[] {

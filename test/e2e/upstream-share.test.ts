@@ -105,6 +105,17 @@ describe('shareFor', async () => {
     assert.equal(upstream.requests.length, asked.length);
   });
 
+  it('what a client says of its trace makes no other request of it', async (t) => {
+    const own = await serviceFor(t, config);
+    for (const id of ['1', '2', '3']) {
+      const traceparent = `00-${id.repeat(32)}-${id.repeat(16)}-01`;
+      const response = await own.post('api/n0', {}, { traceparent, tracestate: `a=${id}`, 'X-Request-Id': id });
+      assert.equal(response.status, 200);
+    }
+    assert.equal(upstream.requests.length, 1);
+    assert.equal(upstream.requests[0]?.headers['x-client-request-id'], '1');
+  });
+
   it('async and stream endpoints take no part', async () => {
     await post('n0');
     assert.equal((await service.post('api/live')).status, 200);
