@@ -73,13 +73,18 @@ export function namesOnPage(page: string): string[] {
   return [...page.matchAll(TABLE)].flatMap(([, names = '']) => names.split(' '));
 }
 
+/** The first sentence: editors show the rest. */
+function firstSentence(about: string): string {
+  return /^.*?[.!?](?= |$)(?<!\b(?:e\.g|i\.e)\.)/.exec(about)?.[0] ?? about;
+}
+
 /** @returns the page with a table of what each comment names. */
 export function sdkReference(page: string): string {
   const known = new Map(sdkNames().map((entry) => [entry.name, entry]));
   const row = (name: string): string => {
     const { kind, about } = known.get(name) ?? { kind: '', about: '' };
     if (about === '') throw new Error(`docs/sdk.md: ${name} is not exported, or has no docstring`);
-    return `| \`${name}\` | ${kind} | ${about} |\n`;
+    return `| \`${name}\` | ${kind} | ${firstSentence(about)} |\n`;
   };
   return page.replace(TABLE, (_, names: string) => {
     const rows = names.split(' ').map(row);
