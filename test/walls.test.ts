@@ -160,7 +160,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 14654 },
   cli: { lines: 3006 },
   verify: { lines: 1400 },
-  tools: { lines: 1366 },
+  tools: { lines: 1369 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */
