@@ -11,6 +11,7 @@ import type { DescribedOperation } from '../plugins-sdk/openapi.ts';
 import { expectKey, type Fresh } from './shared/expect-key.ts';
 import { type CompiledPath, type Match, PathError } from './shared/json-path/index.ts';
 import { operatorPaths } from './shared/json-path/operator-paths.ts';
+import { Placeholders } from './shared/json-path/placeholders.ts';
 import { parameterSchema } from './shared/parameter-schema.ts';
 import { failed } from './shared/upstream-failure.ts';
 
@@ -19,8 +20,10 @@ type Expectation = (answer: ApiResponse, request: OutgoingRequest) => void;
 
 type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
 
-function unexpected(detail: string, { status }: ApiResponse): Refusal {
-  return failed(`unexpected answer: ${detail}`, 'unexpected', { upstreamStatus: status });
+type Class = 'unexpected' | 'requester';
+
+function unexpected(detail: string, { status }: ApiResponse, failureClass: Class = 'unexpected'): Refusal {
+  return failed(`unexpected answer: ${detail}`, failureClass, { upstreamStatus: status });
 }
 
 const RFC_3339 = /^\d{4}-\d\d-\d\d[t ]\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[-+]\d\d:\d\d)$/i;
@@ -46,20 +49,32 @@ function pathTo(text: string, endpoint: Configured): CompiledPath {
   return path;
 }
 
+/** Where clients choose what is looked for, that there is none says nothing of the upstream, as a 404 says nothing. */
+function classOfMissing(endpoint: Configured, path: string): Class {
+  const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
+  const placeholders = new Placeholders();
+  placeholders.mark(
+    path,
+    free.map(({ name }) => name),
+  );
+  return placeholders.names.length === 0 ? 'unexpected' : 'requester';
+}
+
 function freshness(endpoint: Endpoint, { path, maxAge, unit }: Fresh, now: () => number): Expectation {
   const { first } = pathTo(path, endpoint);
+  const failureClass = classOfMissing(endpoint, path);
   const search: (...given: Parameters<Expectation>) => Match | undefined = (answer, { pathValues }) => {
     try {
       return first(answer.data, undefined, pathValues);
     } catch (cause) {
-      throw cause instanceof PathError ? unexpected(`${path} ${cause.message}`, answer) : cause;
+      throw cause instanceof PathError ? unexpected(`${path} ${cause.message}`, answer, failureClass) : cause;
     }
   };
   return (answer, request) => {
     const found = search(answer, request);
     const { status: upstreamStatus } = answer;
     if (found === undefined)
-      throw new Refusal(502, missing(path), { failureClass: 'unexpected', upstreamStatus, fault: true });
+      throw new Refusal(502, missing(path), { failureClass, upstreamStatus, fault: failureClass === 'unexpected' });
     const age = now() - timeOf(found.value, unit);
     if (Number.isNaN(age)) throw unexpected(`${path} is no time in ${unit ?? 's'}`, answer);
     if (age > maxAge) throw unexpected(`${path} is more than ${maxAge} ms ago`, answer);

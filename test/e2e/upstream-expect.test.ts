@@ -213,6 +213,20 @@ describe('expect', async () => {
     ]);
   });
 
+  it('a client that names what is not there shuts no upstream off, and has no shared answer made anew', async (t) => {
+    const parameters = [{ name: 'id', in: 'none' }];
+    const pair = { path: '/pairs', parameters, ...fresh({ path: '$.{id}' }) };
+    const api = { breaker: { failures: 2, openFor: '1m' }, shareFor: '1m', retry: { attempts: 3 } };
+    const own = await serviceFor(t, oneApi(upstream.url, { pair, other: {} }, { api }));
+    upstream.json('*', { a: at(0) });
+    const { length } = upstream.requests;
+    for (const id of ['x', 'y', 'z', '__proto__'])
+      await assertRefused(await own.post('api/pair', { id }), 502, 'No value found at path: $.{id}');
+    assert.equal((await own.post('api/pair', { id: 'a' })).status, 200);
+    assert.equal((await own.post('api/other')).status, 200);
+    assert.equal(upstream.requests.length - length, 2);
+  });
+
   it('looks at the schema first, then at the time', async () => {
     assert.equal(await refused('both', { success: false }), 'unexpected answer: must have required properties price');
     assert.equal(await refused('both', { price: 5, time: 0 }), 'unexpected answer: $.time is more than 60000 ms ago');
