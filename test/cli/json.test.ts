@@ -278,6 +278,7 @@ describe('try --json', () => {
     assert.deepEqual([code, stderr], [0, '']);
     assert.deepEqual(result, {
       ok: true,
+      request: { method: 'GET', url: `${upstream.url}/p` },
       data: { at: null, name: 'ETH', price: 12.5 },
       values: [
         { path: '$.name', value: 'ETH', type: 'string', signs: '"ETH"' },
