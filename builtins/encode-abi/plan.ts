@@ -72,7 +72,8 @@ function checkLengths({ types, paths, times, combine }: Lists): void {
     return;
   }
   if (types !== undefined && paths !== undefined && types.length !== paths.length) {
-    const message = `lists ${counted(paths)}, and type lists ${counted(types)}: write one type for each path`;
+    const combined = types.length === 1 ? ', or set combine to make one number of them' : '';
+    const message = `lists ${counted(paths)}, and type lists ${counted(types)}: write one type for each path${combined}`;
     throw new PlanError('path', message);
   }
   const [field, list] = types === undefined ? ['path', paths] : ['type', types];
