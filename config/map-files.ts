@@ -1,8 +1,13 @@
 import { resolve } from 'node:path';
+import { Type } from 'typebox';
+import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, errorAt, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { readConfigFile } from './yaml.ts';
+
+/** What a file has to hold, which is said of the file and not of the config. */
+const MAP = Type.Record(Type.String(), Type.String(), { minProperties: 1 });
 
 const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
@@ -39,9 +44,13 @@ function parametersWithFile({ value: config, references }: Interpolated) {
 }
 
 /** What is wrong is returned: it is told with the places that name the file. */
-function readMap(file: string) {
-  return readConfigFile(file).catch((cause: unknown) => {
+async function readMap(file: string) {
+  try {
+    const map = await readConfigFile(file);
+    const wrong = explain(MAP, map, '');
+    return wrong.length === 0 ? map : new ConfigErrors(wrong.map((each) => errorAt(file, findingLine(each))));
+  } catch (cause) {
     if (cause instanceof ConfigErrors) return cause;
     throw cause;
-  });
+  }
 }

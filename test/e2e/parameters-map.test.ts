@@ -187,7 +187,7 @@ describe('maps of parameters', async () => {
     const { lines } = await reload(service);
     assert.ok(
       lines.includes(
-        `error ${at}["ETH/USD"]: expected a string, found a number, write it in quotes (api/file, line 95)`,
+        `error ${at}.file: ${service.folder}/symbols.yaml: ["ETH/USD"]: expected a string, found a number, write it in quotes (api/file, line 96)`,
       ),
       lines.join('\n'),
     );
@@ -286,9 +286,9 @@ describe('the file of a map', () => {
       ['', `${AT}.file: <folder>/symbols.yaml: is empty`],
       ['- a\n', `${AT}.file: <folder>/symbols.yaml: expected a mapping (key: value) at the top level`],
       ['a: x\na: y\n', `${AT}.file: <folder>/symbols.yaml:2:1: duplicate key "a"`],
-      ['{}', `${AT}: must not be empty`],
-      ['a: 1.5', `${AT}.a: expected a string, found a number, write it in quotes`],
-      ['a: {b: c}', `${AT}.a: expected a string, found a mapping`],
+      ['{}', `${AT}.file: <folder>/symbols.yaml: must not be empty`],
+      ['a: 1.5', `${AT}.file: <folder>/symbols.yaml: a: expected a string, found a number, write it in quotes`],
+      ['a: {b: c}', `${AT}.file: <folder>/symbols.yaml: a: expected a string, found a mapping`],
     ];
     for (const [content, message] of cases) {
       const { loading } = await load(t, content);
