@@ -21,9 +21,12 @@ import { CacheEntries } from './shared/cache-entries.ts';
 const shareFor = optionalKey(
   'api',
   'shareFor',
-  millisecondsSchema('Milliseconds for which equal upstream requests share one answer of the upstream; default none', {
-    maximum: 60_000,
-  }),
+  millisecondsSchema(
+    'Milliseconds, at most 1m, for which equal upstream requests share one answer of the upstream; default none',
+    {
+      maximum: 60_000,
+    },
+  ),
 );
 
 const MODE = 'sync';

@@ -79,7 +79,9 @@ export const keys = {
   headers: optionalKey(
     'api',
     'headers',
-    Type.Record(Type.String(), Type.Union([Type.String(), Basic]), { description: 'Sent on every upstream request' }),
+    Type.Record(Type.String(), Type.Union([Type.String(), Basic]), {
+      description: 'Sent on every upstream request: texts, or {basic: {user, password}}',
+    }),
   ),
   timeout: optionalKey(
     'api',
