@@ -1,10 +1,10 @@
 import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
-import { missingScheme } from '../../lib/http/target.ts';
 import { hint, nearest } from '../../lib/text/suggest.ts';
 import type { Finding } from '../define.ts';
 import { isDuration } from './duration.ts';
 import { errorAt } from './finding.ts';
+import { limits } from './limits.ts';
 import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
 import { childPath, isRecord } from './path.ts';
 
@@ -24,6 +24,8 @@ interface Reason {
   readonly text: string;
   /** Whether the text guesses what was meant. */
   readonly guesses: boolean;
+  /** A key that is unknown where it stands, and may be known further up. */
+  readonly stray?: string;
 }
 
 function reasonAt(path: string, text: string, meant?: string): Reason {
@@ -56,13 +58,43 @@ function explainMembers(node: SchemaNode, value: Readonly<Record<string, unknown
   const present = Object.entries(value).flatMap(([key, member]) => {
     const at = childPath(path, key);
     const schema = memberSchema(node, key);
-    return schema === undefined ? [unknownKey(at, key, known)] : reasonsFor(schema, member, at);
+    if (schema === undefined) return [unknownKey(at, key, node, path)];
+    return reasonsFor(schema, member, at).map((reason) => movedUp(reason, known, path));
   });
   const missing = node.required.filter((key) => !Object.hasOwn(value, key));
   return [...present, ...missing.map((key) => reasonAt(childPath(path, key), 'required key is missing'))];
 }
 
-function unknownKey(path: string, key: string, known: readonly string[]): Reason {
+function unknownKey(path: string, key: string, node: SchemaNode, parent: string): Reason {
+  const known = [...node.properties.keys()];
+  const [inside, ...others] = placesBelow(node, key, parent);
+  if (inside !== undefined && others.length === 0) return misplaced(path, inside);
+  return { ...unknownHere(path, key, known), stray: key };
+}
+
+function misplaced(path: string, place: string): Reason {
+  return reasonAt(path, `unknown key here, it belongs at ${place}`);
+}
+
+/** A reason of a member, which may be a key of the mapping that holds the member. */
+function movedUp(reason: Reason, known: readonly string[], path: string): Reason {
+  const { stray } = reason;
+  return stray !== undefined && known.includes(stray) ? misplaced(reason.path, childPath(path, stray)) : reason;
+}
+
+/** Where the mappings and lists of mappings in a mapping have a key. */
+function placesBelow(node: SchemaNode, key: string, path: string): readonly string[] {
+  const has = ({ properties, options }: SchemaNode): boolean =>
+    properties.has(key) || options.some((option) => has(readSchema(option)));
+  return [...node.properties].flatMap(([name, schema]) => {
+    const member = readSchema(schema);
+    const at = childPath(path, name);
+    if (has(member)) return [childPath(at, key)];
+    return has(readSchema(itemSchema(member, 0))) ? [childPath(`${at}[]`, key)] : [];
+  });
+}
+
+function unknownHere(path: string, key: string, known: readonly string[]): Reason {
   const shared = sharing(key);
   const meant = shared === undefined ? nearest(key, known) : undefined;
   const others = meant === undefined ? hint(key, known, 'known keys') : '';
@@ -172,41 +204,6 @@ function kindsOf(node: SchemaNode): readonly string[] {
 
 function named(type: string): string {
   return names[type] ?? type;
-}
-
-const BOUNDS: Readonly<Record<string, string>> = {
-  minimum: 'must be at least',
-  maximum: 'must be at most',
-  exclusiveMinimum: 'must be more than',
-  exclusiveMaximum: 'must be less than',
-  multipleOf: 'must be a multiple of',
-};
-
-const UNITS: Readonly<Record<string, string>> = { Length: 'characters', Items: 'entries', Properties: 'keys' };
-
-/** The bounds that a value of the right type breaks: of a text its size, or else its form. */
-function limits(node: SchemaNode, value: unknown): string[] {
-  const own = Errors(node.raw, value).filter(({ schemaPath }) => schemaPath === '#');
-  const bounds = own.flatMap(({ keyword, params }) => boundText(keyword, Object.values(params).at(-1)));
-  const form = own.find(({ keyword }) => keyword === 'pattern' || keyword === 'format');
-  return bounds.length > 0 || form === undefined ? bounds : [formText(node, form.keyword, String(value))];
-}
-
-function boundText(keyword: string, limit: unknown): string[] {
-  if (BOUNDS[keyword] !== undefined) return [`${BOUNDS[keyword]} ${limit}`];
-  const [, least, size = ''] = /^(?:(min)|max)(Length|Items|Properties)$/.exec(keyword) ?? [];
-  if (UNITS[size] === undefined) return [];
-  if (least && limit === 1) return ['must not be empty'];
-  return [`must have at ${least ? 'least' : 'most'} ${limit} ${UNITS[size]}`];
-}
-
-function formText(node: SchemaNode, keyword: string, value: string): string {
-  const form = String(node.keyword(keyword));
-  const [, scheme, secure] = /^\^(\w+)(s)\?:\/\//.exec(form) ?? [];
-  const missing = scheme === undefined ? undefined : missingScheme(value, `${scheme}${secure}:// or ${scheme}://`);
-  const description = node.keyword('description');
-  const expected = typeof description === 'string' ? `, expected: ${description}` : '';
-  return missing ?? `has the wrong form${expected} (${keyword} ${form})`;
 }
 
 /** For a keyword that has no words of its own here. */

@@ -80,7 +80,10 @@ apis:
     assert.equal(first, 'error: server.port: expected an integer, found a string (line 2)');
     const unknown = (await validate(t, config(free, `contract: ${ADDRESS}`))).split('\n');
     assert.equal(unknown.length, 2);
-    assert.match(unknown[0] ?? '', /^error: apis\[0\]\.endpoints\[0\]\.contract: unknown key, .* \(a\/e, line 10\)$/);
+    assert.match(
+      unknown[0] ?? '',
+      /^error: apis\[0\]\.endpoints\[0\]\.contract: unknown key here, .* \(a\/e, line 10\)$/,
+    );
   });
 
   it('is the same text to commands that read the file by other ways', async (t) => {

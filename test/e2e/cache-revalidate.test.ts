@@ -95,7 +95,7 @@ describe('cache.staleWhileRevalidate', async () => {
     const errors = (staleWhileRevalidate: unknown) =>
       errorsOf(oneApi('https://upstream.example', { e: { cache: { maxAge: 100, staleWhileRevalidate } } }));
     const at = 'apis[0].endpoints[0].cache.staleWhileRevalidate';
-    assert.deepEqual(await errors(0), [`${at}: must be at least 1`]);
+    assert.deepEqual(await errors(0), [`${at}: must be at least 1 ms`]);
     assert.deepEqual(await errors('soon'), [
       `${at}: expected a duration (milliseconds, or a number with a unit: 500ms, 10s, 2m, 1h, 1d), found "soon"`,
     ]);

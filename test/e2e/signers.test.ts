@@ -133,7 +133,7 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     [{ type: 'environment' }, 'SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set'],
     [undefined, 'SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set'],
     [kept(SECOND, { next: { type: 'environment' } }), 'SERVICE_NEXT_PRIVATE_KEY or SERVICE_NEXT_MNEMONIC must be set'],
-    [kept(SECOND, { timeout: 0 }), 'settings.signer.timeout: must be at least 1'],
+    [kept(SECOND, { timeout: 0 }), 'settings.signer.timeout: must be at least 1 ms'],
   ] as const) {
     it(`stops the start: ${message}`, async (t) => {
       await assert.rejects(start(t, signer), { message });

@@ -176,8 +176,8 @@ describe('shareFor', async () => {
   it('is at most a minute in the config, warned of with methods that change, and no part of the endpoint ID', async () => {
     const withShare = (shareFor: unknown, endpoint: Block = {}) =>
       oneApi('https://u.example', { e: endpoint }, { api: { shareFor } });
-    assert.deepEqual(await errorsOf(withShare('61s')), ['apis[0].shareFor: must be at most 60000']);
-    assert.deepEqual(await errorsOf(withShare(0)), ['apis[0].shareFor: must be at least 1']);
+    assert.deepEqual(await errorsOf(withShare('61s')), ['apis[0].shareFor: must be at most 60000 ms']);
+    assert.deepEqual(await errorsOf(withShare(0)), ['apis[0].shareFor: must be at least 1 ms']);
     assert.deepEqual(await errorsOf(withShare('1m')), []);
     for (const method of ['PUT', 'PATCH', 'DELETE'])
       assert.deepEqual(await warningsOf(withShare('1s', { method })), [
