@@ -28,8 +28,8 @@ export interface Lists {
 
 /** What can be said before a request: the operator's own lists must fit each other. @throws PlanError */
 export function checkPinned(lists: Lists, isTimesDelegated: boolean): void {
-  checkLengths(lists);
   const { types = [] } = lists;
+  checkLengths(lists, types.length === 1 && !isTimesDelegated ? ', or set combine to make one number of them' : '');
   const multiplied = types.find((type, i) => !isInteger(type) && multiplierOf(lists, i) !== undefined);
   const wrong = isTimesDelegated && !types.some(isInteger) ? types[0] : multiplied;
   if (wrong !== undefined) throw onlyIntegers(wrong);
@@ -66,14 +66,14 @@ function checkCombined({ types = [], times = [] }: Lists): void {
   if (times.length > 1) throw new PlanError('times', 'combine makes one number: write one multiplier');
 }
 
-function checkLengths({ types, paths, times, combine }: Lists): void {
+/** @param advice more of what an operator can do, which a requester cannot. */
+function checkLengths({ types, paths, times, combine }: Lists, advice = ''): void {
   if (combine !== undefined) {
     checkCombined({ types, times });
     return;
   }
   if (types !== undefined && paths !== undefined && types.length !== paths.length) {
-    const combined = types.length === 1 ? ', or set combine to make one number of them' : '';
-    const message = `lists ${counted(paths)}, and type lists ${counted(types)}: write one type for each path${combined}`;
+    const message = `lists ${counted(paths)}, and type lists ${counted(types)}: write one type for each path${advice}`;
     throw new PlanError('path', message);
   }
   const [field, list] = types === undefined ? ['path', paths] : ['type', types];
