@@ -30,12 +30,18 @@ export function headersOf(value: unknown, before?: Headers): Headers {
     if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
     if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
     ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
+    // One name, however its letters are written.
+    for (const other in before) if (isSameName(other, name)) delete headers[other];
     headers[name] = text;
   }
   let size = 0;
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
   return Object.freeze(known.add(headers));
+}
+
+function isSameName(a: string, b: string): boolean {
+  return a.length === b.length && a.toLowerCase() === b.toLowerCase();
 }
 
 /** Adds one plugin's headers to those of the plugins before it. It can replace theirs, and not remove them. */
