@@ -49,7 +49,15 @@ const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 3
 function textLine({ level, time, message }: LogEvent, members: string, colour: boolean): string {
   const name = level.toUpperCase();
   const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
-  return `${time} ${shown} ${escapeUnprintable(String(message ?? ''))}${members}\n`;
+  return `${time} ${shown} ${escapeUnprintable(textOf(message))}${members}\n`;
+}
+
+function textOf(message: unknown): string {
+  try {
+    return String(message ?? '');
+  } catch {
+    return json(message) ?? '';
+  }
 }
 
 function textMember(name: string, value: unknown): string {
