@@ -138,8 +138,8 @@ export class HttpApp {
       if (asRefusal(error).stage === undefined) this.#options.failed(exchange, asRefusal(error, stage));
     });
     state.endStream = end;
-    if (!res.closed) this.#streams.add(end);
-    if (this.#isEnding || res.closed) end();
+    if (!res.destroyed) this.#streams.add(end);
+    if (this.#isEnding || res.destroyed) end();
     // The stream sends first what it has at once.
     setImmediate(() => request.out());
   }

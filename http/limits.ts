@@ -100,7 +100,7 @@ export class Connections {
     socket.once('close', () => {
       this.#open.delete(socket);
       // Node closes the response that it is sending, and none of those behind it.
-      for (const response of [...connection.underWay]) if (response.socket === null) response.emit('close');
+      for (const response of [...connection.underWay]) if (response.socket === null) response.destroy().emit('close');
     });
   }
 

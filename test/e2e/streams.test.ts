@@ -150,6 +150,15 @@ describe('a body that streams', async () => {
     assert.deepEqual(notes.of('status /late'), [499]);
   });
 
+  it('ends with a client who left while it waited behind another', async () => {
+    notes.clear();
+    const client = openRaw(service.url);
+    client.write(get('silent') + get('late'));
+    await notes.until('late');
+    client.destroy();
+    assert.deepEqual(await notes.until('endless'), ['return']);
+  });
+
   for (const [name, reason] of Object.entries({
     fails: 'plugin "streams": Error: no more',
     failsAtOnce: 'plugin "streams": Error: nothing',
