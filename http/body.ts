@@ -57,8 +57,8 @@ export async function readBody(ctx: Context, max: number): Promise<Buffer> {
 /** A short cut past koa-body: node reads no more bytes than were announced, and nearly all requests announce them. */
 function readAnnounced(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Its client left before anybody asked for the body.
-    if (request.destroyed && !request.complete) reject(refusals.abandoned());
+    // Its client left before the body was read.
+    if (request.destroyed && !request.readableEnded) reject(refusals.abandoned());
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
