@@ -184,7 +184,7 @@ class RequestLifecycle {
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
       return response;
     } catch (error) {
-      throw await this.#conclude(asRefusal(error));
+      throw await this.#conclude(asRefusal(error, 'answer'));
     }
   }
 

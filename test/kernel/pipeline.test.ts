@@ -24,7 +24,7 @@ const SIGNATURE = `0x${'33'.repeat(65)}` as const;
 const contracts = contractsFor({ signers: [], now: () => 7000 });
 const outgoing = { method: 'GET', url: 'http://upstream.example/', headers: {}, body: undefined };
 
-type Run = () => Promise<{ readonly json: string }>;
+type Run = (options?: object) => Promise<{ readonly json: string }>;
 
 function questionOf(parameters: Parameters): AskedQuestion {
   const requestFor = (changed: Parameters) => ({ ...outgoing, body: JSON.stringify(changed) });
@@ -36,7 +36,11 @@ function questionOf(parameters: Parameters): AskedQuestion {
 }
 
 /** A pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
-function pipelineOf(mode: string, hooks: Readonly<Record<string, unknown>>): Pipeline {
+function pipelineOf(
+  mode: string,
+  hooks: Readonly<Record<string, unknown>>,
+  failed: (...told: unknown[]) => void = () => undefined,
+): Pipeline {
   const registry = new Registry({ contracts, complain: () => undefined });
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], block: {}, apiBlock: {} }),
@@ -48,7 +52,7 @@ function pipelineOf(mode: string, hooks: Readonly<Record<string, unknown>>): Pip
     sign: () => markChecked({ node: NODE, signature: SIGNATURE }),
   };
   registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
-  return new Pipeline(registry.seal().hooks, { now: () => 7000, serialize: madeHere, failed: () => undefined });
+  return new Pipeline(registry.seal().hooks, { now: () => 7000, serialize: madeHere, failed });
 }
 
 /** One request through such a pipeline. */
@@ -388,6 +392,15 @@ describe('any method authenticates', () => {
     assert.deepEqual(await asked(['silent'], { silent: () => undefined }), [401, 'Unauthorized']);
     assert.deepEqual(await asked([], {}), [401, 'Unauthorized']);
   });
+});
+
+it('what a mode has the rest wait for may fail, and is told of once', async () => {
+  const told: unknown[] = [];
+  const after = Promise.reject(new Error('not yet'));
+  const hooks = { present: { sync: (run: Run) => run({ after }).then(({ json }) => ({ status: 200, body: json })) } };
+  const pipeline = pipelineOf('sync', hooks, (_, refusal) => told.push(refusal));
+  await assert.rejects(serve('sync', hooks, pipeline), { message: 'Internal server error', stage: 'answer' });
+  assert.equal(told.length, 1);
 });
 
 it('of a run and a mode that both fail, observers are told once, of what the client got', async () => {
