@@ -92,8 +92,11 @@ export class Charge implements CallContext {
   #used = 0;
   /** Milliseconds of calls that have ended. */
   #noted = 0;
-  /** Calls under way that do not wait for the rest of the pipeline. */
+  /** Calls under way, and those of them that do not wait for what is charged to nobody. */
+  #calls = 0;
   #active = 0;
+  /** How often no call was under way any more: what was begun before then is waited for by none. */
+  #idle = 0;
   /** When the clock was read last. */
   #since = 0;
   #controller: AbortController | undefined;
@@ -141,13 +144,19 @@ export class Charge implements CallContext {
 
   /** A call begins. @returns what `end` wants to know. */
   begin(): number {
+    this.#calls += 1;
     this.resume(1);
     return this.#used - this.#noted;
   }
 
   /** A call has ended, of which `chargeTime` has just been asked. @returns what it used, without the calls inside it. */
   end(begun: number): number {
+    this.#calls -= 1;
     this.#active -= 1;
+    if (this.#calls === 0) {
+      this.#active = 0;
+      this.#idle += 1;
+    }
     const milliseconds = this.#used - this.#noted - begun;
     this.#noted += milliseconds;
     return milliseconds;
@@ -161,11 +170,12 @@ export class Charge implements CallContext {
 
   /** Does work that takes none of the budget's time. */
   async uncharged<T>(work: () => Promise<T>): Promise<T> {
+    const idle = this.#idle;
     this.resume(-1);
     try {
       return await work();
     } finally {
-      this.resume(1);
+      if (idle === this.#idle) this.resume(1);
     }
   }
 
@@ -181,7 +191,8 @@ export class Charge implements CallContext {
       const late = () => rejected(new Error('the budget has ended'));
       if (this.#late.push(late) === 1) waiting.push(this);
       timer ??= setInterval(lookAtAll, LOOK_INTERVAL_MS);
-      Promise.resolve(pending).then((value) => settle(() => resolve(value)), rejected);
+      // Its own `then` may throw, and is read in a turn of its own.
+      new Promise<T>((follow) => follow(pending)).then((value) => settle(() => resolve(value)), rejected);
     });
   }
 
