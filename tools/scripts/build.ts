@@ -54,10 +54,11 @@ function copyRest(): void {
     for (const file of filesIn(root, VECTORS)) if (file.endsWith('.json')) copy(file);
 }
 
-/** Pictures would make up a third of the package: pages come without the lines that show them. */
+/** Pictures would make up a third of the package: pages come without the lines that show them, and the links in brackets. */
 function leaveOutPictures(): void {
   for (const page of ['README.md', ...filesIn(dist, 'docs')].map((file) => join(dist, file))) {
-    writeFileSync(page, readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, ''));
+    const shown = readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, '');
+    writeFileSync(page, shown.replace(/ \((?:\[[^\]]*\]\(images\/[^)]*\)(?:,\s)?)+\)/g, ''));
   }
 }
 
