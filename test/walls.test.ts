@@ -158,9 +158,9 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   config: { lines: 2612 },
   service: { lines: 3234 },
   builtins: { lines: 14669 },
-  cli: { lines: 3006 },
+  cli: { lines: 3027 },
   verify: { lines: 1400 },
-  tools: { lines: 1369 },
+  tools: { lines: 1370 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

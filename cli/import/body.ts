@@ -1,27 +1,30 @@
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { Inexpressible, type Note } from './left-out.ts';
 import { jsonOf } from './media.ts';
-import { asJson, restOf } from './parameters.ts';
+import { asJson, asText, restOf } from './parameters.ts';
 import { readOnlyIn } from './schema.ts';
 import { literal, summary } from './text.ts';
 
 /** What an operation sends as its body. */
 export interface Body {
   readonly parameters: readonly Block[];
+  /** Of JSON. */
   readonly type?: string | undefined;
+  readonly isForm?: boolean;
 }
 
 /**
- * A parameter for each member of a JSON body.
- * @throws Inexpressible for a body that is no object in JSON: without it the operation would ask for something else.
+ * A parameter for each member of a body in JSON or of a form.
+ * @throws Inexpressible for any other body: without it the operation would ask for something else.
  */
 export function bodyOf(document: ApiDocument, operation: Operation, note: Note): Body {
   const request = requestOf(document, operation);
   if (request === undefined) return { parameters: [] };
-  return { parameters: membersOf(document, document.block(request.schema), note), type: request.type };
+  const { schema, type, isForm = false } = request;
+  return { parameters: membersOf(document, document.block(schema), isForm, note), type, isForm };
 }
 
-function membersOf(document: ApiDocument, schema: Block, note: Note): Block[] {
+function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: Note): Block[] {
   const parts = partsOf(document, schema);
   if (parts.every(({ properties }) => properties === undefined))
     throw new Inexpressible('takes a body that is no object with known members');
@@ -43,12 +46,20 @@ function membersOf(document: ApiDocument, schema: Block, note: Note): Block[] {
     const stated = document.block(value);
     const about = summary(stated.description);
     const parameter = { name, in: 'body', description: stated.description };
-    const rest = { isRequired: required.has(name), isText: false, lose };
-    return {
-      ...{ name: literal(name), in: 'body' },
-      ...(asJson(document, parameter, stated, lose) ?? restOf(document, stated, rest)),
-      ...(about === undefined ? {} : { description: literal(about) }),
-    };
+    const rest = { isRequired: required.has(name), isText: isForm, lose };
+    try {
+      const sent = isForm ? asText(document, { ...stated, in: 'query' }, stated, lose) : stated;
+      return {
+        ...{ name: literal(name), in: 'body' },
+        ...(asJson(document, parameter, stated, lose) ?? restOf(document, sent, rest)),
+        ...(about === undefined ? {} : { description: literal(about) }),
+      };
+    } catch (error) {
+      if (!(error instanceof Inexpressible)) throw error;
+      if (rest.isRequired) throw new Inexpressible(`body parameter "${name}" ${error.message}`);
+      lose(error.message);
+      return [];
+    }
   });
 }
 
@@ -59,17 +70,18 @@ function partsOf(document: ApiDocument, schema: Block, seen = new Set<Block>()):
   return [schema, ...listOf(schema.allOf).flatMap((part) => partsOf(document, document.block(part), seen))];
 }
 
-interface RequestBody {
+interface RequestBody extends Pick<Body, 'type' | 'isForm'> {
   readonly schema: unknown;
-  readonly type: string;
 }
 
-/** @throws Inexpressible for a body that is no JSON. */
+const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+
+/** @throws Inexpressible for a body that is neither JSON nor a form. */
 function requestOf(document: ApiDocument, { block, parameters }: Operation): RequestBody | undefined {
   if (document.isSwagger) {
     const all = parameters.map((value) => document.block(value));
-    if (all.some(({ in: place }) => place === 'formData'))
-      throw new Inexpressible('takes a body that is a form, not JSON');
+    const fields = all.filter(({ in: place }) => place === 'formData');
+    if (fields.length > 0) return { schema: formOf(fields), isForm: true };
     const body = all.find(({ in: place }) => place === 'body');
     const types = listOf(block.consumes ?? document.root.consumes).map(String);
     return body && { type: chosenOf(types), schema: body.schema };
@@ -77,13 +89,24 @@ function requestOf(document: ApiDocument, { block, parameters }: Operation): Req
   const media = document.block(document.block(block.requestBody).content);
   const types = Object.keys(media);
   if (types.length === 0) return undefined;
+  const form = types.find((each) => FORM.test(each.trim()));
+  if (form !== undefined && jsonOf(types) === undefined)
+    return { schema: document.block(media[form]).schema, isForm: true };
   const type = chosenOf(types);
   return { type, schema: document.block(media[type]).schema };
+}
+
+/** The fields of a form, of which Swagger has a parameter each. */
+function formOf(fields: readonly Block[]): Block {
+  const required = fields.flatMap(({ name, required }) => (required === true ? [name] : []));
+  return { properties: Object.fromEntries(fields.map((field) => [String(field.name), field])), required };
 }
 
 /** Of types that a body may have the JSON, which it is where none is named. @throws Inexpressible */
 function chosenOf(types: readonly string[]): string {
   const type = types.length === 0 ? 'application/json' : jsonOf(types);
   if (type !== undefined) return type;
-  throw new Inexpressible(`takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, not in JSON`);
+  throw new Inexpressible(
+    `takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, neither JSON nor a form`,
+  );
 }

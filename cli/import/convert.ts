@@ -17,6 +17,7 @@ export interface ImportedEndpoint {
   readonly description?: string;
   readonly path: string;
   readonly method?: string;
+  readonly bodyType?: 'form';
   parameters?: Record<string, unknown>[];
 }
 
@@ -128,6 +129,7 @@ export class Conversion {
       ...(description === undefined ? {} : { description: literal(description) }),
       path: literal(encoded(path)),
       ...(method === 'GET' ? {} : { method }),
+      ...(body.isForm ? { bodyType: 'form' } : {}),
       ...(parameters.length === 0 ? {} : { parameters }),
     };
   }

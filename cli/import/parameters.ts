@@ -93,7 +93,7 @@ export function asJson(document: ApiDocument, parameter: Block, schema: Block, l
 }
 
 /** What a value may be where a list would travel as text, or one of its items alone. @throws Inexpressible for an object. */
-function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Block {
+export function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Block {
   if (parameter.in === 'querystring') throw new Inexpressible('is a whole query string, which no config has');
   if (Object.keys(document.block(parameter.content)).length > 0) {
     lose('is given as text');
@@ -102,7 +102,7 @@ function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (r
   const { style, explode = style === undefined || style === 'form', collectionFormat, in: place } = parameter;
   const type = listOf(schema.type)[0] ?? schema.type;
   if (type === 'object' || (type === undefined && schema.properties !== undefined))
-    throw new Inexpressible('is an object, which only a body can carry');
+    throw new Inexpressible('is an object, which only JSON can carry');
   if (type === 'file') throw new Inexpressible('is a file');
   if (type !== 'array') return schema;
   const isForm = place === 'query' || place === 'cookie';

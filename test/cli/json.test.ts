@@ -241,7 +241,7 @@ describe('import --json', () => {
   const leftOut = [
     {
       ...{ what: 'query parameter "filter"', at: 'GET /price' },
-      reason: 'is an object, which only a body can carry',
+      reason: 'is an object, which only JSON can carry',
     },
     { at: 'HEAD /price', reason: 'the method HEAD cannot be configured' },
   ];

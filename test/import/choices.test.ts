@@ -280,6 +280,43 @@ describe('of bodies', () => {
     assert.equal((await asked(t, api(paths, { components }), { n: 1 })).body, '{"n":1}');
   });
 
+  it('forms are sent as such', async (t) => {
+    const fields = {
+      symbol: { type: 'string', pattern: '^[A-Z]+$' },
+      list: { type: 'array', items: { enum: ['a', 'b'] } },
+      deep: { type: 'object', properties: { a: {} } },
+    };
+    const schema = { required: ['symbol'], properties: fields };
+    const requestBody = { content: { 'application/x-www-form-urlencoded': { schema } } };
+    const form = api({ '/a': { post: { operationId: 'a', requestBody, ...ok } } });
+    const made = await outcome(t, form);
+    assert.equal(made.endpoints[0].bodyType, 'form');
+    assert.deepEqual(made.parameters, [
+      { name: 'symbol', in: 'body', required: true, schema: { type: 'string', pattern: '^[A-Z]+$' } },
+      { name: 'list', in: 'body', schema: { enum: ['a', 'b'] } },
+    ]);
+    assert.deepEqual(made.said, [
+      'body parameter "list": is a list, of which one item can be sent (POST /a)',
+      'body parameter "deep": is an object, which only JSON can carry (POST /a)',
+    ]);
+    const sent = { type: 'application/x-www-form-urlencoded', body: 'symbol=ETH&list=a' };
+    const { type, body } = await asked(t, form, { symbol: 'ETH', list: 'a' });
+    assert.deepEqual({ type, body }, sent);
+    const old = { swagger: '2.0', info: { title: 'T', version: '1' }, host: 't.example' };
+    const field = [{ name: 'symbol', in: 'formData', type: 'string', required: true }];
+    const post = { operationId: 'a', parameters: field, responses: {} };
+    const swagger = await outcome(t, { ...old, paths: { '/a': { post } } });
+    assert.deepEqual(swagger.endpoints, [
+      {
+        name: 'a',
+        path: '/a',
+        method: 'POST',
+        bodyType: 'form',
+        parameters: [{ name: 'symbol', in: 'body', required: true }],
+      },
+    ]);
+  });
+
   it('without the only one that it takes, an operation is left out', async (t) => {
     const form = { requestBody: { content: { 'application/x-www-form-urlencoded': {} } } };
     const free = { requestBody: json({ type: 'object' }) };
@@ -291,7 +328,7 @@ describe('of bodies', () => {
     const { endpoints, said } = await outcome(t, api({ ...paths, '/parts': { patch: { ...parts, ...ok } } }));
     assert.deepEqual(endpoints, []);
     assert.deepEqual(said, [
-      'POST /form: takes a body in application/x-www-form-urlencoded, not in JSON',
+      'POST /form: takes a body that is no object with known members',
       'PUT /free: takes a body that is no object with known members',
       'PATCH /parts: takes a body that is no object with known members',
     ]);

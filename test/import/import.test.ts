@@ -129,11 +129,11 @@ const leftOut = [
   'query parameter "currency": has a default, which the upstream applies by itself (GET /price/{symbol})',
   'query parameter "v": has one choice, and is fixed to it (GET /price/{symbol})',
   'query parameter "ids": is a list, of which one item can be sent (GET /price/{symbol})',
-  'query parameter "filter": is an object, which only a body can carry (GET /price/{symbol})',
+  'query parameter "filter": is an object, which only JSON can carry (GET /price/{symbol})',
   'body parameter "legs": is part of itself: its inner values may be anything (POST /orders)',
   'HEAD /orders: the method HEAD cannot be configured',
   'GET /chart.png: answers in image/png, not in JSON',
-  'PUT /photo: takes a body in multipart/form-data, not in JSON',
+  'PUT /photo: takes a body in multipart/form-data, neither JSON nor a form',
 ];
 const said = (lines: readonly string[], ...notes: string[]) =>
   [...lines.map((line) => `left out: ${line}\n`), ...notes.map((line) => `note: ${line}\n`)].join('');
@@ -231,7 +231,7 @@ describe('import', () => {
     });
     assert.match(stdout, / # encoding: \{ type: int256, path: '\$\[0\]', times: '1e18' \}\n/);
     const list = 'query parameter "to": is a list, given as text with "|" between its items (GET /rates)';
-    assert.equal(stderr, said([list, 'POST /rates: takes a body that is a form, not JSON'], '2 endpoints'));
+    assert.equal(stderr, said([list, 'POST /rates: body parameter "file" is a file'], '2 endpoints'));
   });
 
   it('takes the operations that are wanted', async (t) => {
