@@ -196,7 +196,7 @@ describe('docs/plugins.md, a full plugin', () => {
       files: { 'tenants.ts': fileOf('tenants.ts') },
       env: { UPSTREAM: upstream.url },
     });
-    await assert.rejects(started, { message: 'apis[0].endpoints[0].quota: needs auth of type tenant' });
+    await assert.rejects(started, { message: 'apis[0].endpoints[0].tenantQuota: needs auth of type tenant' });
   });
 });
 
