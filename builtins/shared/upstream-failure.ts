@@ -1,6 +1,7 @@
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
 import { isRefusal, Refusal } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
+import type { Responses } from '../../plugins-sdk/openapi.ts';
 
 type UpstreamFailureOptions = Pick<Refusal, 'upstreamStatus' | 'retryAfter'>;
 
@@ -50,6 +51,12 @@ export function unavailable(reason: string, milliseconds: number): Refusal {
 }
 
 const { message: SPARED } = unavailable('', 0);
+
+/** The same refusal in the OpenAPI document. @param description when it happens. */
+export function describeUnavailable(description: string): Responses {
+  const retryAfter = { description: 'Seconds until it is asked again', required: false, schema: { type: 'integer' } };
+  return { 503: { description, errors: [SPARED], headers: { 'Retry-After': retryAfter } } };
+}
 
 /** Whether nothing of the request has reached the upstream, so that it can be sent elsewhere, whatever its method. */
 export function isUnsent({ failureClass = '', message }: Refusal): boolean {
