@@ -1,5 +1,5 @@
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
-import { Inexpressible, type Note } from './left-out.ts';
+import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { jsonOf } from './media.ts';
 import { asJson, asText, restOf } from './parameters.ts';
 import { readOnlyIn } from './schema.ts';
@@ -38,7 +38,8 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
     for (const [name, value] of Object.entries(document.block(properties)))
       if (!members.has(name)) members.set(name, value);
   return [...members].flatMap(([name, value]) => {
-    const lose = (reason: string) => note(`body parameter "${name}"`, reason);
+    const what = `body parameter "${name}"`;
+    const lose = (reason: string) => note(what, reason);
     if (hidden.has(name)) {
       lose('is read-only, and left out');
       return [];
@@ -47,19 +48,14 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
     const about = summary(stated.description);
     const parameter = { name, in: 'body', description: stated.description };
     const rest = { isRequired: required.has(name), isText: isForm, lose };
-    try {
+    return unlessInexpressible(what, rest.isRequired, note, () => {
       const sent = isForm ? asText(document, { ...stated, in: 'query' }, stated, lose) : stated;
       return {
         ...{ name: literal(name), in: 'body' },
         ...(asJson(document, parameter, stated, lose) ?? restOf(document, sent, rest)),
         ...(about === undefined ? {} : { description: literal(about) }),
       };
-    } catch (error) {
-      if (!(error instanceof Inexpressible)) throw error;
-      if (rest.isRequired) throw new Inexpressible(`body parameter "${name}" ${error.message}`);
-      lose(error.message);
-      return [];
-    }
+    });
   });
 }
 

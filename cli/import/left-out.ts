@@ -13,6 +13,21 @@ export interface LeftOut {
 /** Says what became of a part of an operation, where that is not what the document says. */
 export type Note = (what: string, reason: string) => void;
 
+/**
+ * What a parameter becomes: nothing, with a note, where no config can have it.
+ * @throws Inexpressible for one that is required: without it the operation would ask for something else.
+ */
+export function unlessInexpressible<T>(what: string, isRequired: boolean, note: Note, make: () => T): T[] {
+  try {
+    return [make()];
+  } catch (error) {
+    if (!(error instanceof Inexpressible)) throw error;
+    if (isRequired) throw new Inexpressible(`${what} ${error.message}`);
+    note(what, error.message);
+    return [];
+  }
+}
+
 /** Places that a line names. */
 const NAMED = 3;
 

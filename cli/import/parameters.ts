@@ -1,7 +1,7 @@
 import { roleOf, type Security } from './credential-guard.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { jsonChoiceOf } from './formats.ts';
-import { Inexpressible, type Note } from './left-out.ts';
+import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { isScalar, SchemaReader } from './schema.ts';
 import { encoded, literal, summary } from './text.ts';
 
@@ -30,14 +30,8 @@ export function parametersOf(document: ApiDocument, operation: Operation, securi
       note(what, `is taken for a credential of yours, ${role.fixed}`);
       return [{ name: literal(String(name)), ...placeOf(String(place)), ...role }];
     }
-    try {
-      return [parameterOf(document, parameter, (reason) => note(what, reason))];
-    } catch (error) {
-      if (!(error instanceof Inexpressible)) throw error;
-      if (required === true) throw new Inexpressible(`${what} ${error.message}`);
-      note(what, error.message);
-      return [];
-    }
+    const make = () => parameterOf(document, parameter, (reason) => note(what, reason));
+    return unlessInexpressible(what, required === true, note, make);
   });
   const missing = [...operation.path.matchAll(/\{([^{}]*)\}/g)].filter(([, name]) => !declared.has(`path ${name}`));
   return [
