@@ -13,6 +13,7 @@ import { type CompiledPath, type Match, PathError } from './shared/json-path/ind
 import { operatorPaths } from './shared/json-path/operator-paths.ts';
 import { Placeholders } from './shared/json-path/placeholders.ts';
 import { parameterSchema } from './shared/parameter-schema.ts';
+import { declaredNames } from './shared/path-parameters.ts';
 import { failed } from './shared/upstream-failure.ts';
 
 /** @throws Refusal for an answer that is not as expected, which says the place and the rule, and never the value. */
@@ -43,8 +44,7 @@ function missing(path: string): string {
 
 /** @throws PathError */
 function pathTo(text: string, endpoint: Configured): CompiledPath {
-  const declared = (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
-  const [path, ...others] = operatorPaths(text, declared);
+  const [path, ...others] = operatorPaths(text, declaredNames(endpoint));
   if (path === undefined || others.length > 0) throw new PathError('lists several paths: write that of one time');
   return path;
 }

@@ -1,5 +1,6 @@
 import { keys } from '../../plugins-sdk/config.ts';
 import { type Endpoint, type Exchange, inexactParameters, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
+import { declaredNames } from '../shared/path-parameters.ts';
 import { type Field, PlanError } from './fault.ts';
 import { readList } from './lists.ts';
 import { checkPinned, type Lists, type Plan, planOf } from './plan.ts';
@@ -21,7 +22,7 @@ export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepare
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
   const delegated = FIELDS.filter((field) => encoding[field] === DELEGATED);
-  const operator = { declared: (keys.parameters.of(endpoint) ?? []).map(({ name }) => name) };
+  const operator = { declared: declaredNames(endpoint) };
   const [open] = delegated;
   if (encoding.combine !== undefined && open !== undefined)
     throw new PlanError(open, 'combine needs what it combines: write a value in place of *');

@@ -5,9 +5,14 @@ import { Placeholders } from './json-path/placeholders.ts';
 
 type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
 
+/** Names of an endpoint's parameters, which its paths may hold. */
+export function declaredNames(endpoint: Configured): readonly string[] {
+  return (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
+}
+
 /** Names of the parameters that paths into an endpoint's answer hold. */
 export function parametersInPaths(endpoint: Configured): ReadonlySet<string> {
-  const declared = (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
+  const declared = declaredNames(endpoint);
   const placeholders = new Placeholders();
   for (const path of [keys.encoding.of(endpoint)?.path, expectKey.of(endpoint)?.fresh?.path])
     placeholders.mark(path ?? '', declared);
