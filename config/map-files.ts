@@ -1,13 +1,10 @@
 import { resolve } from 'node:path';
-import { Type } from 'typebox';
+import { MapSchema } from '../plugins-sdk/keys.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, errorAt, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { readConfigFile } from './yaml.ts';
-
-/** What a file has to hold, which is said of the file and not of the config. */
-const MAP = Type.Record(Type.String(), Type.String(), { minProperties: 1 });
 
 const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
@@ -47,7 +44,8 @@ function parametersWithFile({ value: config, references }: Interpolated) {
 async function readMap(file: string) {
   try {
     const map = await readConfigFile(file);
-    const wrong = explain(MAP, map, '');
+    // Said of the file, and not of the config.
+    const wrong = explain(MapSchema, map, '');
     return wrong.length === 0 ? map : new ConfigErrors(wrong.map((each) => errorAt(file, findingLine(each))));
   } catch (cause) {
     if (cause instanceof ConfigErrors) return cause;

@@ -26,6 +26,13 @@ function pinned(description: string) {
   return Type.Unsafe<Json>(Type.Union([Type.String(), Type.Number(), Type.Boolean(), ...nested], { description }));
 }
 
+/** What is sent for what clients give. */
+export const MapSchema = Type.Record(Type.String(), Type.String(), {
+  minProperties: 1,
+  description:
+    'What is sent for each text that clients may give; {file: symbols.yaml} is what that YAML or JSON file holds',
+});
+
 const ParameterSchema = closedObject({
   name: Type.String({ minLength: 1, description: 'Name as the upstream API expects it' }),
   in: Type.Optional(
@@ -42,13 +49,7 @@ const ParameterSchema = closedObject({
       description: 'JSON Schema of what clients may give',
     }),
   ),
-  map: Type.Optional(
-    Type.Record(Type.String(), Type.String(), {
-      minProperties: 1,
-      description:
-        'What is sent for each text that clients may give; {file: symbols.yaml} is what that YAML or JSON file holds',
-    }),
-  ),
+  map: Type.Optional(MapSchema),
   style: Type.Optional(
     Type.Enum(['repeat', 'comma'], {
       description: 'How a list travels in a query, as a=1&a=2 or as a=1,2; default as one text, with a warning',
