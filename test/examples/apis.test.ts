@@ -308,9 +308,7 @@ describe('the examples of APIs', () => {
           const asked = upstream.requests.map(({ method, path, body }) => `${method} ${path}${body && ` ${body}`}`);
           assert.deepEqual([...new Set(asked)], [asks]);
           if (refuses !== undefined) return assert.deepEqual([response.status, answer.error], [502, refuses]);
-          const [[type]] = [
-            parse(text).apis[0].endpoints.map((one: { encoding: { type: string } }) => one.encoding.type),
-          ];
+          const { type } = parse(text).apis[0].endpoints[0].encoding;
           assert.deepEqual(
             [...AbiCoder.defaultAbiCoder().decode(type.split(','), answer.data)],
             signs,
