@@ -12,31 +12,24 @@ export interface LineForm {
   readonly worker?: number;
 }
 
-/** What happened, and when; a plugin's message may be anything. */
-interface LogEvent {
-  readonly level: string;
-  readonly time: string;
-  readonly message: unknown;
-}
-
 /** Those of the line, and names that mean something to JavaScript. */
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
-/** @returns what makes the lines of a log, each with its line feed. */
-export function lineWriter({ format, colour, worker }: LineForm): (event: LogEvent, fields: Fields) => string {
+/** @returns what makes the lines of a log, each with its line feed. A plugin's message may be anything. */
+export function lineWriter({ format, colour, worker }: LineForm) {
   const [lineOf, memberOf] = format === 'json' ? [jsonLine, jsonMember] : [textLine, textMember];
   const own = worker === undefined ? '' : memberOf('worker', worker);
   // A field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
-  return (event, fields) => {
+  return (level: string, message: unknown, fields: Fields): string => {
     let members = own;
     for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
-    return lineOf(event, members, colour);
+    return `${lineOf(new Date().toISOString(), level, message, members, colour)}\n`;
   };
 }
 
-function jsonLine({ level, time, message }: LogEvent, members: string): string {
-  return `${escapeUnprintable(`{"level":"${level}","time":"${time}"${members},"msg":${json(message) ?? 'null'}}`)}\n`;
+function jsonLine(time: string, level: string, message: unknown, members: string): string {
+  return escapeUnprintable(`{"level":"${level}","time":"${time}"${members},"msg":${json(message) ?? 'null'}}`);
 }
 
 function jsonMember(name: string, value: unknown): string {
@@ -46,18 +39,11 @@ function jsonMember(name: string, value: unknown): string {
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
 
-function textLine({ level, time, message }: LogEvent, members: string, colour: boolean): string {
+function textLine(time: string, level: string, message: unknown, members: string, colour: boolean): string {
   const name = level.toUpperCase();
   const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
-  return `${time} ${shown} ${escapeUnprintable(textOf(message))}${members}\n`;
-}
-
-function textOf(message: unknown): string {
-  try {
-    return String(message ?? '');
-  } catch {
-    return json(message) ?? '';
-  }
+  const text = typeof message === 'string' ? message : (json(message) ?? '');
+  return `${time} ${shown} ${escapeUnprintable(text)}${members}`;
 }
 
 function textMember(name: string, value: unknown): string {

@@ -7,8 +7,6 @@ const BATCH_DELAY_MS = 100;
 const RETRY_DELAY_MS = 10;
 /** Milliseconds that flushes wait for a reader or for room, in all. */
 const FLUSH_TIMEOUT_MS = 1000;
-/** Characters at which a batch is written without waiting. */
-const EAGER = 64 * 1024;
 /** Characters that may wait; lines beyond are dropped. */
 const MAX_PENDING = 4 * 1024 * 1024;
 
@@ -49,8 +47,7 @@ export class LogSink {
   write(line: string): void {
     if (this.#pending.length + this.#begun.length + line.length > MAX_PENDING) this.#lost += 1;
     else this.#pending += line;
-    if (this.#pending.length >= EAGER && this.#obstacle === undefined) this.#turn();
-    else this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
+    this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 
   /** Writes everything now, or gives up after a second. */
@@ -61,7 +58,6 @@ export class LogSink {
   }
 
   #turn(): void {
-    clearTimeout(this.#timer);
     this.#timer = this.#attempt() ? undefined : setTimeout(() => this.#turn(), RETRY_DELAY_MS).unref();
   }
 

@@ -23,8 +23,7 @@ export interface ServiceLog extends Log {
 }
 
 /** The log of a process. */
-export interface ProcessLog extends ServiceLog {
-  setLevel(level: LogLevel): void;
+export interface ProcessLog extends Required<ServiceLog> {
   /** Writes a line that another process has made, with its line feed. */
   pass(line: string): void;
   /** Writes out what waits, now, within a second. Happens by itself when the process exits. */
@@ -65,14 +64,12 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
 export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
   const target =
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
-  const { format } = settings;
   const lineOf = lineWriter(settings);
-  const isoTime = isoClock();
   let lowest = LEVELS.indexOf(settings.level);
   const at = (level: keyof Log) => {
     const rank = LEVELS.indexOf(level);
     return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      if (rank >= lowest) target.write(lineOf({ level, time: isoTime(), message }, fields));
+      if (rank >= lowest) target.write(lineOf(level, message, fields));
     };
   };
   const log: ProcessLog = {
@@ -80,7 +77,7 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
-    format,
+    format: settings.format,
     setLevel: (level) => {
       lowest = LEVELS.indexOf(level);
     },
@@ -90,27 +87,7 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
   return log;
 }
 
-/** @returns what reads the clock as ISO text. That of a second is made once: it would cost more than the rest of a line. */
-function isoClock(): () => string {
-  let second: number | undefined;
-  let text = '';
-  return () => {
-    const now = Date.now();
-    const milliseconds = now % 1000;
-    if (second !== now - milliseconds) {
-      second = now - milliseconds;
-      text = new Date(second).toISOString().slice(0, -4);
-    }
-    return `${text}${String(milliseconds).padStart(3, '0')}Z`;
-  };
-}
-
-const DROPPED: Readonly<Record<string, string>> = {
-  EAGAIN: 'the reader is too slow',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
-  EFBIG: 'the file has reached its largest size',
-};
+const DROPPED: Readonly<Record<string, string>> = { EAGAIN: 'the reader is too slow', ENOSPC: 'the disk is full' };
 
 function whyDropped(reason: string | undefined): string {
   if (reason === undefined) return 'a line is too long';
