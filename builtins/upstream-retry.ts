@@ -22,21 +22,21 @@ const retry = optionalKey(
   'retry',
   closedObject(
     {
-      attempts: Type.Integer({ minimum: 2, maximum: 10, description: 'Upstream calls in all, the first included' }),
+      attempts: Type.Integer({ minimum: 2, maximum: 10, description: 'Upstream calls, the first included' }),
       on: Type.Optional(
         Type.Array(Type.Enum(kinds), {
           minItems: 1,
-          description: 'Failures to call again after; default all of these',
+          description: 'Failures that are retried; default all',
         }),
       ),
       methods: Type.Optional(
         Type.Array(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), {
           minItems: 1,
-          description: 'Methods whose calls may be repeated; default GET',
+          description: 'Methods that are retried; default GET',
         }),
       ),
     },
-    'Calls the upstream again, within the timeout of the API; default never',
+    'Repeats failed upstream calls; default never',
   ),
 );
 

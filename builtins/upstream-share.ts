@@ -21,12 +21,9 @@ import { CacheEntries } from './shared/cache-entries.ts';
 const shareFor = optionalKey(
   'api',
   'shareFor',
-  millisecondsSchema(
-    'Milliseconds, at most 1m, for which equal upstream requests share one answer of the upstream; default none',
-    {
-      maximum: 60_000,
-    },
-  ),
+  millisecondsSchema('How long equal upstream requests share one answer; at most 1m; default none', {
+    maximum: 60_000,
+  }),
 );
 
 const MODE = 'sync';

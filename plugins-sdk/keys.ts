@@ -29,8 +29,7 @@ function pinned(description: string) {
 /** What is sent for what clients give. */
 export const MapSchema = Type.Record(Type.String(), Type.String(), {
   minProperties: 1,
-  description:
-    'What is sent for each text that clients may give; {file: symbols.yaml} is what that YAML or JSON file holds',
+  description: 'What is sent for each text that clients may give, or {file: symbols.yaml}',
 });
 
 const ParameterSchema = closedObject({
@@ -52,14 +51,12 @@ const ParameterSchema = closedObject({
   map: Type.Optional(MapSchema),
   style: Type.Optional(
     Type.Enum(['repeat', 'comma'], {
-      description: 'How a list travels in a query, as a=1&a=2 or as a=1,2; default as one text, with a warning',
+      description: 'How a list is sent in a query: a=1&a=2 or a=1,2; default one text, with a warning',
     }),
   ),
-  nested: Type.Optional(
-    Type.Boolean({ description: 'Dots of the name lead into objects of the body: variables.symbol; default false' }),
-  ),
+  nested: Type.Optional(Type.Boolean({ description: 'Dots in the name lead into objects of the body; default false' })),
   secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
-  description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
+  description: Type.Optional(Type.String({ description: 'Shown to clients; no effect on requests' })),
 });
 /** A parameter as an endpoint declares it. */
 export type Parameter = Static<typeof ParameterSchema>;
@@ -76,12 +73,12 @@ const Basic = closedObject({
 
 /** Config keys that more than one plugin reads. Each is owned by one of them, which may have more to say of its values. */
 export const keys = {
-  url: configKey('api', 'url', Type.String({ description: 'Base URL of the upstream, http or https' })),
+  url: configKey('api', 'url', Type.String({ description: 'Base URL of the upstream' })),
   headers: optionalKey(
     'api',
     'headers',
     Type.Record(Type.String(), Type.Union([Type.String(), Basic]), {
-      description: 'Sent on every upstream request: texts, or {basic: {user, password}}',
+      description: 'Sent with every upstream request: texts, or {basic: {user, password}}',
     }),
   ),
   timeout: optionalKey(
@@ -90,7 +87,7 @@ export const keys = {
     Type.Number({
       exclusiveMinimum: 0,
       [DURATION]: 100,
-      description: 'Milliseconds for a whole upstream call; default 10000',
+      description: 'Deadline of all upstream calls of a request; default 10s',
     }),
   ),
   path: configKey(
@@ -136,8 +133,7 @@ export const strictKey = optionalKey(
   'apiOrEndpoint',
   'strictParameters',
   Type.Boolean({
-    description:
-      'Refuses unknown parameters, a list or an object outside a body, and a request without "parameters"; default false',
+    description: 'Refuses what the endpoint does not declare; default false',
   }),
 );
 
@@ -161,7 +157,7 @@ export const signerKey = optionalKey('settings', 'signer', Type.Unknown());
 export const receiptKey = optionalKey(
   'apiOrEndpoint',
   'receipt',
-  Type.Boolean({ description: 'Answers carry a signed receipt of what was asked; default false' }),
+  Type.Boolean({ description: 'Adds a signed receipt of what was asked; default false' }),
 );
 
 /** Milliseconds of an upstream call when the API names no timeout. */

@@ -24,20 +24,20 @@ const hostKey = optionalKey(
 const maxKey = wholeKey(
   'connections.max',
   CONNECTIONS,
-  'Connections of clients; default 16384, and at most half of the file descriptors',
+  'Open connections; default 16384, and at most half of the file descriptors',
 );
 const perAddressKey = wholeKey(
   'connections.perAddress',
   CONNECTIONS,
-  'Connections of one client address; default a quarter of max, all of it with trustForwardedFor',
+  'Connections per address; default a quarter of max, all of it with trustForwardedFor',
 );
 const drainDelayKey = optionalKey(
   'server',
   'drainDelay',
-  millisecondsSchema(
-    'Milliseconds, at most 10m, for which requests are still accepted after SIGTERM, with /ready 503; default 250',
-    { minimum: 0, maximum: 600_000 },
-  ),
+  millisecondsSchema('How long requests are accepted after SIGTERM, with /ready 503; at most 10m; default 250ms', {
+    minimum: 0,
+    maximum: 600_000,
+  }),
 );
 const workersKey = wholeKey('workers', [1, MOST_WORKERS], 'Processes that serve together; default 1');
 type Config = Readonly<Record<string, unknown>>;

@@ -14,7 +14,7 @@ const SLOW = 0.5;
 const slowKey = optionalKey(
   'settings',
   'log.slow',
-  millisecondsSchema('Requests that take longer get a warning with where the time went; default none'),
+  millisecondsSchema('Slower requests are logged as a warning; default none'),
 );
 
 /** How requests are logged. */

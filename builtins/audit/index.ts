@@ -17,14 +17,10 @@ const AuditSchema = closedObject(
       pattern: '[^/]$',
       description: 'a file of JSON lines, relative to the config file; made if there is none',
     }),
-    values: Type.Optional(
-      Type.Boolean({ description: 'Records each answer whole, with its value and signature; default false' }),
-    ),
-    sync: Type.Optional(
-      Type.Boolean({ description: 'Has the disk confirm each batch of lines (fsync); default false' }),
-    ),
+    values: Type.Optional(Type.Boolean({ description: 'Records whole answers; default false' })),
+    sync: Type.Optional(Type.Boolean({ description: 'Calls fsync after each batch; default false' })),
   },
-  'Records what was signed, for whom; default none',
+  'Records each signed answer; default none',
 );
 const auditKey = optionalKey('settings', 'audit', AuditSchema);
 

@@ -38,7 +38,7 @@ const NamedKey = closedObject({
 const schema = closedObject({
   keys: Type.Array(Type.Union([Type.String({ minLength: 1 }), NamedKey]), {
     minItems: 1,
-    description: 'Keys that are accepted: texts, or mappings with the name of the client',
+    description: 'Accepted keys: texts, or mappings with a name',
   }),
 });
 type Key = Static<typeof schema>['keys'][number];

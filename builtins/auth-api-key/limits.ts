@@ -6,7 +6,7 @@ import { bucketState } from '../shared/limit-headers.ts';
 
 export const Limit = closedObject(
   {
-    window: millisecondsSchema('Milliseconds in which max requests are allowed'),
+    window: millisecondsSchema('Length of the window'),
     max: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Requests per window' }),
   },
   'For all keys of that name together; default none',

@@ -26,12 +26,12 @@ const AcceptSchema = closedObject({
   payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
   extra: closedObject(
     { name: some('Name of the EIP-712 domain of the token'), version: some('Version of that domain') },
-    'What wallets must know of the token to sign',
+    'What wallets need to sign',
   ),
   maxTimeoutSeconds: Type.Optional(
     Type.Integer({
       ...{ minimum: 10, maximum: 86_400 },
-      description: 'Seconds for which wallets make an authorisation valid; default 300',
+      description: 'Seconds that an authorisation is valid; default 300',
     }),
   ),
 });
@@ -48,9 +48,7 @@ const CdpSchema = closedObject(
 );
 const FacilitatorSchema = closedObject({
   url: UrlSchema,
-  headers: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: 'Sent on every request to the facilitator' }),
-  ),
+  headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent with every request' })),
   auth: Type.Optional(CdpSchema),
 });
 export type FacilitatorTerms = Static<typeof FacilitatorSchema>;
@@ -63,7 +61,7 @@ export const TermsSchema = closedObject({
       Type.Array(Type.Union([UrlSchema, FacilitatorSchema]), { minItems: 1, maxItems: 5 }),
     ],
     {
-      description: 'Who verifies and settles: a URL, {url, headers, auth}, or a list of these, the preferred one first',
+      description: 'Verifies and settles: a URL, {url, headers, auth}, or a list of these in order of preference',
     },
   ),
   publicUrl: Type.Optional(
@@ -100,7 +98,7 @@ export function boundsOf(amount: Accept['amount']): { readonly min: string; read
   return typeof amount === 'string' ? { min: amount, max: amount } : { min: '0', max: amount.max };
 }
 
-/** Seconds for which wallets make an authorisation valid. */
+/** Seconds that an authorisation is valid. */
 export function secondsOf({ maxTimeoutSeconds = 300 }: Accept): number {
   return maxTimeoutSeconds;
 }

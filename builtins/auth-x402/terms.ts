@@ -23,12 +23,12 @@ export const TermsSchema = closedObject({
   token: addressSchema('address of an ERC-20 token, or the zero address for the native asset, 0x and 40 hex digits'),
   amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
   recipient: addressSchema('address that is paid, 0x and 40 hex digits'),
-  expiry: Type.Optional(millisecondsSchema('Milliseconds to pay; default 300000', { duration: 0 })),
+  expiry: Type.Optional(millisecondsSchema('Time to pay; default 5m', { duration: 0 })),
   confirmations: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: 'Blocks that must hold the payment, its own and those on top of it; default 1',
+      description: "Confirmations, the payment's own block included; default 1",
     }),
   ),
 });

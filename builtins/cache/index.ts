@@ -38,14 +38,12 @@ const cacheKey = optionalKey(
   closedObject(
     {
       // No timer waits for its end, so that any time will do.
-      maxAge: Type.Integer({ minimum: 1, [DURATION]: 100, description: 'Milliseconds that an answer is kept' }),
+      maxAge: Type.Integer({ minimum: 1, [DURATION]: 100, description: 'How long an answer is kept' }),
       staleWhileRevalidate: Type.Optional(
-        millisecondsSchema(
-          'Milliseconds after that for which it is given out while a new one is made (RFC 5861); default none',
-        ),
+        millisecondsSchema('How much longer it is given out while a new one is made; default none'),
       ),
       staleIfError: Type.Optional(
-        millisecondsSchema('Milliseconds after that for which it stands in where the upstream fails; default none'),
+        millisecondsSchema('How much longer it stands in while the upstream fails; default none'),
       ),
     },
     'Keeps signed answers, in sync mode; default none',

@@ -16,7 +16,7 @@ export const encodingKey = optionalKey(
         }),
       ),
       exact: Type.Optional(
-        Type.Boolean({ description: 'Refuses a number that its integer type would cut, such as 0.5; default false' }),
+        Type.Boolean({ description: 'Refuses numbers that the integer type would cut; default false' }),
       ),
     },
     'What is extracted and ABI-encoded; without it the JSON is signed',

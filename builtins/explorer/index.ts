@@ -10,7 +10,7 @@ const explorerKey = optionalKey(
   'settings',
   'explorer',
   Type.Boolean({
-    description: 'Serves a page at / that shows the endpoints, calls them and checks signatures; default false',
+    description: 'Serves the explorer at /; default false',
   }),
 );
 

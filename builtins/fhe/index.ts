@@ -56,7 +56,7 @@ const RelayerSchema = closedObject({
   verifier: addressSchema('address of the contract that will call the consumer, 0x and 40 hex digits'),
   apiKey: Type.Optional(Type.String({ description: 'Key of the relayer' })),
   relayerUrl: Type.Optional(url('URL of a relayer; default that of the network')),
-  timeout: Type.Optional(millisecondsSchema('Milliseconds for an encryption; default 60000')),
+  timeout: Type.Optional(millisecondsSchema('Time limit of an encryption; default 1m')),
 });
 type Relayer = Static<typeof RelayerSchema>;
 const relayerKey = optionalKey(

@@ -19,8 +19,8 @@ const Settings = closedObject({
   path: Type.Optional(
     Type.String({ pattern: '^(/[A-Za-z0-9._~-]+)+$', description: 'Where clients reach it; default /mcp' }),
   ),
-  include: names('The only endpoints that are tools, as api/endpoint; default all'),
-  exclude: names('Endpoints that are no tools, as api/endpoint; default none'),
+  include: names('Endpoints that are tools, as api/endpoint; default all'),
+  exclude: names('Endpoints that are not tools; default none'),
   instructions: Type.Optional(
     Type.String({ minLength: 1, maxLength: 5000, description: 'What models should know of the tools' }),
   ),
@@ -32,7 +32,7 @@ const Settings = closedObject({
       }),
       {
         minItems: 1,
-        description: 'Host names at which clients reach it, besides the loopback and those of settings.openapi.servers',
+        description: 'Its host names, besides loopback and those of settings.openapi.servers',
       },
     ),
   ),
@@ -45,7 +45,7 @@ export const mcpKey = optionalKey(
   'settings',
   'mcp',
   Type.Union([Type.Boolean(), Settings], {
-    description: 'Serves the endpoints to agents as tools, by the Model Context Protocol; default false',
+    description: 'Serves the endpoints to agents as tools (Model Context Protocol); default false',
   }),
 );
 

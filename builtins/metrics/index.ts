@@ -27,13 +27,12 @@ const metricsKey = optionalKey(
         Type.Array(
           Type.String({ pattern: '^[A-Za-z0-9._-]+$', description: 'Host name alone, without http:// and port' }),
           {
-            description:
-              'Names at which /metrics and /status may be asked, besides IP addresses and localhost; default none',
+            description: 'Host names of /metrics and /status, besides IP addresses and localhost; default none',
           },
         ),
       ),
     },
-    'Serves metrics at GET /metrics on a port of its own; default none',
+    'Serves GET /metrics on a port of its own; default none',
   ),
 );
 /** Read only. */

@@ -14,11 +14,7 @@ import { clientBuckets } from '../shared/client-buckets.ts';
 import { bucketState, headersKey, LimitHeaders } from '../shared/limit-headers.ts';
 import { describeLimit } from './openapi.ts';
 
-const windowKey = optionalKey(
-  'server',
-  'rateLimit.window',
-  millisecondsSchema('Milliseconds in which max requests are allowed; default 60000'),
-);
+const windowKey = optionalKey('server', 'rateLimit.window', millisecondsSchema('Length of the window; default 1m'));
 const maxKey = optionalKey(
   'server',
   'rateLimit.max',

@@ -47,11 +47,7 @@ export class Attempts {
   readonly #attempt: ContextKey<Attempt>;
 
   constructor({ path, what, max: most, name }: AttemptsOptions) {
-    const window = optionalKey(
-      'server',
-      `${path}.window`,
-      millisecondsSchema(`Milliseconds in which max ${what} are allowed; default ${DEFAULT_WINDOW_MS}`),
-    );
+    const window = optionalKey('server', `${path}.window`, millisecondsSchema('Length of the window; default 1m'));
     const description = `Payment ${what} per window; default ${most}`;
     const max = optionalKey('server', `${path}.max`, Type.Integer({ minimum: 1, maximum: 1_000_000_000, description }));
     this.keys = [window, max];

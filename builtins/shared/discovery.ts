@@ -7,7 +7,7 @@ export const discoveryKey = optionalKey(
   'discovery',
   Type.Boolean({
     description:
-      'Catalogues are told of what is sold: /.well-known/x402, /llms.txt, and x402 payments; true: of every endpoint at /llms.txt; default what is sold',
+      'Tells catalogues what is sold, at /.well-known/x402, /llms.txt and in x402; true: lists all endpoints at /llms.txt; default what is sold',
   }),
 );
 
@@ -20,14 +20,14 @@ export const tagsKey = optionalKey(
   Type.Array(Type.String({ pattern: CATALOGUE_TEXT }), {
     maxItems: 5,
     uniqueItems: true,
-    description: 'Words under which catalogues list what the API sells; 32 characters of ASCII each',
+    description: 'Words for catalogues, at most 32 characters of ASCII each',
   }),
 );
 
 const Details = closedObject({
-  title: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'What the service is called' })),
+  title: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Name of the service' })),
   description: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 5000, description: 'What clients should know of it; CommonMark' }),
+    Type.String({ minLength: 1, maxLength: 5000, description: 'About the service, in CommonMark' }),
   ),
   version: Type.Optional(
     Type.String({ minLength: 1, maxLength: 100, description: "Version of your API; default the program's" }),
@@ -43,7 +43,7 @@ export const openapiKey = optionalKey(
   'settings',
   'openapi',
   Type.Union([Type.Boolean(), Details], {
-    description: 'Describes the endpoints at GET /openapi.json, perhaps in words of yours; default false',
+    description: 'Serves GET /openapi.json; default false',
   }),
 );
 

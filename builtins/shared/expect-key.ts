@@ -3,13 +3,13 @@ import { type Json, type Static, Type } from '../../plugins-sdk/index.ts';
 
 const FreshSchema = closedObject(
   {
-    path: Type.String({ minLength: 1, description: 'JSONPath of the time that the answer is of' }),
-    maxAge: millisecondsSchema('Milliseconds that this time may be from now, before or after', {
+    path: Type.String({ minLength: 1, description: "JSONPath of the answer's time" }),
+    maxAge: millisecondsSchema('Largest distance of that time from now', {
       maximum: Number.MAX_SAFE_INTEGER,
     }),
     unit: Type.Optional(
       Type.Enum(['s', 'ms', 'iso'], {
-        description: 'Seconds or milliseconds since 1970, or a text as of RFC 3339; default s',
+        description: 'Unix seconds or milliseconds, or text of RFC 3339; default s',
       }),
     ),
   },
@@ -26,7 +26,7 @@ export const expectKey = optionalKey(
       ),
       fresh: Type.Optional(FreshSchema),
     },
-    'What an answer of the upstream must be before it is signed or kept; default anything',
+    'What an upstream answer must be; default anything',
   ),
 );
 

@@ -7,7 +7,7 @@ export const headersKey = optionalKey(
   'rateLimit.headers',
   Type.Boolean({
     description:
-      'Whether responses say what is left of a limit (RateLimit, RateLimit-Policy); default true where max or window is set, and for keys with a rateLimit',
+      'Sends RateLimit and RateLimit-Policy; default true where max or window is set, and for keys with a rateLimit',
   }),
 );
 

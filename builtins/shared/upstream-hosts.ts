@@ -9,7 +9,7 @@ export const mirrorsKey = optionalKey(
     minItems: 1,
     maxItems: 10,
     uniqueItems: true,
-    description: 'Base URLs that are asked where the one before fails; they get the same headers. Default none',
+    description: 'Base URLs to try in turn where url fails; default none',
   }),
 );
 

@@ -23,18 +23,17 @@ export const tlsKey = optionalKey(
   'tls',
   closedObject(
     {
-      cert: pem('Certificate that the service shows, in PEM, with those that lead to its authority'),
-      key: pem('Private key of that certificate, in PEM; keep it in a variable'),
-      ca: pem('Authorities that the upstream must have its certificate of, in PEM, in place of those of Node.js'),
+      cert: pem('Client certificate with its chain, in PEM'),
+      key: pem('Private key of cert, in PEM; keep it in a variable'),
+      ca: pem('Trusted authorities, in PEM, in place of those of Node.js'),
       servername: Type.Optional(
         Type.String({
           minLength: 1,
-          description:
-            'Name that the upstream is asked for and must have a certificate of; default the host of the URL',
+          description: "Name to ask for, and in the upstream's certificate; default the host of the URL",
         }),
       ),
     },
-    'Of https, where the upstream wants or has a certificate of its own',
+    'Certificates, for https',
   ),
 );
 

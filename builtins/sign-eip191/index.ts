@@ -39,7 +39,7 @@ const signaturesKey = optionalKey(
   'apiOrEndpoint',
   'signatures',
   Type.Boolean({
-    description: 'Answers carry "signatures": that of the signer and that of settings.signer.next; default false',
+    description: 'Adds the signatures of the signer and of settings.signer.next; default false',
   }),
 );
 

@@ -20,7 +20,7 @@ const TlsSchema = closedObject({
 
 const SentinelSchema = closedObject(
   {
-    name: Type.String({ minLength: 1, description: 'Name of the primary at its Sentinels' }),
+    name: Type.String({ minLength: 1, description: 'Name of the primary' }),
     urls: urls('The Sentinels'),
     username: text('User of the Sentinels; default that of the URL'),
     password: text('Password of the Sentinels; default that of the URL'),
@@ -35,9 +35,9 @@ export const RedisSchema = closedObject({
       description: 'redis://host:port/database, or rediss:// for TLS',
     }),
   ),
-  urls: Type.Optional(urls('Nodes of a Cluster, in place of url; the others are found by these')),
+  urls: Type.Optional(urls('Some nodes of a Cluster, in place of url')),
   sentinel: Type.Optional(SentinelSchema),
-  prefix: Type.Optional(Type.String({ description: 'Begin of all keys; default sdp:' })),
+  prefix: Type.Optional(Type.String({ description: 'Prefix of all keys; default sdp:' })),
   tls: Type.Optional(
     Type.Union([Type.Literal(true), TlsSchema], { description: 'TLS as with rediss://, and its certificates' }),
   ),

@@ -33,7 +33,7 @@ const matchesKey = optionalKey(
       type: Type.Literal('regex', { description: 'The only kind' }),
       value: Type.String({ minLength: 1, description: 'Regular expression, perhaps with named groups' }),
     }),
-    { description: 'Patterns that an attestor must find in the upstream answer; without them there is no proof' },
+    { description: 'Patterns that an attestor must find in the answer; without them, no proof' },
   ),
 );
 const proofKey = optionalKey(
@@ -45,7 +45,7 @@ const proofKey = optionalKey(
       closedObject({
         type: Type.Literal('reclaim', { description: 'The only kind' }),
         gatewayUrl: Type.String({ pattern: '^https?://', description: 'URL of the gateway, http or https' }),
-        timeout: Type.Optional(millisecondsSchema('Milliseconds for a proof; default 30000')),
+        timeout: Type.Optional(millisecondsSchema('Time limit of a proof; default 30s')),
         attestors: Type.Optional(
           Type.Array(AddressSchema, { minItems: 1, description: 'Who may attest; without it anyone' }),
         ),

@@ -27,15 +27,13 @@ const breaker = optionalKey(
           Type.Integer({
             minimum: 1,
             maximum: 1000,
-            description: 'Failures in a row after which it opens; default 5',
+            description: 'Failures in a row that open it; default 5',
           }),
         ),
-        openFor: Type.Optional(
-          millisecondsSchema('Milliseconds until one call tries whether the host is back; default 30000'),
-        ),
+        openFor: Type.Optional(millisecondsSchema('Time until one call tries the host again; default 30s')),
       }),
     ],
-    { description: 'Asks a host no more once it has failed often; default false' },
+    { description: 'Stops calling a host that keeps failing; default false' },
   ),
 );
 

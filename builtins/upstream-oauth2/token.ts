@@ -9,19 +9,19 @@ export const Settings = closedObject(
     tokenUrl: Type.String({ description: 'Token endpoint; https, or http on loopback' }),
     clientId: Type.String({ minLength: 1 }),
     clientSecret: Type.String({ minLength: 1, description: 'Keep it in a variable' }),
-    scope: Type.Optional(Type.String({ minLength: 1, description: 'What is asked for, separated by spaces' })),
+    scope: Type.Optional(Type.String({ minLength: 1, description: 'Separated by spaces' })),
     parameters: Type.Optional(
       Type.Record(Type.String({ minLength: 1 }), Type.String(), {
-        description: 'Sent in the body of the request beside it, such as audience or resource; default none',
+        description: 'Sent in the token request, such as audience; default none',
       }),
     ),
     clientAuth: Type.Optional(
       Type.Enum(['basic', 'post'], {
-        description: 'How id and secret are sent: in a header or in the body; default basic',
+        description: 'How id and secret are sent: header or body; default basic',
       }),
     ),
   },
-  'Calls the upstream with a token of OAuth 2.0, by client credentials (RFC 6749, section 4.4); default none',
+  'OAuth 2.0 by client credentials (RFC 6749, section 4.4); default none',
 );
 
 /** Bytes of an answer of the token endpoint. */

@@ -6,7 +6,7 @@ import { failures } from './openapi.ts';
 import { Quota } from './quota.ts';
 
 function callsPer(window: string) {
-  const description = `Calls in a calendar ${window} of UTC; default any number`;
+  const description = `Calls in a calendar ${window} of UTC; default unlimited`;
   return Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description }));
 }
 
@@ -20,7 +20,7 @@ const quotaKey = optionalKey(
       perHour: callsPer('hour'),
       perDay: callsPer('day'),
     },
-    'Most calls of the upstream, of all processes together; also heeds its Retry-After. Default none',
+    'Limits upstream calls, and heeds Retry-After; default none',
   ),
 );
 

@@ -37,7 +37,7 @@ export function compose(definitions: readonly Definition[]): Composed {
     : signerSchema(ownedBy('signer', (each) => Object.entries(each.signers ?? {})));
   const endpoint = closedObject({
     name: Type.String({ minLength: 1, description: 'Human-readable, unique within the API' }),
-    description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
+    description: Type.Optional(Type.String({ description: 'Shown to clients; no effect on requests' })),
     ...modeSchema(modes.map(([mode]) => mode)),
     ...auth,
     ...membersOf(trees.endpoint, 'as declared'),
@@ -93,7 +93,7 @@ function signerSchema(types: Types<{ readonly schema: TSchema; readonly local?: 
   if (types.length === 0) return {};
   const each = (further: TProperties) =>
     oneOf(types.map(([type, { schema, local }]) => variant(type, schema, local ? further : { ...LIMITS, ...further })));
-  const description = 'Signs beside it where answers carry "signatures", and takes its place one day';
+  const description = 'The next signer, during a rotation';
   const next = Type.Optional(withMembers(each({}), { description }));
   const signer = withMembers(each({ next }), {
     description: 'Who signs answers; default the key of the environment',
@@ -103,11 +103,9 @@ function signerSchema(types: Types<{ readonly schema: TSchema; readonly local?: 
 
 /** What bounds the use of any signer outside the process. */
 const LIMITS: TProperties = {
-  timeout: Type.Optional(
-    millisecondsSchema('Milliseconds for a signature, the wait for its turn included; default 5000'),
-  ),
+  timeout: Type.Optional(millisecondsSchema('Time limit of a signature, waiting included; default 5s')),
   concurrency: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Signatures that are asked for at once; default 16' }),
+    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Simultaneous signatures; default 16' }),
   ),
 };
 

@@ -10,9 +10,9 @@ export const PluginEntrySchema = closedObject({
   }),
   timeout: Type.Optional(
     // What a hook computes may well take a few milliseconds only.
-    millisecondsSchema('Milliseconds per request for all its hooks; default 1000', { duration: 0 }),
+    millisecondsSchema('Budget per request, for all its hooks; default 1s', { duration: 0 }),
   ),
-  config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for; its own schema checks it' })),
+  config: Type.Optional(Type.Unknown({ description: 'Options of the plugin, checked by its own schema' })),
   isolate: Type.Optional(
     Type.Union(
       [
@@ -25,7 +25,7 @@ export const PluginEntrySchema = closedObject({
           }),
         }),
       ],
-      { description: 'Whether it runs in a process of its own, which its budget can end; default false' },
+      { description: 'Runs it in a process of its own; default false' },
     ),
   ),
   enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out; default true' })),

@@ -88,7 +88,8 @@ describe('the configuration reference', () => {
           '$1',
         )
         .replace(/\.(auth|facilitator)\[\]/g, '.$1')
-        .replace(/\.endpoints\[\]\.(auth|cache|expect)\b/, '.$1')
+        .replace(/\.endpoints\[\]\.(auth|cache|retry|expect)\b/, '.$1')
+        .replace('.signer.next.', '.signer.')
         .replace(/\[\]$/, ''),
     );
     assert.ok(keys.length > 50);
@@ -107,8 +108,10 @@ describe('the configuration reference', () => {
       '| `settings.fhe.network` | `sepolia`, `mainnet` | **required** | Chain of the contracts |',
       '| `apis[].auth.type` | `free`, `apiKey`, `x402`, `x402-exact` | **required** | Which kind it is |',
       '| `apis[].auth.accepts[].amount.by` | string | **required** | Name of a price that a plugin has at the stage `price` |',
-      '| `apis[].auth.keys` | list of strings, not empty | **required** | with `type: apiKey`: Keys that are accepted: texts, or mappings with the name of the client |',
-      '| `apis[].endpoints[].auth` | mapping or list of mappings, not empty, as `apis[].auth` | free | Who may ask; any one method is enough |',
+      '| `apis[].auth.keys` | list of strings, not empty | **required** | with `type: apiKey`: Accepted keys: texts, or mappings with a name |',
+      '| `apis[].auth` | mapping or list of mappings, not empty | free | Who may ask; any one method is enough |',
+      '| `apis[].endpoints[].auth` | as `apis[].auth` |  |  |',
+      '| `settings.signer.next` | as `settings.signer` |  | with `type: json-rpc`, `web3signer`, `aws-kms`, `environment`: The next signer, during a rotation |',
       '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body`, `none` | query | Where it is sent, or none, for paths into the answer alone |',
     ];
     for (const row of rows) assert.ok(reference.includes(`\n${row}\n`), row);
@@ -137,7 +140,7 @@ describe('the configuration reference', () => {
       ended.map(({ code }) => code),
       [0, 0],
     );
-    assert.match(ended[0]?.stdout ?? '', /^prices\/asset 0x[0-9a-f]{64}\nprices\/status 0x[0-9a-f]{64}\n$/);
+    assert.match(ended[0]?.stdout ?? '', /^prices\/eth-usd 0x[0-9a-f]{64}\n$/);
     assert.deepEqual(JSON.parse(ended[1]?.stdout ?? ''), JSON.parse(await read(SCHEMA)));
   });
 });

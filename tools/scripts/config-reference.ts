@@ -39,8 +39,8 @@ function table(rows: readonly Row[]): string {
   return `| key | value | default | meaning |\n|---|---|---|---|\n${lines.join('')}`;
 }
 
-/** @param seen where each mapping stood first, by its JSON text: it is described once. */
-function sectionsOf(node: SchemaNode, title: string, seen: Map<string, string>): Section[] {
+/** @param seen the row of each mapping that was described, by its shape: it is described once. */
+function sectionsOf(node: SchemaNode, title: string, seen: Map<string, Row>): Section[] {
   const rows: Row[] = [];
   const later: Section[] = [];
   const visit = (block: SchemaNode, parent: string, kind?: string): void => {
@@ -53,16 +53,13 @@ function sectionsOf(node: SchemaNode, title: string, seen: Map<string, string>):
         continue;
       }
       const blocks = blocksOf(inner);
-      const text = JSON.stringify(inner);
-      const twin = blocks.length === 0 ? undefined : seen.get(text);
+      const twin = blocks.length === 0 ? undefined : seen.get(shapeOf(inner));
+      const value = twin === undefined ? valuesOf(inner) : `as \`${twin.key}\``;
+      const row = { key, value, required: block.required.includes(name), about, kinds: [kind ?? []].flat() };
       // A mapping that nothing is said of only holds its keys together, and those have rows of their own.
-      if (about !== '' || twin !== undefined || blocks.length === 0) {
-        const value = valuesOf(inner) + (twin === undefined ? '' : `, as \`${twin}\``);
-        const kinds = kind === undefined ? [] : [kind];
-        rows.push({ key, value, required: block.required.includes(name), about, kinds });
-      }
+      if (about !== '' || blocks.length === 0) rows.push(row.about === twin?.about ? { ...row, about: '' } : row);
       if (twin !== undefined) continue;
-      seen.set(text, key);
+      seen.set(shapeOf(inner), row);
       for (const { block: member, list, kind: own } of blocks) {
         if (list) later.push(...sectionsOf(member, `${key}[]`, seen));
         else if (title === '') later.push(...sectionsOf(member, key, seen));
@@ -72,6 +69,11 @@ function sectionsOf(node: SchemaNode, title: string, seen: Map<string, string>):
   };
   visit(node, title);
   return [{ title, rows }, ...later];
+}
+
+/** What tells mappings apart: all but their own description, and the signer's `next`, which is a signer too. */
+function shapeOf({ description, ...shape }: TSchema & { readonly description?: unknown }): string {
+  return JSON.stringify(shape, (key, value) => (key === 'next' ? undefined : value));
 }
 
 interface Block {
