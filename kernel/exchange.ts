@@ -15,7 +15,7 @@ export interface ExchangeInput {
 
 const none: Parameters = Object.freeze({});
 
-/** One request on its way through the stages, as plugins see it: they can change nothing of it. */
+/** A request on its way through the stages, read-only. */
 export class Exchange implements ExchangeInput {
   readonly requestId: Hex;
   readonly method: string;

@@ -52,7 +52,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Tells refusals from all else that can be thrown, also those of another copy of the SDK. */
+/** True for a refusal, also of another copy of the SDK. */
 export function isRefusal(value: unknown): value is Refusal {
   try {
     return typeof value === 'object' && value !== null && brand in value;

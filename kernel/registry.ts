@@ -4,7 +4,7 @@ import { Hooks, type Observer, type TapDescription } from './hooks.ts';
 import { type Hidden, type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
-/** A path of the service that a plugin answers at. */
+/** A path that a plugin answers. */
 export interface Route {
   readonly method: string;
   /** Path in the router's syntax; `*` matches any. */

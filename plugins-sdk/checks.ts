@@ -7,7 +7,7 @@ import { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
 export { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
-/** Findings of an address whose EIP-55 checksum is wrong. */
+/** Findings of a wrong EIP-55 checksum. */
 export function checkAddress(path: string, address: string): Finding[] {
   try {
     checksumAddress(address);
@@ -18,8 +18,7 @@ export function checkAddress(path: string, address: string): Finding[] {
 }
 
 /**
- * Warns of plain HTTP to another machine, where what travels decides what is signed or paid.
- *
+ * Warns of plain HTTP to another machine.
  * @param harm what anyone on the way could do, such as "change what gets signed".
  */
 export function checkPlainHttp(path: string, url: string | undefined, harm: string): Finding[] {
@@ -28,7 +27,7 @@ export function checkPlainHttp(path: string, url: string | undefined, harm: stri
 
 const NO_ROOT = 'holds no root certificate, so that no server is trusted: add the one that signed it';
 
-/** Warns of authorities, in PEM, that others have signed: TLS trusts a chain only up to a root that it is given. */
+/** Warns of authorities (PEM) that others have signed: TLS trusts only given roots. */
 export function checkAuthorities(path: string, pem: string | undefined): Finding[] {
   const texts = pem?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return texts.length === 0 || texts.some(isRoot) ? [] : [warning(path, NO_ROOT)];
@@ -44,7 +43,7 @@ function isRoot(certificate: string): boolean {
   }
 }
 
-/** Finds a port behind a host to listen on, which the system would look up as a name. */
+/** Finds a port in a host to listen on. */
 export function checkHost(path: string, host: string | undefined): Finding[] {
   const [, bare] = /^\[(.*)\]$/.exec(host ?? '') ?? [];
   if (bare !== undefined) return [error(path, `has brackets, which belong to URLs: write ${bare}`)];
@@ -53,12 +52,12 @@ export function checkHost(path: string, host: string | undefined): Finding[] {
   return [error(path, `holds a port: write host: ${name.replace(/^\[|\]$/g, '')} and port: ${port}`)];
 }
 
-/** Config path of the API of an endpoint. */
+/** Config path of an endpoint's API. */
 export function apiPath({ path }: Pick<EndpointDraft, 'path'>): string {
   return path.replace(/\.endpoints\[\d+\]$/, '');
 }
 
-/** Config path of one of an endpoint's auth objects: on the endpoint itself or on its API, alone or in a list. */
+/** Config path of an endpoint's auth object. */
 export function authPath(endpoint: EndpointDraft, index: number): string {
   const { block, apiBlock, path } = endpoint;
   const isOwn = block.auth !== undefined && block.auth !== null;
@@ -66,7 +65,7 @@ export function authPath(endpoint: EndpointDraft, index: number): string {
   return Array.isArray(isOwn ? block.auth : apiBlock.auth) ? `${at}[${index}]` : at;
 }
 
-/** A parameter as declared, with what follows from where its value came from. */
+/** A parameter as declared, with defaults. */
 export interface DeclaredParameter extends Parameter {
   readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body' | 'none';
   readonly required: boolean;
@@ -75,7 +74,7 @@ export interface DeclaredParameter extends Parameter {
   readonly at: string;
 }
 
-/** The parameters of an endpoint with defaults applied; a fixed value that comes from a variable is secret. */
+/** An endpoint's parameters with defaults; a fixed value from a variable is secret. */
 export function declaredParameters(endpoint: EndpointDraft, { interpolated }: CheckContext): DeclaredParameter[] {
   return (keys.parameters.of(endpoint) ?? []).map((parameter, index) => {
     const at = `${endpoint.path}.parameters[${index}]`;
@@ -96,14 +95,14 @@ export function isToken(text: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text);
 }
 
-/** Findings of a header name that cannot be sent or must not be configured. */
+/** Findings of a header name that must not be configured. */
 export function checkHeaderName(path: string, name: string): Finding[] {
   if (!isToken(name)) return [error(path, 'is no valid header name')];
   if (RESERVED_HEADERS.has(name.toLowerCase())) return [error(path, `the header ${name} cannot be configured`)];
   return [];
 }
 
-/** Whether a header can carry the text: visible Latin-1, spaces and tabs (RFC 9110, section 5.5). */
+/** Whether a header can carry the text (RFC 9110, section 5.5). It holds visible Latin-1, spaces and tabs. */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }

@@ -4,14 +4,14 @@ import { isRecord } from '../lib/json/value.ts';
 import type { Endpoint } from './kernel.ts';
 import { compileSchema } from './schema/compile.ts';
 
-/** The TypeScript type of the values that fit a schema. */
+/** The TypeScript type of a schema's values. */
 export type { Static } from 'typebox';
-/** Makes schemas, by the library TypeBox: of a plugin's `config`, its config keys, its auth types. */
+/** Makes TypeBox schemas: of `config`, config keys and auth types. */
 export { Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'apiOrEndpoint';
 
-/** A typed place in the config file; whoever lists it in its definition owns it. */
+/** A typed place in the config; the plugin that lists it owns it. */
 export interface ConfigKey<S extends TSchema = TSchema> {
   readonly level: Level;
   readonly path: string;
@@ -59,7 +59,7 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
   };
 }
 
-/** Declares a config key that a block may lack. See {@link configKey}. */
+/** Declares an optional config key. See {@link configKey}. */
 export function optionalKey<S extends TSchema>(level: Level, path: string, schema: S) {
   return configKey(level, path, Type.Optional(schema));
 }

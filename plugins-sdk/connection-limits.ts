@@ -13,10 +13,8 @@ export interface ConnectionLimits {
 export type ConnectionLimit = keyof ConnectionLimits;
 
 /**
- * Closes connections beyond the limits as soon as they are accepted. The one that has sent nothing for longest goes: of
- * the same address or, where all are too many, of any. Else the one goes that has just come. Those that have sent
- * something stay.
- *
+ * Closes connections beyond the limits as soon as they are accepted. The one that has sent nothing for longest goes: of the same address or,
+ * where all are too many, of any. Else the one goes that has just come. Those that have sent something stay.
  * @param limits asked for each connection.
  * @param refused told of each connection that was closed.
  */

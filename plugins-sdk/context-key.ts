@@ -20,8 +20,8 @@ export interface ContextKeyOptions {
 }
 
 /**
- * A typed key for what one plugin leaves on a request for another, or for its own later stages. Whoever holds the key can
- * read and write; nobody else can reach the value, and it is gone with the request.
+ * A typed key for a value that one plugin leaves on a request. Whoever holds the key can read and write; nobody else
+ * can reach the value, and it is gone with the request.
  */
 export class ContextKey<T> {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { ContextKey, type Exchange } from './kernel.ts';
 
-/** The client's address where a plugin knows better than the socket (a trusted proxy in front); left at `admit`. */
+/** The client's address, from a trusted proxy; left at `admit`. */
 export const clientAddress = new ContextKey<string>('clientAddress', { once: true });
 
 /** The client's IP address. */
@@ -8,28 +8,24 @@ export function clientIp(exchange: Exchange): string {
   return clientAddress.get(exchange) ?? exchange.socketAddress;
 }
 
-/**
- * Who is asking, by the operator's own name for that client; left at `authenticate` by the plugin that let it in. It stands in the log,
- * so it must be no secret.
- */
+/** The operator's name for the client; left at `authenticate`. It stands in the log, so it must be no secret. */
 export const clientName = new ContextKey<string>('clientName');
 
-/** The request on whose behalf a plugin asks with this one. */
+/** The request for which a plugin asks with this one. */
 export const askedFor = new ContextKey<Exchange>('askedFor', { once: true });
 
-/** The bytes of the body as the client sent them, for those who check a signature over them; left at `parseBody`. */
+/** The body's bytes as the client sent them; left at `parseBody`. */
 export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 
 /**
- * The names of parameters with a number in them that a double does not hold exactly, so that their values are rounded. Left
- * at `parseBody`, where there are such parameters.
+ * Names of parameters with a number that a double would round. Left at `parseBody`, where there are such parameters.
  */
 export const inexactParameters = new ContextKey<ReadonlySet<string>>('inexactParameters', { once: true });
 
-/** Headers that go out with the answer itself, for modes that give the answer in a response. */
+/** Headers of the answer itself, for modes that answer in a response. */
 export const answerHeaders = new ContextKey<Readonly<Record<string, string>>>('answerHeaders');
 
-/** Adds to {@link answerHeaders}, at any stage before the answer is there for its client. */
+/** Adds to `answerHeaders`, before the client has its answer. */
 export function addAnswerHeaders(exchange: Exchange, headers: Readonly<Record<string, string>>): void {
   const before = answerHeaders.get(exchange);
   // A frozen object that goes out as it is need not be looked at again.
@@ -37,8 +33,8 @@ export function addAnswerHeaders(exchange: Exchange, headers: Readonly<Record<st
   answerHeaders.set(exchange, isWhole ? headers : { ...before, ...headers });
 }
 
-/** The ID that a client asked for and no endpoint has; left at `resolve`, for the log. */
+/** The unknown endpoint ID that a client asked for; left at `resolve`. */
 export const unknownEndpointId = new ContextKey<string>('unknownEndpointId', { once: true });
 
-/** Scheme, host and path that an upstream redirects to; for the operator who tries an endpoint, since clients may have chosen parts of it. */
+/** Scheme, host and path of an upstream's redirect, for the operator; clients may have chosen parts of it. */
 export const redirectTarget = new ContextKey<string>('redirectTarget');

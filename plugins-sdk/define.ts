@@ -22,7 +22,7 @@ import type { Services } from './services.ts';
 import type { SignerType } from './signing/signers.ts';
 import type { StateEngineType } from './state/area.ts';
 
-/** What a check of the configuration finds. */
+/** An error or a warning about the config. */
 export interface Finding {
   readonly level: 'error' | 'warning';
   /** Config path such as `apis[0].endpoints[1].path`. */
@@ -30,13 +30,13 @@ export interface Finding {
   readonly message: string;
 }
 
-/** An endpoint as the config file describes it, before it has an id. */
+/** An endpoint of the config, before it has an ID. */
 export interface EndpointDraft extends Omit<Endpoint, 'id'> {
   /** Config path of the endpoint. */
   readonly path: string;
 }
 
-/** What a check may know beyond the values. */
+/** What a check gets. */
 export interface CheckContext {
   readonly config: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly EndpointDraft[];
@@ -48,22 +48,22 @@ export interface CheckContext {
 
 /** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */
 type Tap<N extends StageName> = N extends ContextStage ? PublicHooks[N] : StageFn<N>;
-/** A plugin's functions by stage; `Taps['callApi']` is the type of one of them. */
+/** A plugin's functions by stage; `Taps['callApi']` is the type of one. */
 export type Taps = {
   readonly [N in HookStage]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
 };
 
-/** What an operation has found or done: texts by what they say. */
+/** The result of an operation: texts by name. */
 export type OperationResult = Readonly<Record<string, string>>;
 
 /**
- * What an operator can ask for while the service runs, or of the same state when it is stopped.
+ * What operators can ask of the running service, or of its state once it is stopped.
  * @returns a table for each thing that it knows of; none: another plugin may know.
  * @throws Error that says why it cannot be done, and what to do.
  */
 export type Operation = (words: Readonly<Record<string, string>>) => Promise<readonly OperationResult[]>;
 
-/** What a plugin does, made once at start-up. */
+/** What `setup` returns: the plugin's functions. */
 export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
   readonly hooks?: Taps;
   readonly routes?: readonly Route[];
@@ -83,7 +83,7 @@ export const identityParts = ['url', 'path', 'method', 'parameters', 'encoding',
 /** One of {@link identityParts}. */
 export type IdentityPart = (typeof identityParts)[number];
 
-/** A plugin as registered: what it is called, what it owns in the config, and how it sets itself up. `C` is its own config. */
+/** A plugin as registered: its name, its config keys, its `setup`. `C` is its own config. */
 export interface Definition<C = unknown> {
   readonly name: string;
   /**
@@ -141,7 +141,7 @@ export type ConfigSchema = TSchema | { parse(value: unknown): unknown };
 /** What a `config` block is once its schema has checked it. */
 type ConfigOf<S> = S extends { parse(value: unknown): infer V } ? Awaited<V> : S extends TSchema ? Static<S> : unknown;
 
-/** Checks the types of a plugin definition; returns it as it is. */
+/** Checks the types of a plugin definition and returns it. */
 export function definePlugin<S extends ConfigSchema>(
   definition: Definition<ConfigOf<S>> & { readonly configSchema?: S },
 ): Definition {
@@ -156,7 +156,7 @@ type HookWith<K extends EndpointKeys, H> = H extends (context: infer C) => infer
   ? (context: C & { readonly keys: { readonly [N in keyof K]?: Static<K[N]> | undefined } }) => R
   : never;
 
-/** The shape that a plugin file's default export has, or that its factory returns. */
+/** The default export of a plugin file, or what its factory returns. */
 export interface SimplePlugin<K extends EndpointKeys = never> {
   readonly name: string;
   /** Request headers that carry credentials: only this plugin's `onHttpRequest` sees them, and preflights name them. */

@@ -1,6 +1,6 @@
 import type { Endpoint } from './kernel.ts';
 
-/** Something outside the process that endpoints cannot be served without. `GET /ready` names those that are away. */
+/** Something outside the process that endpoints need. `GET /ready` names those that are away. */
 export interface Dependency {
   /** As `/ready` names it. */
   readonly name: string;

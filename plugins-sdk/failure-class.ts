@@ -1,7 +1,7 @@
 import type { RequestFailure } from '../lib/http/client/index.ts';
 import { isRefusal, type Refusal } from './kernel.ts';
 
-/** Why the call of an upstream failed, or gave nothing that can be signed. */
+/** Why an upstream call failed, or gave nothing to sign. */
 export const upstreamClasses = [
   'timeout',
   'dns',
@@ -14,7 +14,7 @@ export const upstreamClasses = [
   'encode',
 ] as const;
 
-/** `requester`: what the client asked for, and nothing else, made it fail. */
+/** The reasons of failures; `requester` blames what the client asked for. */
 export const failureClasses = [...upstreamClasses, 'requester', 'busy', 'signer', 'plugin', 'engine'] as const;
 
 export type UpstreamClass = (typeof upstreamClasses)[number];
@@ -28,7 +28,7 @@ function isClass(text: string): text is FailureClass {
 }
 
 /**
- * The class of a failure: that which the refusal names, or `plugin` where a plugin is to blame and names none.
+ * The class that a refusal names, or `plugin` if a plugin is to blame.
  * @returns nothing where the client is to blame: that is no failure.
  */
 export function failureClassOf({ failureClass = '', fault }: Refusal): FailureClass | undefined {
@@ -36,18 +36,18 @@ export function failureClassOf({ failureClass = '', fault }: Refusal): FailureCl
   return fault ? 'plugin' : undefined;
 }
 
-/** The class of what was thrown, where the upstream is to blame. */
+/** The class of an error, if the upstream is to blame. */
 export function upstreamClassOf(error: unknown): UpstreamClass | undefined {
   return isRefusal(error) ? upstreamClasses.find((each) => each === error.failureClass) : undefined;
 }
 
-/** The class of an upstream status that is no success; a redirect says nothing that can be signed. */
+/** The class of an upstream status other than 2xx. */
 export function classOfStatus(status: number): UpstreamClass {
   if (status >= 500) return 'status_5xx';
   return status >= 400 ? 'status_4xx' : 'body';
 }
 
-/** The class of an upstream call that gave no complete answer. A call that was aborted is nobody's fault: the service ends. */
+/** The class of an incomplete upstream call. A call that was aborted is nobody's fault: the service ends. */
 export function classOfRequest({ kind, phase }: RequestFailure): FailureClass {
   if (kind === 'timeout') return 'timeout';
   if (kind === 'aborted') return 'busy';

@@ -5,15 +5,15 @@ import type { Endpoint, Json } from './kernel.ts';
 import { closedObject } from './schema/closed-object.ts';
 import { DURATION } from './schema/duration.ts';
 
-/** An EVM address; its checksum, if it has one, is checked apart from the schema. */
+/** An EVM address; its checksum is checked apart. */
 export function addressSchema(description: string) {
   return Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description });
 }
-/** {@link addressSchema} in words that fit any address. */
+/** `addressSchema` for any address. */
 export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 
 /**
- * A time in milliseconds that a timer can hold. A config may have a text such as `500ms`, `10s`, `2m`, `1h` or `1d` in its place.
+ * A duration that a timer can hold. A config may have a text such as `500ms`, `10s`, `2m`, `1h` or `1d` in its place.
  * @param options of the integer. A number below `duration` (default 100) is warned of: it looks like seconds.
  */
 export function millisecondsSchema(description: string, options: TNumberOptions & { duration?: number } = {}) {
@@ -58,7 +58,7 @@ const ParameterSchema = closedObject({
   secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
   description: Type.Optional(Type.String({ description: 'Shown to clients; no effect on requests' })),
 });
-/** A parameter as an endpoint declares it. */
+/** A parameter as declared. */
 export type Parameter = Static<typeof ParameterSchema>;
 
 const Basic = closedObject({
@@ -71,7 +71,7 @@ const Basic = closedObject({
   ),
 });
 
-/** Config keys that more than one plugin reads. Each is owned by one of them, which may have more to say of its values. */
+/** Config keys that several plugins read. Each is owned by one of them, which may have more to say of its values. */
 export const keys = {
   url: configKey('api', 'url', Type.String({ description: 'Base URL of the upstream' })),
   headers: optionalKey(
@@ -118,17 +118,17 @@ export const keys = {
   ),
 };
 
-/** The URL of an endpoint's upstream, without a slash at its end. */
+/** The URL of an endpoint's upstream, without a trailing slash. */
 export function baseUrl(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): string {
   return (keys.url.of(endpoint) ?? '').replace(/\/$/, '');
 }
 
-/** Whether a receipt covers a declared parameter: one that clients may give, and everyone may know. */
+/** Whether a receipt covers a declared parameter: neither fixed nor secret. */
 export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>): boolean {
   return fixed === undefined && secret !== true;
 }
 
-/** Whether requests of an endpoint are refused that have a parameter which it does not take, or none of `parameters`. */
+/** The value of `strictParameters` at an endpoint. */
 export const strictKey = optionalKey(
   'apiOrEndpoint',
   'strictParameters',
@@ -139,7 +139,7 @@ export const strictKey = optionalKey(
 
 const FIELDS = ['type', 'path', 'times'] as const;
 
-/** The reserved parameters with which clients choose what the operator of an endpoint leaves open. */
+/** The reserved parameters that an endpoint leaves to its clients. */
 export function reservedParameters(
   endpoint: Pick<Endpoint, 'block' | 'apiBlock'>,
 ): readonly ('_type' | '_path' | '_times')[] {
@@ -147,18 +147,18 @@ export function reservedParameters(
   return FIELDS.flatMap((field) => (encoding?.[field] === '*' ? [`_${field}` as const] : []));
 }
 
-/** Read only: what stands at `settings.state`, whose schema all engines make together; absent or a text: state is kept in the process. */
+/** The value of `settings.state`, read only; absent or a text: in memory. */
 export const stateKey = optionalKey('settings', 'state', Type.Unknown());
 
-/** What stands at `settings.signer`, whose schema all kinds of signers make together; absent: the key of the environment. */
+/** The value of `settings.signer`; absent: the key of the environment. */
 export const signerKey = optionalKey('settings', 'signer', Type.Unknown());
 
-/** Whether answers of an endpoint have a receipt. */
+/** The value of `receipt` at an endpoint. */
 export const receiptKey = optionalKey(
   'apiOrEndpoint',
   'receipt',
   Type.Boolean({ description: 'Adds a signed receipt of what was asked; default false' }),
 );
 
-/** Milliseconds of an upstream call when the API names no timeout. */
+/** The default `timeout` of an API. */
 export const DEFAULT_TIMEOUT_MS = 10_000;

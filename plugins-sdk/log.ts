@@ -1,4 +1,4 @@
-/** Where the log goes; never hand it secrets. */
+/** The service's log; never pass it secrets. */
 export interface Log {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;

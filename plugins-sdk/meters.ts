@@ -19,7 +19,7 @@ export interface Instrument extends Omit<MeterSpec, 'initial'> {
   readonly series: number;
 }
 
-/** Values of labels, by their names. */
+/** Label values by name. */
 export type Labels<L extends string = string> = Readonly<Record<L, string>>;
 
 /** Adds to a counter. @param value default 1. */
@@ -28,7 +28,7 @@ export type Count<L extends string = string> = (labels: Labels<L>, value?: numbe
 /** Observes one value of a histogram, or adds to a counter. */
 export type Measure<L extends string = string> = (labels: Labels<L>, value: number) => void;
 
-/** What a plugin measures with. An instrument that it asks for again, also after a reload of the config, is the same one. */
+/** Makes instruments. An instrument that it asks for again, also after a reload of the config, is the same one. */
 export interface Meters {
   /** @throws Error when the name is taken, or a part of the description is not as it must be. */
   counter<L extends string = never>(spec: MeterSpec<L>): Count<L>;
@@ -43,7 +43,7 @@ export interface Meters {
   connect(sink: MeterSink): void;
 }
 
-/** Where measurements go: whoever exports metrics connects one. When it throws, the measurement is lost. */
+/** Where measurements go. When it throws, the measurement is lost. */
 export interface MeterSink {
   counter(instrument: Instrument): Measure;
   histogram(instrument: Instrument): Measure;

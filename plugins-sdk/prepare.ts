@@ -3,7 +3,7 @@ import { Check } from 'typebox/value';
 import type { AuthMethod, Endpoint } from './kernel.ts';
 
 /**
- * Does once per endpoint what depends on the config only.
+ * Runs once per endpoint what depends on the config only.
  * @returns a look-up; it throws for an endpoint that was not prepared.
  */
 export function perEndpoint<T>(
@@ -13,7 +13,7 @@ export function perEndpoint<T>(
   return lookup(new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)])));
 }
 
-/** The same for every configured auth method of one type, whose schema is that of the auth object without its `type`. */
+/** Like `perEndpoint`, for each auth object of one type. */
 export function perMethod<S extends TSchema, T>(
   endpoints: readonly Endpoint[],
   type: string,

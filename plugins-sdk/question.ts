@@ -11,7 +11,7 @@ export interface QuestionParts extends Pick<Question, 'parameters' | 'reserved' 
   requestFor(parameters: Parameters): OutgoingRequest;
 }
 
-/** The one kind of question that the service takes: nobody can change it, and whoever asks it otherwise keeps its key and hash. */
+/** The only question that the service accepts: immutable, with its key and hash. */
 export class AskedQuestion implements Question {
   readonly parameters: Parameters;
   readonly reserved: Parameters;

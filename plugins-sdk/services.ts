@@ -10,7 +10,7 @@ import type { States } from './state/state.ts';
 import type { Status } from './status.ts';
 import type { Workers } from './workers.ts';
 
-/** What an endpoint answered to another plugin. */
+/** An endpoint's answer to another plugin. */
 export interface AskedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export interface Prices {
   priceOf(name: string, parameters: Parameters, exchange: Exchange): Awaitable<bigint | undefined>;
 }
 
-/** What a plugin may use while it sets itself up. */
+/** What `setup` gets from the service. */
 export interface Services {
   /** The whole validated configuration; read it through config keys. */
   readonly config: Readonly<Record<string, unknown>>;

@@ -12,7 +12,7 @@ const MEMBERS: Readonly<Record<string, (member: unknown) => boolean>> = {
   signature: isBytes,
 };
 
-/** A signed answer in the form in which clients get it: JSON, serialised once, however often it is sent. */
+/** A signed answer, serialised once to the JSON that clients get. */
 export type SignedResponse = Response;
 
 /** What an answer shows; where its data is a hash, it shows that of which it is the hash. */

@@ -39,7 +39,7 @@ export interface AroundCall<V, R> extends CallContext {
   share(key: string, work: (flight: Flight<V, R>) => Awaitable<R>): Promise<R>;
 }
 
-/** What shared work is done with. */
+/** What shared work gets. */
 export interface Flight<V, R> extends CallContext {
   /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
   readonly exchange: Exchange;
@@ -49,7 +49,7 @@ export interface Flight<V, R> extends CallContext {
 /** What a stage's functions get last: what tells them to stop, and in an onion the rest of the chain. */
 export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : CallContext;
 
-/** A function of an inner stage: the stage's arguments, and its call. */
+/** The type of an inner stage's function. */
 export type StageFn<N extends StageName> = (
   ...args: [...ArgsOf<N>, call: CallOf<N>]
 ) => Awaitable<ResultOf<N> | undefined | void>;

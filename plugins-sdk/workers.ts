@@ -1,4 +1,4 @@
-/** The processes of one service on one machine, as a plugin in one of them sees them. */
+/** The service's processes on this machine, as one of them sees them. */
 export interface Workers {
   /** How many there are: each may let in such a part of a limit. */
   readonly count: number;

@@ -10,13 +10,10 @@ interface Entry<V> {
 const DROPPED_PER_INSERT = 2;
 
 /**
- * A map with a bound, whose entries each have their own end. A live entry is never pushed out: when every place is
- * taken by one, a new key is refused. An expired entry is as good as absent, for reading and as room.
- *
- * Finding room costs O(log n), whatever the ends are: a binary heap keeps the entry that ends first in front.
- *
- * The unit of time is the caller's, and so is the clock: each method that needs the time is told it. An entry is live
- * while `now < expiresAt`.
+ * A bounded map with an expiry for each entry. A live entry is never pushed out: when every place is taken by one, a
+ * new key is refused. An expired entry is as good as absent, for reading and as room. Finding room costs O(log n),
+ * whatever the ends are: a binary heap keeps the entry that ends first in front. The unit of time is the caller's, and
+ * so is the clock: each method that needs the time is told it. An entry is live while `now < expiresAt`.
  */
 export class BoundedTtlMap<V> {
   readonly #capacity: number;

@@ -1,7 +1,7 @@
 import { steadyClock } from '../time/steady-clock.ts';
 import { BoundedTtlMap } from './bounded-ttl-map.ts';
 
-/** A token bucket: `max` tokens, that many of which flow in per `window` milliseconds. */
+/** A token bucket: `max` tokens, refilled within `window` milliseconds. */
 export interface BucketLimit {
   readonly max: number;
   readonly window: number;
@@ -26,9 +26,8 @@ export interface Bucket {
 }
 
 /**
- * What a token bucket becomes; the one place where its arithmetic is. It is exact in integers: tokens are counted in parts, `window` of
- * them to the token, of which `max` flow in per millisecond.
- *
+ * The arithmetic of a token bucket. It is exact in integers: tokens are counted in parts, `window` of them to the
+ * token, of which `max` flow in per millisecond.
  * @param bucket nothing: a full one.
  * @param take `debt` tokens that were spent already, and `n` at most beside them.
  * @returns also the bucket, and the milliseconds until it is full.

@@ -12,7 +12,7 @@ const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const SHOWN_CHARACTERS = 80;
 
-/** True for `0x` and an even number of hex digits of either case; `0x` alone is no bytes. */
+/** True for `0x` and an even number of hex digits of either case, even none. */
 export function isHex(value: unknown): value is Hex {
   return typeof value === 'string' && value.length % 2 === 0 && HEX.test(value);
 }
@@ -39,8 +39,7 @@ export function toHex(bytes: Uint8Array): Hex {
 }
 
 /**
- * The bytes that a hex string stands for.
- *
+ * The bytes of a hex string.
  * @throws Error when it is no {@link isHex}. The text never shows the value, which may be a key.
  */
 export function toBytes(hex: Hex): Buffer {

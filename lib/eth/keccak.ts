@@ -10,5 +10,5 @@ const { createKeccak }: Pick<typeof import('hash-wasm'), 'createKeccak'> = requi
 
 const hasher = await createKeccak(256);
 
-/** Keccak-256 as Ethereum uses it: the original padding, not that of SHA3-256 (FIPS 202). */
+/** Ethereum's Keccak-256, whose padding is not that of SHA3-256 (FIPS 202). */
 export const keccak256: Keccak256 = (bytes) => hasher.init().update(bytes).digest('binary');

@@ -26,9 +26,8 @@ function lowS(rs: Uint8Array): LowS {
 }
 
 /**
- * A signature of a wallet or node as the service gives it out: `v` 0 and 1 become 27 and 28. `s` comes into the lower half of the
+ * A wallet's signature as the service gives it out: `v` 0 and 1 become 27 and 28. `s` comes into the lower half of the
  * curve order (EIP-2).
- *
  * @param signature r ‖ s ‖ v, 65 bytes in hex, whoever sent it.
  * @throws Error saying what is wrong with it; it shows nothing of the value.
  */

@@ -30,7 +30,7 @@ export interface TypedStatement extends Signable {
   data(): TypedData;
 }
 
-/** What the service has its signer sign, and nothing else: an answer, or the receipt of one. */
+/** What a signer signs: an answer, or the receipt of one. */
 export type Statement = PersonalStatement | TypedStatement;
 
 /** @throws RangeError unless the digest has 32 bytes. */

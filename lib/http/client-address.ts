@@ -27,8 +27,8 @@ export function parseAddress(text: string): string | undefined {
 }
 
 /**
- * The canonical text of an address, as {@link parseAddress} gives it. Text that is no address comes back as it is. So
- * a socket without an address (a Unix socket, one already closed) needs no special case.
+ * The canonical text of an IP address. Text that is no address comes back as it is. So a socket without an address (a
+ * Unix socket, one already closed) needs no special case.
  */
 export function normalizeAddress(ip: string): string {
   // What is IPv4 here is in its canonical form, and no part of a longer text.
@@ -59,9 +59,8 @@ export function forwardedClient(
 }
 
 /**
- * What limits are counted by: an IPv4 address as it is, an IPv6 address by its /64 (`2001:db8:1:2::/64`). One
- * subscriber commands at least that many addresses (RFC 6177). IPv4-mapped addresses count as IPv4. Text that is no
- * address is its own key.
+ * The key of limits: an IPv4 address, or the /64 of an IPv6 address (`2001:db8:1:2::/64`). One subscriber commands at
+ * least that many addresses (RFC 6177). IPv4-mapped addresses count as IPv4. Text that is no address is its own key.
  */
 export function clientKey(ip: string): string {
   const address = normalizeAddress(ip);

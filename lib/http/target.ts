@@ -9,8 +9,7 @@ export interface HttpTarget {
 }
 
 /**
- * Makes of a URL with a user name and password one that the HTTP client takes: they become basic authentication (RFC 7617).
- *
+ * Turns the user name and password of a URL into basic authentication (RFC 7617).
  * @param headers sent too; one called `authorization` wins over what the URL says.
  * @throws Error that shows nothing of the URL.
  */

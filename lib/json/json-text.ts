@@ -2,7 +2,7 @@ import { canonicalJson } from './canonical-json.ts';
 
 let trust: (text: string) => JsonText;
 
-/** Text that is JSON, known to be so: it was written as such, or checked. It never changes. */
+/** Text that is known to be JSON: written as such, or checked. It never changes. */
 export class JsonText {
   readonly json: string;
   /** Nobody can pass for one: the guard looks for this. */

@@ -47,8 +47,8 @@ export function infiniteMembers(members: Readonly<Record<string, Json | undefine
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?(?:[\d.]{16}|[\d.]+[eE])[-+.\deE]*/gs;
 
 /**
- * Valid JSON text with something else in the place of each number that a double would round. By default that is a number that is too
- * large (`1e999`). Parsed, it is infinite, and {@link isFiniteJson} finds it.
+ * JSON text with a replacement for each number that a double would round. By default that is a number that is too large
+ * (`1e999`). Parsed, it is infinite, and {@link isFiniteJson} finds it.
  */
 export function withoutRoundedNumbers(json: string, instead: (literal: string) => string = () => '1e999'): string {
   return json.replace(STRING_OR_NUMBER, (token) =>

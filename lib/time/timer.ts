@@ -1,2 +1,2 @@
-/** Milliseconds; a longer delay would make Node's timers fire at once. */
+/** The longest delay of a Node.js timer, in milliseconds. */
 export const LONGEST_TIMER = 2 ** 31 - 1;

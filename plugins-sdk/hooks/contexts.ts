@@ -18,7 +18,7 @@ export interface HookContext extends CallContext {
   readonly endpoint: string;
 }
 
-/** What `onHttpRequest` gets: the request as it came, before authentication. */
+/** Context of `onHttpRequest`: the request, before authentication. */
 export interface HttpRequestContext extends HookContext {
   /** As sent by the client, undeclared ones included. */
   readonly parameters: Parameters;
@@ -27,18 +27,18 @@ export interface HttpRequestContext extends HookContext {
   readonly ip: string;
 }
 
-/** What `onBeforeApiCall` gets: the parameters that go upstream. */
+/** Context of `onBeforeApiCall`: the parameters that go upstream. */
 export interface BeforeApiCallContext extends HookContext {
   /** Client and default values of declared parameters; never fixed or secret ones. */
   readonly parameters: Parameters;
 }
 
-/** What `onAfterApiCall` gets: the upstream's answer, before it is encoded. */
+/** Context of `onAfterApiCall`: the upstream's answer, before encoding. */
 export interface AfterApiCallContext extends BeforeApiCallContext {
   readonly response: { readonly data: Json; readonly status: number };
 }
 
-/** What `onBeforeSign` gets: the bytes that are about to be signed. */
+/** Context of `onBeforeSign`: the bytes to sign. */
 export interface BeforeSignContext extends HookContext {
   /** The encoded (or encrypted) bytes. */
   readonly data: Hex;
@@ -55,7 +55,7 @@ export interface SignedAnswer {
   readonly [member: string]: Json;
 }
 
-/** What `onResponseSent` gets: the signed answer that was sent. */
+/** Context of `onResponseSent`: the signed answer. */
 export interface ResponseSentContext extends HookContext {
   /** What was sent. Frozen, and parsed when it is first looked at. */
   readonly answer: SignedAnswer;
@@ -64,7 +64,7 @@ export interface ResponseSentContext extends HookContext {
   readonly status: number;
 }
 
-/** What `onError` gets: a request that was refused or failed, and why. */
+/** Context of `onError`: the request that failed, and why. */
 export interface ErrorContext extends Pick<HookContext, 'signal' | 'memo'> {
   readonly requestId: Hex;
   /** Of a request that matched no endpoint: the id as sent, and no names. */

@@ -5,18 +5,18 @@ export function refTo(kind: 'schemas' | 'headers' | 'responses', name: string): 
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** @param pattern that all of the text matches. */
+/** Schema of a text that matches `pattern` as a whole. */
 export function textSchema(pattern: string, description: string): OpenApiObject {
   return { type: 'string', pattern, description };
 }
 
-/** All members are required but those named. */
+/** An object schema; all members are required but those named. */
 export function objectSchema(description: string, properties: Named, optional: readonly string[] = []): OpenApiObject {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: 'object', description, required, properties };
 }
 
-/** The schema of an object with other members in front, all of them required. */
+/** An object schema with further required members in front. */
 export function withMembers({ required, properties, ...rest }: OpenApiObject, members: Named): OpenApiObject {
   const others: readonly unknown[] = Array.isArray(required) ? required : [];
   return {
@@ -26,7 +26,7 @@ export function withMembers({ required, properties, ...rest }: OpenApiObject, me
   };
 }
 
-/** Letters and digits of a text, joined with underscores: what the document can name a thing. */
+/** Letters and digits of a text, joined by underscores. */
 export function nameOf(label: string): string {
   return label.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
 }
@@ -34,7 +34,7 @@ export function nameOf(label: string): string {
 /** Headers of a response that nobody may keep. */
 export const noStore: Named = { 'Cache-Control': refTo('headers', 'NoStore') };
 
-/** What becomes of every request in which something goes wrong that is nobody else's fault. */
+/** The response to an unexpected error. */
 export const internalError: DescribedResponse = {
   name: 'InternalError',
   description: 'Nothing was signed; the log of the service says why',

@@ -1,11 +1,13 @@
 import type { AuthMethod, Endpoint } from '../kernel.ts';
 
-/** An object of OpenAPI 3.1 or JSON Schema, as it stands in the document. */
+/** An object of OpenAPI 3.1 or JSON Schema. */
 export type OpenApiObject = Readonly<Record<string, unknown>>;
 /** Such objects by name. */
 export type Named = Readonly<Record<string, OpenApiObject>>;
 
-/** One response. Where several plugins refuse with one status, they share it: descriptions and texts of all stand in it. */
+/**
+ * A response. Where several plugins refuse with one status, they share it: descriptions and texts of all stand in it.
+ */
 export interface DescribedResponse {
   /** Default: what HTTP calls the status. */
   readonly description?: string;
@@ -25,7 +27,7 @@ export interface DescribedResponse {
 /** By status. */
 export type Responses = Readonly<Record<string, DescribedResponse>>;
 
-/** What a plugin does at one endpoint. */
+/** What a plugin does at an endpoint. */
 export interface DescribedOperation {
   /** Schemas of what the request's `parameters` may hold, by name. */
   readonly parameters?: Named;
@@ -56,7 +58,7 @@ export interface Price {
   readonly network: string | number;
 }
 
-/** One type of `auth`. */
+/** A type of `auth`. */
 export interface DescribedAuth {
   /** A Security Scheme Object; without one it lets everyone in. */
   readonly scheme?: OpenApiObject;
@@ -74,7 +76,7 @@ export interface DescribedAuth {
   prices?(method: AuthMethod): readonly Price[];
 }
 
-/** One mode. */
+/** A mode. */
 export interface DescribedMode {
   /** What an endpoint of this mode answers when all goes well, and what it refuses itself. @param kind of the answer. */
   responses(kind: string, text: string): Responses;
@@ -86,7 +88,7 @@ export interface DescribedMode {
   readonly title?: string;
 }
 
-/** One route of a plugin. */
+/** A route. */
 export interface DescribedRoute {
   readonly method: string;
   /** In the syntax of OpenAPI: `/requests/{requestId}`. */
@@ -98,7 +100,7 @@ export interface DescribedRoute {
   readonly responses: Responses;
 }
 
-/** What a plugin may know of the service that it describes its part of. */
+/** What a plugin may know of the service that it describes. */
 export interface DescribedService {
   readonly config: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly Endpoint[];
@@ -106,7 +108,7 @@ export interface DescribedService {
   readonly own: unknown;
 }
 
-/** The part of a plugin in the OpenAPI document of a service. No two plugins may claim the same name in it. */
+/** A plugin's part of the OpenAPI document. No two plugins may claim the same name in it. */
 export interface OpenApiPart {
   /** Components that its other members refer to. */
   readonly schemas?: Named;
@@ -131,7 +133,7 @@ export interface OpenApiPart {
   operation?(endpoint: Endpoint): DescribedOperation | undefined;
 }
 
-/** What a service says of itself, put together from the parts of its plugins. */
+/** A service's description, made of its plugins' parts. */
 export interface ServiceDescription {
   /** OpenAPI 3.1. */
   readonly document: OpenApiObject;

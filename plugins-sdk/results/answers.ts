@@ -59,7 +59,7 @@ export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
   readonly isMadeHere: boolean;
 }
 
-/** What is known of an answer that went through the pipeline; nothing of any other. */
+/** What is known of an answer of the pipeline; of others nothing. */
 export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
   const known = knownOf(answer);
   if (known === undefined) return undefined;
@@ -79,7 +79,10 @@ function ensure(condition: boolean, why: string): asserts condition {
   if (!condition) throw new WrongShape(`returned an answer ${why}`);
 }
 
-/** @throws WrongShape unless it is an answer of the service to what is asked, wherever it comes from. */
+/**
+ * Throws WrongShape unless the value is this service's answer to the question.
+ * @throws WrongShape unless it is an answer of the service to what is asked, wherever it comes from.
+ */
 export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: Vouchers): void {
   const { endpointId, requestHash } = knownOf(answer) ?? check(answer, vouchers);
   ensure(endpointId === wanted.endpointId, `of another endpoint: ${endpointId}`);

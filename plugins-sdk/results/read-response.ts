@@ -11,7 +11,7 @@ const MEMBERS = ['status', 'data', 'text', 'request'];
 /** Responses that were read before. A plugin that hands one on returns the same object, which is not copied again. */
 const known = privateMark();
 
-/** For the built-in that asks upstreams: `data` is what `text` says. */
+/** For the plugin that asks upstreams: `text` is the JSON of `data`. */
 export function keep(response: ApiResponse): ApiResponse {
   return Object.freeze(known.add(response));
 }

@@ -1,6 +1,6 @@
 import type { SchemaNode } from './node.ts';
 
-/** Marks an integer of milliseconds that may be written as a text; its value is the least that is no surprise without a unit. */
+/** Marks milliseconds that may be written as a text; smaller numbers than its value are warned of. */
 export const DURATION = 'duration';
 
 /** How it is written. */

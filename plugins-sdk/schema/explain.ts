@@ -9,9 +9,8 @@ import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeNam
 import { childPath, isRecord } from './path.ts';
 
 /**
- * Everything in which a value differs from its schema, in words and without showing values: they may be secrets. TypeBox
- * decides whether there is anything to explain.
- *
+ * All faults of a value by its schema, in words that show no values. TypeBox decides whether there is anything to
+ * explain.
  * @param path config path of the value.
  */
 export function explain(schema: TSchema, value: unknown, path: string): Finding[] {

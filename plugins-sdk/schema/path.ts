@@ -38,7 +38,7 @@ export function walk(value: unknown, visit: (path: string, value: unknown) => vo
     for (const [key, member] of Object.entries(value)) walk(member, visit, childPath(path, key));
 }
 
-/** The text without line breaks and control characters, which become escapes. */
+/** The text with line breaks and control characters escaped. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, unicodeEscape);
 }

@@ -6,7 +6,7 @@ import { addressSchema, signerKey } from '../keys.ts';
 import { closedObject } from '../schema/closed-object.ts';
 import { isRecord } from '../schema/path.ts';
 
-/** Settings of a signer that is asked over HTTP. */
+/** Settings of a signer behind HTTP. */
 export const HttpSignerSchema = closedObject({
   url: Type.String({
     pattern: '^https?://',
@@ -15,7 +15,7 @@ export const HttpSignerSchema = closedObject({
   address: addressSchema('The account that signs'),
   headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent with every request' })),
 });
-/** The values of {@link HttpSignerSchema}, as the `open` of a signer type gets them. */
+/** The values of {@link HttpSignerSchema}. */
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
 type SignerTarget = Pick<HttpSignerConfig, 'url' | 'headers'>;
@@ -47,7 +47,7 @@ function readable(at: string, target: SignerTarget): Finding[] {
     : [];
 }
 
-/** Each signer of a config: that of answers now, and the next one. */
+/** The signers of a config: the current and the next one. */
 export function signersIn(
   config: CheckContext['config'],
 ): (readonly [at: string, own: Readonly<Record<string, unknown>>])[] {
@@ -59,7 +59,7 @@ export function signersIn(
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 /**
- * The {@link Definition.check} of a plugin whose signers have {@link HttpSignerSchema}. Before anything is opened it finds what
+ * The {@link Definition.check} for signers with {@link HttpSignerSchema}. Before anything is opened it finds what
  * {@link checksumAddress} and {@link httpTarget} would refuse, and headers that cannot be sent.
  * @param type of the signers.
  */

@@ -7,8 +7,8 @@ import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
 const known = privateMark();
 
 /**
- * Says of a result of `sign` that its signatures need no check any more. The key of this process made them, or they were
- * recovered from. For the plugin that did so.
+ * Marks a result of `sign` whose signatures need no check. The key of this process made them, or they were recovered
+ * from. For the plugin that did so.
  */
 export function markChecked(signed: Signed): Signed {
   return Object.freeze(known.add(signed));
@@ -18,7 +18,7 @@ export function isChecked(value: unknown): value is Signed {
   return known.has(value);
 }
 
-/** What a list of signers' signatures calls that of a statement beside the answer's. */
+/** The name of a statement's signature in a list of signers' signatures. */
 export const listedAs = (statement: string) => `${statement}Signature`;
 
 /** Checks every signature that a result of `sign` shows, those of statements and of further signers included. @throws Refusal 502 */

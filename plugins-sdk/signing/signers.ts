@@ -6,7 +6,7 @@ import type { Awaitable } from '../kernel.ts';
 import type { Log } from '../log.ts';
 import type { SignerRole } from './variables.ts';
 
-/** Signs in one account's name, wherever its key is. */
+/** Signs for one account, wherever its key is. */
 export interface OpenSigner {
   /** The account, with the EIP-55 checksum. */
   readonly address: Address;
@@ -61,12 +61,12 @@ export interface SignerType<S extends TSchema = TSchema> {
   open(config: Static<S>, services: SignerServices): Awaitable<OpenSigner>;
 }
 
-/** Checks the types of a kind of signer; returns it as it is. */
+/** Checks the types of a kind of signer and returns it. */
 export function signerType<S extends TSchema>(type: SignerType<S>): SignerType {
   return type;
 }
 
-/** A signer that has been opened, and what the config says of it. */
+/** An open signer, and its config. */
 export interface SignerInUse {
   readonly role: SignerRole;
   readonly type: string;
@@ -85,7 +85,7 @@ export interface SignerSet {
   readonly next?: SignerInUse | undefined;
 }
 
-/** What the plugin that signs gets of the service, and no other plugin. */
+/** What only the plugin that signs gets from the service. */
 export interface Signing {
   /** The key of the environment. @throws Error naming the variable that is missing or invalid. */
   key(role: SignerRole): Signer;

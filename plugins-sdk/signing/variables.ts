@@ -1,7 +1,7 @@
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The signer of the service, or the one that will take its place. */
+/** The service's signer, or the one that will replace it. */
 export type SignerRole = 'current' | 'next';
 
 /** Names of the variables by role. */

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 
 export type { BucketLimit, Taken };
 
-/** What stands under a key instead of what was expected; no `value`: nothing. */
+/** The value found in place of the expected one; without `value`, none. */
 export interface Conflict {
   readonly value?: string;
 }
@@ -20,9 +20,8 @@ export interface CompareAndSetOptions {
 }
 
 /**
- * State of one feature beyond the process: texts and token buckets by key. A key is one of either kind; the same key of the
- * other kind is another one. Each call is one atomic step on one key, for all processes that share the engine.
- *
+ * One feature's state beyond the process: texts and token buckets by key. A key is one of either kind; the same key of
+ * the other kind is another one. Each call is one atomic step on one key, for all processes that share the engine.
  * Every call rejects when the engine cannot answer. Then a change may have been made, or be made yet.
  */
 export interface StateArea {
@@ -47,7 +46,7 @@ export interface StateArea {
   takeTokens(key: string, limit: BucketLimit, n?: number, debt?: number): Promise<Taken>;
 }
 
-/** Where state beyond the process is kept. */
+/** Keeps state beyond the process. */
 export interface StateEngine {
   /** Opens or connects, and looks whether it can be used. @throws Error that says what to do. */
   start(): Promise<void>;
@@ -59,7 +58,7 @@ export interface StateEngine {
   close(): Promise<void>;
 }
 
-/** What an engine gets when it is opened. */
+/** What `open` of an engine gets. */
 export interface EngineServices {
   readonly log: Log;
   /** Epoch milliseconds. */
@@ -80,12 +79,12 @@ export interface StateEngineType<S extends TSchema = TSchema> {
   open(config: Static<S>, services: EngineServices): StateEngine;
 }
 
-/** Checks the types of a kind of engine; returns it as it is. */
+/** Checks the types of a kind of engine and returns it. */
 export function stateEngine<S extends TSchema>(type: StateEngineType<S>): StateEngineType {
   return type;
 }
 
-/** The engine of the service, as plugins use it: bounded in time, and given up for a while once it fails again and again. */
+/** The service's engine as plugins use it: bounded in time, paused while it fails. */
 export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
   /** Its `type` in the config. */
   readonly engine: string;
@@ -96,13 +95,13 @@ export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
   sinceFailure(): number;
 }
 
-/** The engine could not do what it was asked for. */
+/** The engine did not do what it was asked. */
 export class StateUnavailable extends Error {}
 
-/** Some keys have nothing that keeps them now; whatever else is in the engine is as sound as before. */
+/** Some keys have no server now; others are sound. */
 export class StatePartUnavailable extends StateUnavailable {}
 
-/** What stands under one key is nothing that the service has written there; whatever else is in the engine is as sound as before. */
+/** The value of one key is none of this service's; others are sound. */
 export class StateUnreadable extends StateUnavailable {
   /** @param key for the log, which only operators see: no secret of a client. */
   constructor(key: string) {

@@ -1,14 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 
-/** What is said of a debt that the service could not pay before its end. */
+/** The log line of an unpaid debt. */
 export interface DebtLine {
   readonly message: string;
   /** By which an operator finds whom it is owed to. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What the service still owes to somebody, such as an answer that is paid for: a stop waits longer while there is any. */
+/** What the service owes, such as a paid answer: a stop waits longer for it. */
 export class Debts {
   readonly #open = new Set<{ readonly line: DebtLine | undefined }>();
   #waiting: (() => void)[] = [];

@@ -9,7 +9,7 @@ export interface MemoryAreaOptions {
   readonly now?: () => number;
 }
 
-/** State in memory, gone with the process: what every engine does, said in the shortest way. */
+/** State in memory, gone with the process; the reference for engines. */
 export class MemoryArea implements StateArea {
   readonly #values: BoundedTtlMap<string>;
   readonly #buckets: BoundedTtlMap<Bucket>;

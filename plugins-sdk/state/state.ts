@@ -1,7 +1,4 @@
-/**
- * A typed token for what one plugin keeps in memory over a reload of the config. Only who holds the token can read and
- * replace the value.
- */
+/** A typed key for memory that outlives a reload. Only who holds the token can read and replace the value. */
 export class StateKey<T> {
   readonly name: string;
   /** Whether the value outlives configs that do not ask for it, too. */
@@ -15,7 +12,7 @@ export class StateKey<T> {
   }
 }
 
-/** State that needs an end: closed once no set of plugins uses it any more. */
+/** State that is closed once no set of plugins uses it. */
 export interface Closable {
   close(): void | Promise<void>;
 }

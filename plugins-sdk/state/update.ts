@@ -4,7 +4,7 @@ import { type CompareAndSetOptions, type StateArea, StateUnavailable } from './a
 const TRIES = 20;
 
 /**
- * Changes what stands under a key, whatever other processes write there at the same time.
+ * Changes a value, whatever other processes write there.
  * @param change gives what is to stand there, `undefined` for nothing; the text that it gets changes nothing. It may be called
  *   several times.
  * @returns what stands there now.

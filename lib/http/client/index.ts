@@ -41,7 +41,7 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
-/** Makes a client. Its maker closes it: a plugin in its `stop`. */
+/** Makes an HTTP client. Its maker closes it: a plugin in its `stop`. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   return new PooledClient(options);
 }

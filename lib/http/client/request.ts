@@ -43,8 +43,8 @@ export type RequestFailureKind = 'timeout' | 'aborted' | 'too-large' | 'network'
 export type RequestPhase = 'dns' | 'connect' | 'tls' | 'answer';
 
 /**
- * The only error that {@link HttpClient.request} rejects with. Its message is fit for a log: it names the method and
- * the origin, never the path, the query, a header or a body. It has no `cause` for the same reason.
+ * The only error of `HttpClient.request`. Its message is fit for a log: it names the method and the origin, never the
+ * path, the query, a header or a body. It has no `cause` for the same reason.
  */
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
