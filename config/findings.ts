@@ -17,14 +17,10 @@ export class ConfigErrors extends Error {
   readonly lines: readonly string[];
 
   constructor(findings: readonly LocatedFinding[]) {
-    super(
-      findings
-        .filter(({ level }) => level === 'error')
-        .map(findingLine)
-        .join('\n'),
-    );
+    const errors = findings.filter(({ level }) => level === 'error');
+    super(errors.map(findingLine).join('\n'));
     this.findings = [...findings];
-    this.lines = findings.filter(({ level }) => level === 'error').map(locatedLine);
+    this.lines = errors.map(locatedLine);
   }
 }
 

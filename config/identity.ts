@@ -11,21 +11,9 @@ import {
 import type { Json } from '../plugins-sdk/kernel.ts';
 import { errorAt } from './findings.ts';
 
-/** What an endpoint is, apart from its names: the members that plugins contribute, the others empty. */
-function specification(
-  definitions: readonly Definition[],
-  endpoint: EndpointDraft,
-  context: CheckContext,
-): Readonly<Record<string, Json>> {
-  const members = identityParts.map((part): [string, Json] => {
-    const owner = definitions.find(({ identity }) => identity?.[part] !== undefined);
-    return [part, owner?.identity?.[part]?.(endpoint, context) ?? (part === 'parameters' ? [] : null)];
-  });
-  return Object.fromEntries(members);
-}
-
 /**
- * The text that an endpoint's ID is the hash of, as canonical JSON (RFC 8785).
+ * The text that an endpoint's ID is the hash of, as canonical JSON (RFC 8785): the members that plugins contribute, the others
+ * empty.
  * @throws what a plugin's part throws; CanonicalJsonError when a part has no canonical form.
  */
 export function identityText(
@@ -33,7 +21,11 @@ export function identityText(
   endpoint: EndpointDraft,
   context: CheckContext,
 ): string {
-  return jcs(specification(definitions, endpoint, context));
+  const members = identityParts.map((part): [string, Json] => {
+    const owner = definitions.find(({ identity }) => identity?.[part] !== undefined);
+    return [part, owner?.identity?.[part]?.(endpoint, context) ?? (part === 'parameters' ? [] : null)];
+  });
+  return jcs(Object.fromEntries(members));
 }
 
 /** `keccak256(utf8(text))` */

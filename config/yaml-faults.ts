@@ -2,7 +2,7 @@ import type { YAMLError } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 
 /** A finding at an offset of the text. */
-type At = (offset: number, message: string) => Finding;
+export type At = (offset: number, message: string) => Finding;
 
 const MAX_SYNTAX_ERRORS = 5;
 /** Messages among which mistakes with variables and tabs are looked for. */
@@ -56,8 +56,6 @@ function tabBefore(text: string, offset: number): number[] {
 
 /** What to write instead of what the parser says, or behind it where that begins with a colon. */
 const CURES: readonly (readonly [RegExp, string])[] = [
-  [/^Source contains multiple documents/, 'expected one YAML document'],
-  [/^Maximum call stack/, 'is nested too deeply'],
   [/^Alias cannot/, ": write * in quotes, '*'"],
   [/^Plain value cannot start/, ': write the value in quotes'],
   [/^Unresolved tag/, ': a text that begins with ! needs quotes'],

@@ -1,10 +1,10 @@
-import { isMap, LineCounter, parseDocument } from 'yaml';
+import { Composer, type CST, isMap, Lexer, LineCounter, Parser } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import { decode, readBounded } from './files.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 import { TreeBuilder, type TreeLimits } from './tree.ts';
-import { syntaxErrors } from './yaml-faults.ts';
+import { type At, syntaxErrors } from './yaml-faults.ts';
 
 const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
 
@@ -28,11 +28,12 @@ export function parseConfig(text: string, file: string, limits: TreeLimits = LIM
     const { line, col } = lines.linePos(offset);
     return errorAt(`${file}:${line}:${col}`, message);
   };
-  const { contents, errors, warnings } = parseDocument(text, { ...options, lineCounter: lines });
-  refuse(syntaxErrors([...errors, ...warnings], text, at));
-  if (contents === null) throw new ConfigErrors([errorAt(file, 'is empty')]);
+  const [document, surplus] = new Composer(options).compose(bounded(text, lines, at), true, text.length);
+  if (document !== undefined) refuse(syntaxErrors([...document.errors, ...document.warnings], text, at));
+  if (surplus !== undefined) throw new ConfigErrors([at(surplus.range[0], 'expected one YAML document')]);
+  if (!document?.contents) throw new ConfigErrors([errorAt(file, 'is empty')]);
   const builder = new TreeBuilder(at, limits);
-  const tree = isMap(contents) ? builder.build(contents) : undefined;
+  const tree = isMap(document.contents) ? builder.build(document.contents) : undefined;
   if (!isRecord(tree)) throw new ConfigErrors([errorAt(file, 'expected a mapping (key: value) at the top level')]);
   refuse(builder.findings);
   places.set(tree, (path) => {
@@ -52,6 +53,20 @@ export function lineIn(tree: Tree, path: string): number | undefined {
     if (line !== undefined) return line;
   }
   return undefined;
+}
+
+/** Deeper than any limit of a tree. */
+const MAX_LEVELS = 256;
+
+/** The tokens of a text. What comes after calls itself for each level; a regular expression met where the stack ends would end the process. */
+function* bounded(text: string, lines: LineCounter, at: At): Generator<CST.Token, void> {
+  lines.addNewLine(0);
+  const parser = new Parser(lines.addNewLine);
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme);
+    if (parser.stack.length > MAX_LEVELS) throw new ConfigErrors([at(parser.offset, 'is nested too deeply')]);
+  }
+  yield* parser.end();
 }
 
 function refuse(findings: readonly Finding[]): void {

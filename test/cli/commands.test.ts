@@ -180,6 +180,20 @@ describe('config validate', () => {
     );
   });
 
+  it('says where a file is nested too deeply for its parser, and lives', async (t) => {
+    const levels = 200_000;
+    const cwd = await folderWith(t, {
+      'brackets.yaml': `a: ${'['.repeat(levels)}${']'.repeat(levels)}\n`,
+      'dashes.yaml': `a: 1\n${'- '.repeat(levels)}\n`,
+    });
+    const said = (file: string) => launchCli(t, ['config', 'validate', '-c', file], { cwd }).ended;
+    for (const [file, place] of [
+      ['brackets.yaml', '1:259'],
+      ['dashes.yaml', '2:514'],
+    ])
+      assert.deepEqual(await said(`${file}`), failed(`${join(cwd, `${file}`)}:${place}: is nested too deeply`));
+  });
+
   it('ends with one line when a plugin crashes beside it', async (t) => {
     const cwd = await folderWith(t, {
       'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./crash.mjs }] }'),
