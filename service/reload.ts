@@ -12,11 +12,11 @@ export async function readNow(variables: ReadVariables): Promise<Environment> {
 }
 
 /** Runs reloads one after the other, so that the files that were read last win. Calls that come while one waits to begin share it. */
-export class ReloadQueue<T> {
+export class ReloadQueue {
   #last: Promise<unknown> = Promise.resolve();
-  #waiting: Promise<T> | undefined;
+  #waiting: Promise<boolean> | undefined;
 
-  run(reload: () => Promise<T>): Promise<T> {
+  run(reload: () => Promise<boolean>): Promise<boolean> {
     const begin = () => {
       this.#waiting = undefined;
       return reload();

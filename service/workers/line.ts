@@ -4,16 +4,11 @@ import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
 /** Plugins share a worker's process, and could send anything: messages without this are theirs. */
 const MARK = 'signed-data-proxy';
 
-interface Frame<T = unknown> {
-  readonly line: typeof MARK;
+/** A question, or else an answer, which may be nothing. */
+interface Frame<T> {
   readonly number: number;
-  /** Absent in an answer. */
   readonly question?: T;
   readonly answer?: unknown;
-}
-
-function isFrame<T>(message: unknown): message is Frame<T> {
-  return Object(message).line === MARK;
 }
 
 /** One end of the channel between the primary process and a worker. */
@@ -25,11 +20,12 @@ export class Line<In, Out> {
   /** @param hear returns the answer to a question. */
   constructor(end: ChildProcess | NodeJS.Process, hear: (question: In) => unknown) {
     this.#end = end;
-    end.addListener('message', async (frame: unknown) => {
-      if (!isFrame<In>(frame)) return;
+    end.addListener('message', async (message: unknown) => {
+      const frame: Frame<In> | undefined = Object(message)[MARK];
+      if (frame === undefined) return;
       const { number, question, answer } = frame;
       if (question === undefined) this.#asked.get(number)?.(answer);
-      else this.#send({ line: MARK, number, answer: await hear(question) });
+      else this.#send({ number, answer: await hear(question) });
     });
     end.addListener('disconnect', () => {
       for (const answered of this.#asked.values()) answered();
@@ -42,14 +38,14 @@ export class Line<In, Out> {
     this.#last += 1;
     const number = this.#last;
     const answered = new Promise<unknown>((resolve) => this.#asked.set(number, resolve));
-    this.#send({ line: MARK, number, question });
+    this.#send({ number, question });
     const answer = await withTimeout(milliseconds, answered);
     this.#asked.delete(number);
     return answer === LATE ? undefined : answer;
   }
 
-  #send(frame: Frame): void {
+  #send(frame: Frame<Out>): void {
     // With a callback an end that is gone is no error.
-    if (this.#end.connected) this.#end.send?.(frame, undefined, undefined, () => undefined);
+    if (this.#end.connected) this.#end.send?.({ [MARK]: frame }, undefined, undefined, () => undefined);
   }
 }

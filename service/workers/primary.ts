@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '../../lib/time/deferred.ts';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { ProcessLog } from '../log.ts';
-import { ReloadQueue } from '../reload.ts';
 import { Line } from './line.ts';
 import { ANSWER_TIMEOUT_MS, type FromPrimary, type FromWorker, IDENTITY, type Lasting } from './link.ts';
 
@@ -40,7 +39,6 @@ export class Primary {
   readonly #workers = new Map<number, Worker>();
   /** Set when a worker has ended before all were ready: why, where it has not said so itself. */
   readonly #failed = deferred<{ readonly why?: string }>();
-  readonly #reloads = new ReloadQueue<boolean>();
   /** What has one worker after the other at each number; whether the last one ended well. */
   readonly #kept: Promise<boolean>[] = [];
   readonly #stop = new AbortController();
@@ -68,11 +66,6 @@ export class Primary {
     if (typeof end === 'string') this.#log.info('stopped');
     else if (end.why !== undefined) throw new Error(end.why);
     return isClean ? 0 : 1;
-  }
-
-  /** Calls that come while a reload waits to begin share it. @returns whether the workers have a new config. */
-  reload(): Promise<boolean> {
-    return this.#reloads.run(() => this.#reload());
   }
 
   /** Has one worker after the other at a number, until the stop. */
@@ -141,8 +134,11 @@ export class Primary {
     return Promise.all(others.map(({ line }) => line.ask({ kind: 'offer', topic }, ANSWER_TIMEOUT_MS)));
   }
 
-  /** One worker tries the new config, then the others do; each says itself what keeps it from that. */
-  async #reload(): Promise<boolean> {
+  /**
+   * One worker tries the new config, then the others do; each says itself what keeps it from that, and has a queue.
+   * @returns whether they have a new config.
+   */
+  async reload(): Promise<boolean> {
     // Those that start may have read the files before: they reload once they serve.
     const first = [...this.#workers.values()].find(({ isEnding }) => !isEnding);
     if (first === undefined || this.#stop.signal.aborted || !(await this.#take(first, true))) return false;
