@@ -116,17 +116,14 @@ export async function askControl(path: string, asked: AskedOperation): Promise<r
   const socket = await reach(path);
   if (socket === undefined) return undefined;
   // The system accepts connections of a process that is stopped.
-  socket.setTimeout(SILENCE_TIMEOUT_MS, () => socket.destroy(new Error(silentText(path))));
+  const silent = `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked`;
+  socket.setTimeout(SILENCE_TIMEOUT_MS, () => socket.destroy(new Error(silent)));
   socket.end(JSON.stringify(asked));
   const said = await text(socket);
   if (said.trim() === '') throw new Error('the service has ended before it answered');
   const answer: Answer = JSON.parse(said);
   if ('error' in answer) throw new Error(answer.error);
   return answer.results;
-}
-
-function silentText(path: string): string {
-  return `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked`;
 }
 
 /** @throws Error */

@@ -35,12 +35,7 @@ export function end(code: number): never {
   process.exit(code);
 }
 
-/** Ends the process with exit code 1, for a reason that is the last line of the log. */
-function crash(reason: string): never {
-  explain(reason);
-  process.exit(1);
-}
-
+/** The reason is the last line of the log. */
 function explain(reason: string): void {
   if (explained) return;
   explained = true;
@@ -65,7 +60,10 @@ export function watchForCrashes(): void {
   process.on('unhandledRejection', (error: unknown) => {
     reporter.error(`unhandled rejection, of a promise that nobody awaits: ${errorText(error)}`);
   });
-  process.on('uncaughtException', (error: unknown) => crash(`uncaught exception: ${errorText(error)}`));
+  process.on('uncaughtException', (error: unknown) => {
+    explain(`uncaught exception: ${errorText(error)}`);
+    process.exit(1);
+  });
   process.on('exit', (code) => {
     if (done) return;
     explain(`the process was ended by code that is not its own, such as a plugin's: exit code ${code}`);

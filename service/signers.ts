@@ -138,7 +138,9 @@ export class Signers implements Signing {
     let set: SignerSet = { current };
     try {
       set = { current, next: await this.#openOne(next, 'next', loaded) };
-      requireTwo(set);
+      // Or nothing is rotated.
+      if (set.next?.signer.address === current.signer.address)
+        throw new Error(`settings.signer.next is the signer that signs already: ${current.signer.address}`);
       return set;
     } catch (error) {
       // A reload may bring one that is of use.
@@ -196,12 +198,6 @@ export function throwAwaySigning(): Signing {
   const signer = createSigner(`${'0'.repeat(63)}1`);
   const current: SignerInUse = { role: 'current', type: ENVIRONMENT, signer, local: true, timeout: 1, concurrency: 1 };
   return { key: () => signer, opened: () => ({ current }) };
-}
-
-/** The next signer must differ, or nothing is rotated. @throws Error */
-function requireTwo({ current, next }: SignerSet): void {
-  if (next?.signer.address === current.signer.address)
-    throw new Error(`settings.signer.next is the signer that signs already: ${current.signer.address}`);
 }
 
 function isOf(role: SignerRole, name: string): boolean {
