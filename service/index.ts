@@ -102,10 +102,10 @@ export async function startService(options: StartOptions): Promise<Service> {
   announceRelease(news, loaded);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
-  const service = new Server({ signers, log, load, state, link });
+  const service = new Server({ signers, log, load, state, link }, loaded);
   const [socket] = controlPaths(file);
   const control = new Control(socket, log, () => service.operations());
-  await service.start(loaded, async () => {
+  await service.start(async () => {
     await listen(service.http, addressOf(loaded.config));
     await control.open();
   });

@@ -38,39 +38,36 @@ export class Server {
   readonly meters: MeterRegistry;
   readonly #options: ServerOptions;
   readonly #debts = new Debts();
-  readonly #connections = new Connections(this.http, (request, response) => this.#current.handle(request, response));
+  readonly #connections = new Connections(this.http, (request, response) => this.#generation.handle(request, response));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();
-  #generation: Generation | undefined;
-  /** What it started with: where it listens, whatever later configs say. */
-  #first: LoadedConfig | undefined;
+  /** In force, or to be in force from the start on. */
+  #generation: Generation;
+  /** What it starts with: where it listens, whatever later configs say. */
+  readonly #first: LoadedConfig;
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
-  readonly #reloads = new ReloadQueue<boolean>();
+  readonly #reloads = new ReloadQueue();
   /** The latest reload, once it has plugins to stop if it does not come into force. */
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ServerOptions) {
+  constructor(options: ServerOptions, loaded: LoadedConfig) {
     const { log } = options;
     this.#options = options;
+    this.#first = loaded;
     this.meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
     );
-    limitClients(this.http, () => this.#current.connectionLimits, log);
+    this.#generation = this.#generationOf(loaded);
+    this.#install(this.#generation);
+    limitClients(this.http, () => this.#generation.connectionLimits, log);
     surviveRefusals(this.http, (detail) => log.warn('connections cannot be accepted', { detail }));
   }
 
-  get #current(): Generation {
-    if (this.#generation === undefined) throw new Error('the service has not started');
-    return this.#generation;
-  }
-
   /** @param listen has clients reach it, once the plugins have started. */
-  async start(loaded: LoadedConfig, listen: () => Promise<void>): Promise<void> {
-    const generation = this.#generationOf(loaded);
-    this.#first = loaded;
-    this.#install(generation);
+  async start(listen: () => Promise<void>): Promise<void> {
+    const generation = this.#generation;
     try {
       await this.#options.state?.start();
       await generation.start();
@@ -81,12 +78,12 @@ export class Server {
       await Promise.all([this.#options.state?.close(), this.#options.signers.close()]);
       throw error;
     }
-    if (!this.#isStopping()) this.#phase = 'serving';
+    if (this.#phase === 'starting') this.#phase = 'serving';
   }
 
   /** Of the config in force. */
   operations(): Generation['operations'] {
-    return this.#current.operations;
+    return this.#generation.operations;
   }
 
   reload(variables: ReadVariables, news: Log): Promise<boolean> {
@@ -102,13 +99,13 @@ export class Server {
     try {
       const env = await readNow(variables);
       const loaded = await this.#options.load(env, news);
-      if (this.#isStopping()) return false;
+      if (this.#phase === 'stopping') return false;
       const replacing = this.#replace(loaded, env, news);
       this.#replacing = replacing.catch(() => undefined);
       return await replacing;
     } catch (error) {
       // The service stops: the error of a reload matters to nobody.
-      if (this.#isStopping()) return false;
+      if (this.#phase === 'stopping') return false;
       this.#lastReload = { ...this.#lastReload, succeeded: false };
       for (const line of [...describeError(error), 'the config was not reloaded: the one before stays in force'])
         this.#options.log.error(line);
@@ -117,11 +114,11 @@ export class Server {
   }
 
   async #replace(loaded: LoadedConfig, env: Environment, news: Log): Promise<boolean> {
-    const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#options.signers];
+    const [old, first, signers] = [this.#generation, this.#first, this.#options.signers];
     const next = this.#generationOf(loaded, old);
     try {
       await next.start();
-      if (this.#isStopping()) throw new Error('the service stops');
+      if (this.#phase === 'stopping') throw new Error('the service stops');
     } catch (error) {
       await next.stop(0);
       await next.letGo(this.#generations);
@@ -141,6 +138,7 @@ export class Server {
     const surroundings = {
       ...this.#options.signers.addressesIn(loaded),
       ...{ log, now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
+      // The first one is being made yet when its plugins are set up.
       ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
     };
     return new Generation(loaded, surroundings, () => this.#options.signers.release(loaded.config), before);
@@ -151,10 +149,6 @@ export class Server {
     this.#lastReload = { succeeded: true, inForceSince: Date.now() / 1000, generation: generations };
     this.#generation = generation;
     this.#generations.add(generation);
-  }
-
-  #isStopping(): boolean {
-    return this.#stopping !== undefined;
   }
 
   /** Lets the requests of a replaced generation end first. */
@@ -177,7 +171,7 @@ export class Server {
     const started = performance.now();
     const generations = [...this.#generations];
     for (const generation of generations) generation.endStreams();
-    const delay = drainDelayOf(this.#current.loaded.config);
+    const delay = drainDelayOf(this.#generation.loaded.config);
     const closed = drain(this.http, this.#connections, delay);
     let isServed = false;
     const served = closed.then(() => Promise.all(generations.map((generation) => generation.served())));

@@ -33,11 +33,11 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   await signers.open(loaded, variables);
   const state = openState(loaded, { log, now: subject.now, path: (relative) => join(folder, relative) });
   const load = () => Promise.reject(new Error('a test has one config'));
-  const server = new Server({ signers, log, load, state, now: subject.now });
+  const server = new Server({ signers, log, load, state, now: subject.now }, loaded);
   const metrics = new TestMetrics();
   server.meters.connect(metrics);
   // Its requests come by no port.
-  await server.start(loaded, async () => undefined);
+  await server.start(async () => undefined);
   return {
     ...asked(server.http, loaded.endpoints),
     signer: signers.addressesIn(loaded).node,
