@@ -2,12 +2,11 @@ import type { Instrument, Labels, Measure, MeterSink, MeterSpec, Meters } from '
 
 const ACROSS: readonly string[] = ['sum', 'min', 'max', 'average'];
 
-/** Buckets of a histogram: each is a series. */
-const MOST_BUCKETS = 100;
-
 type Kind = 'counter' | 'histogram' | 'gauge';
 
 interface Described {
+  /** Of a set of plugins. */
+  readonly plugin?: string;
   readonly kind: Kind;
   readonly instrument: Instrument;
 }
@@ -17,17 +16,12 @@ function namesOf({ kind, instrument: { name } }: Described): string[] {
   return kind === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
 }
 
-function described({ kind, instrument: { name, labels = [], buckets = [] } }: Described): string {
-  const told = Object.entries({ labels, buckets }).filter(([, values]) => values.length > 0);
-  const parts = told.map(([part, values]) => `the ${part} ${values.join(', ')}`);
-  return `the ${kind} "${name}"${parts.length === 0 ? '' : ` with ${parts.join(' and ')}`}`;
-}
-
-/** What has a name of an instrument already, and is described otherwise. */
-function holderOf<T extends Described>(asked: T, held: Iterable<T>, describe: (one: T) => string): string | undefined {
+/** What has a name of an instrument already, and is another one. */
+function holderOf<T extends Described>(asked: T, held: Iterable<T>): T | undefined {
   const names = namesOf(asked);
-  const others = [...held].filter((each) => namesOf(each).some((name) => names.includes(name)));
-  return others.map(describe).find((text) => text !== describe(asked));
+  const form = ({ kind, plugin, instrument: { name, labels, buckets } }: Described) =>
+    JSON.stringify([kind, plugin, name, labels, buckets]);
+  return [...held].find((one) => namesOf(one).some((name) => names.includes(name)) && form(one) !== form(asked));
 }
 
 /** A copy that nobody can change. @throws Error that says what is wrong with it. */
@@ -42,7 +36,6 @@ function instrumentOf(kind: Kind, { name, help, labels = [], ...rest }: MeterSpe
   if (buckets?.some((bound, i) => !Number.isFinite(bound) || bound <= (buckets[i - 1] ?? Number.NEGATIVE_INFINITY))) {
     throw wrong('has buckets that do not ascend');
   }
-  if (buckets !== undefined && buckets.length > MOST_BUCKETS) throw wrong(`has more than ${MOST_BUCKETS} buckets`);
   if (across !== undefined && !ACROSS.includes(across)) throw wrong(`has no "across" of ${ACROSS.join(', ')}`);
   const copy = { name, help, labels: Object.freeze([...labels]), series, ...(across && { across }) };
   return Object.freeze(buckets === undefined ? copy : { ...copy, buckets: Object.freeze([...buckets]) });
@@ -65,10 +58,6 @@ interface Meter extends Described {
   read: () => number;
   /** Absent while the set is not in force. */
   exported?: Exported;
-}
-
-function owned(meter: Meter): string {
-  return `${described(meter)} of plugin "${meter.plugin}"`;
 }
 
 /** Told when a sink fails: once for each of its instruments. */
@@ -140,11 +129,8 @@ export class MeterRegistry {
   }
 }
 
-/** What an operator's plugin may have: instruments, and combinations of label values of each. */
-const BOUNDS = { series: 1000, instruments: 100 };
-
 /** What built-in plugins measure is in the config. */
-export const UNBOUNDED: typeof BOUNDS = { series: Number.POSITIVE_INFINITY, instruments: Number.POSITIVE_INFINITY };
+export const UNBOUNDED = Number.POSITIVE_INFINITY;
 
 /** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
 export class MeterSet {
@@ -156,15 +142,11 @@ export class MeterSet {
     this.#registry = registry;
   }
 
-  /** The instruments of one plugin of the set, of which it has so many at most, each with so many combinations of label values. */
-  of(plugin: string, { series, instruments } = BOUNDS): Meters {
-    const own = new Set<string>();
+  /** The instruments of one plugin of the set, each with so many combinations of label values. */
+  of(plugin: string, series = 1000): Meters {
     const ask = (kind: Kind, { initial = [], ...spec }: MeterSpec, read = () => 0) => {
       const instrument = instrumentOf(kind, spec, series);
-      if (own.size >= instruments && !own.has(instrument.name))
-        throw new Error(`the instrument "${instrument.name}" is one too many: a plugin has at most ${instruments}`);
       const meter = this.#ask({ kind, plugin, instrument, initial: [...initial], read });
-      own.add(instrument.name);
       return (labels: Labels, value = 1) => meter.exported?.measure?.(labels, value);
     };
     return {
@@ -195,10 +177,12 @@ export class MeterSet {
   #ask(asked: Meter): Meter {
     const { name } = asked.instrument;
     const taken = `the name of the instrument "${name}" is taken`;
-    const held = holderOf(asked, this.#meters.values(), owned);
-    if (held !== undefined) throw new Error(`${taken} by ${held}`);
-    const known = holderOf(asked, this.#registry.exported, described);
-    if (known !== undefined) throw new Error(`${taken} until a restart by ${known}`);
+    const held = holderOf(asked, this.#meters.values());
+    if (held !== undefined)
+      throw new Error(`${taken} by the ${held.kind} "${held.instrument.name}" of plugin "${held.plugin}"`);
+    const known = holderOf({ kind: asked.kind, instrument: asked.instrument }, this.#registry.exported);
+    if (known !== undefined)
+      throw new Error(`${taken} until a restart by the ${known.kind} "${known.instrument.name}"`);
     const meter = this.#meters.get(name) ?? { ...asked, initial: [] };
     meter.initial.push(...asked.initial);
     meter.read = asked.read;

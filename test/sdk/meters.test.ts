@@ -289,7 +289,7 @@ describe('the name of an instrument', () => {
     meters.counter(labelled);
     meters.gauge(depth, () => 1);
     const other = set.of('other');
-    const error = taken('calls_total', 'counter "calls_total" with the labels outcome', 'p');
+    const error = taken('calls_total', 'counter "calls_total"', 'p');
     assert.throws(() => other.counter(labelled), error);
     assert.throws(() => other.histogram(labelled), error);
     assert.throws(() => other.gauge({ name: 'calls_total', help: 'x' }, () => 2), error);
@@ -302,7 +302,7 @@ describe('the name of an instrument', () => {
   it('is for one kind with its labels and buckets', () => {
     const { meters } = setUp();
     meters.histogram({ ...timed, buckets: [1, 2] });
-    const error = taken('call_seconds', 'histogram "call_seconds" with the labels api and the buckets 1, 2', 'p');
+    const error = taken('call_seconds', 'histogram "call_seconds"', 'p');
     assert.throws(() => meters.histogram(timed), error);
     assert.throws(() => meters.histogram({ ...timed, labels: ['api', 'b'], buckets: [1, 2] }), error);
     assert.throws(() => meters.counter(timed), error);
@@ -314,7 +314,7 @@ describe('the name of an instrument', () => {
       const [first, second] = [setUp(), setUp()];
       const spec = { name: `call_seconds_${part}`, help: 'x' };
       first.meters.histogram(timed);
-      const histogram = 'histogram "call_seconds" with the labels api';
+      const histogram = 'histogram "call_seconds"';
       for (const meters of [first.meters, first.set.of('other')])
         assert.throws(() => meters.counter(spec), taken(spec.name, histogram, 'p'));
       second.meters.gauge(spec, () => 1);
@@ -360,23 +360,6 @@ describe('the name of an instrument', () => {
       assert.throws(() => setUp().meters.histogram(spec), new Error(message));
     });
   }
-
-  it('more than 100 buckets: an error', () => {
-    const buckets = Array.from({ length: 101 }, (_, i) => i);
-    setUp().meters.histogram({ name: 'wide', help: 'x', buckets: buckets.slice(1) });
-    const error = new Error('the instrument "wide" has more than 100 buckets');
-    assert.throws(() => setUp().meters.histogram({ name: 'wide', help: 'x', buckets }), error);
-  });
-
-  it('more than 100 instruments of a plugin: an error', () => {
-    const { set, meters } = setUp();
-    const ask = (i: number, own = meters) => own.counter({ name: `calls_${i}`, help: 'x' });
-    for (let i = 0; i < 100; i++) ask(i);
-    ask(0);
-    const message = 'the instrument "calls_100" is one too many: a plugin has at most 100';
-    assert.throws(() => ask(100), new Error(message));
-    ask(100, set.of('q'));
-  });
 
   it('labels of a gauge: an error', () => {
     const gauge = setUp().meters.gauge as (spec: MeterSpec, read: () => number) => void;
