@@ -11,7 +11,7 @@ import {
   type Taps,
 } from '../../plugins-sdk/index.ts';
 import { isSold } from '../shared/discovery.ts';
-import { givenBack, PaymentKeys, Payments } from '../shared/payments.ts';
+import { givenBack, Payments, paymentKeys } from '../shared/payments.ts';
 import { attempts, authenticator, visits } from './authenticate.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { Facilitators, SETTLE_PART } from './facilitators.ts';
@@ -25,7 +25,7 @@ import { acceptsOf, TermsSchema, TYPE } from './terms.ts';
 /** Milliseconds per request for this plugin. */
 const BUDGET_MS = 60_000;
 
-const keys = new PaymentKeys(TYPE);
+const keys = paymentKeys(TYPE);
 
 export const authX402Exact = definePlugin({
   name: 'auth-x402-exact',

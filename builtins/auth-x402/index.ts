@@ -16,7 +16,7 @@ import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
-import { givenBack, PaymentKeys, Payments, ticketFor, unavailable } from '../shared/payments.ts';
+import { givenBack, Payments, paymentKeys, ticketFor, unavailable } from '../shared/payments.ts';
 import { challenge } from './challenge.ts';
 import { Ledger } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
@@ -78,7 +78,7 @@ function wantsRoom({ status, stage = '', upstreamStatus }: Refusal): boolean {
   return status === 503 && upstreamStatus === undefined && UNTIL_THE_CALL.has(stage);
 }
 
-const keys = new PaymentKeys('x402');
+const keys = paymentKeys('x402');
 
 /** The payment that a request has been let in for. */
 interface Bought extends Redeemed {

@@ -2,8 +2,8 @@ import { Refusal } from '../../plugins-sdk/index.ts';
 import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { lifeUntil, type Mark, MOST_REFUNDS } from '../shared/payment-mark.ts';
-import { type Payments, refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
+import { lifeUntil, type Mark, MOST_REFUNDS, type Ticket } from '../shared/payment-mark.ts';
+import { type Payments, refusalOf, unavailable } from '../shared/payments.ts';
 import type { Ledger } from './ledger.ts';
 
 /** A payment that a request wants to redeem. */

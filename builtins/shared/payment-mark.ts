@@ -1,5 +1,6 @@
 /** The mark of a payment: what stands under its name, and what turns into what. */
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
+import { StateUnreadable } from '../../plugins-sdk/state.ts';
 
 /** What became of a payment, as far as this service knows. */
 export type PaymentState =
@@ -55,6 +56,13 @@ export interface Payment extends Mark {
   readonly payment: string;
 }
 
+/** One request's hold on a payment. Another request's on the same payment has another token. */
+export interface Ticket {
+  readonly payment: string;
+  readonly token: string;
+  readonly about: About;
+}
+
 export const MOST_REFUNDS = 3;
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
 export const CLOCK_MARGIN_MS = 900_000;
@@ -82,4 +90,16 @@ export function markIn(text: string | undefined): Mark | undefined {
   const mark = text === undefined ? undefined : jsonIn(text);
   const isMark = isRecord(mark) && typeof mark.state === 'string' && Number.isSafeInteger(mark.refunds);
   return isMark ? (mark as unknown as Mark) : undefined;
+}
+
+/** What stands there once the request holds the payment; the same where it cannot. @throws StateUnreadable */
+export function heldIn(text: string | undefined, { payment, token, about }: Ticket): string {
+  const before = markIn(text);
+  if (text !== undefined && before === undefined) throw new StateUnreadable(`payment ${payment}`);
+  if (text !== undefined && before?.by !== undefined) return text;
+  // One that may have been taken stays listed as such, and since when: from then on the chain is searched.
+  const { since, listed = token } = before ?? {};
+  const doubt = before?.state === 'unknown' && { state: before.state, since, listed };
+  const held = { ...about, state: 'held', listed: token, ...doubt, by: token, refunds: before?.refunds ?? 0 };
+  return JSON.stringify({ ...held, ...(before && { before }) });
 }

@@ -10,31 +10,15 @@ import {
   type StateArea,
   StateKey,
   StateUnavailable,
-  StateUnreadable,
   update,
 } from '../../plugins-sdk/state.ts';
 import { OPEN_TTL_MS, PaymentIndex } from './payment-index.ts';
-import { type About, isOpen, type Mark, markIn, type Payment } from './payment-mark.ts';
+import { type About, heldIn, isOpen, type Mark, markIn, type Payment, type Ticket } from './payment-mark.ts';
 
-/** One request's hold on a payment. Another request's on the same payment has another token. */
-export interface Ticket {
-  readonly payment: string;
-  readonly token: string;
-  readonly about: About;
-}
-
-/** Under which payments are kept in the process, where no engine is. */
-export class PaymentKeys {
-  readonly type: string;
-  readonly marks: StateKey<MemoryArea>;
-  readonly ids: StateKey<MemoryArea>;
-
-  /** @param type of auth. */
-  constructor(type: string) {
-    this.type = type;
-    this.marks = new StateKey(`${type} payments`, { lasting: true });
-    this.ids = new StateKey(`${type} payment ids`, { lasting: true });
-  }
+/** Under which payments of an auth type are kept in the process, where no engine is. */
+export function paymentKeys(type: string) {
+  const key = (what: string) => new StateKey<MemoryArea>(`${type} ${what}`, { lasting: true });
+  return { type, marks: key('payments'), ids: key('payment ids') };
 }
 
 export interface PaymentsOptions {
@@ -104,7 +88,10 @@ export class Payments {
   }
 
   /** The payments of a service. */
-  static in({ stateEngine, states, now, debts, log }: Services, { type, marks, ids }: PaymentKeys): Payments {
+  static in(
+    { stateEngine, states, now, debts, log }: Services,
+    { type, marks, ids }: ReturnType<typeof paymentKeys>,
+  ): Payments {
     const keep = (key: StateKey<MemoryArea>) => states.keep(key, '', () => new MemoryArea({ now }));
     const area = stateEngine?.area(type) ?? keep(marks);
     return new Payments({ area, index: stateEngine?.area(`${type} ids`) ?? keep(ids), stateEngine, debts, log });
@@ -217,7 +204,9 @@ export class Payments {
       : undefined;
     const own = (text: string | undefined) => {
       const mark = text === undefined ? lost : markIn(text);
-      return mark?.by === token ? textOf(change(mark)) : text;
+      if (mark?.by !== token) return text;
+      const changed = change(mark);
+      return changed && JSON.stringify(changed);
     };
     const options = { ttl: Math.max(life, ENDED_TTL_MS), keepLonger: life === 0, durable: true };
     return markIn(await update(this.#options.area, payment, own, options));
@@ -245,18 +234,4 @@ export class Payments {
     paid();
     if (lost !== undefined) log.error(lost.message, lost.fields);
   }
-}
-
-const textOf = (mark: Mark | undefined) => mark && JSON.stringify(mark);
-
-/** What stands there once the request holds the payment; the same where it cannot. @throws StateUnreadable */
-function heldIn(text: string | undefined, { payment, token, about }: Ticket): string {
-  const before = markIn(text);
-  if (text !== undefined && before === undefined) throw new StateUnreadable(`payment ${payment}`);
-  if (text !== undefined && before?.by !== undefined) return text;
-  // One that may have been taken stays listed as such, and since when: from then on the chain is searched.
-  const { since, listed = token } = before ?? {};
-  const doubt = before?.state === 'unknown' && { state: before.state, since, listed };
-  const held = { ...about, state: 'held', listed: token, ...doubt, by: token, refunds: before?.refunds ?? 0 };
-  return JSON.stringify({ ...held, ...(before && { before }) });
 }

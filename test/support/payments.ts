@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { refundedMark } from '../../builtins/auth-x402/redemptions.ts';
-import type { About, Mark } from '../../builtins/shared/payment-mark.ts';
-import { Payments, type Ticket, ticketFor } from '../../builtins/shared/payments.ts';
+import type { About, Mark, Ticket } from '../../builtins/shared/payment-mark.ts';
+import { Payments, ticketFor } from '../../builtins/shared/payments.ts';
 import { Debts, type StateArea } from '../../plugins-sdk/state.ts';
 
 /** What a command printed, a table for each payment, without the time. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import type { Mark } from '../../../builtins/shared/payment-mark.ts';
-import type { Payments, Ticket } from '../../../builtins/shared/payments.ts';
+import type { Mark, Ticket } from '../../../builtins/shared/payment-mark.ts';
+import type { Payments } from '../../../builtins/shared/payments.ts';
 import { isRefusal } from '../../../plugins-sdk/index.ts';
 import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
 import { paymentsOn, steps, ticketOf } from '../../support/payments.ts';
