@@ -60,7 +60,7 @@ export function operationsOn(options: OperationsOptions, client: HttpClient): Re
       const results: OperationResult[] = [];
       for (const payment of await options.payments.open()) {
         if (payment.network !== network || payment.state === 'held') continue;
-        const found = await findAuthorization(asked, payment);
+        const found = await findAuthorization(asked, payment).catch(leftOpen);
         const result = dryRun === undefined ? await conclude(options, payment, found) : dry(found);
         results.push({ ...shown(TYPE, { ...payment, ...found.end }), result });
       }
@@ -108,17 +108,14 @@ const shapes = {
   logs: Compile(Type.Array(Type.Object({ ...LogSchema.properties, transactionHash: Hash }))),
 };
 
-/** A node that fails leaves it open. */
-export async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
-  try {
-    return await findIn(rpc, record);
-  } catch (error) {
-    if (error instanceof JsonRpcFailure) return open(error.message);
-    throw error;
-  }
+/** Of a node that fails. */
+function leftOpen(error: unknown): Found {
+  if (error instanceof JsonRpcFailure) return open(error.message);
+  throw error;
 }
 
-async function findIn(rpc: JsonRpc, record: Mark): Promise<Found> {
+/** @throws JsonRpcFailure */
+async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
   const { asset, payer, nonce = '', recipient = '', amount, since, validBefore = '' } = record;
   const limits = { timeout: ALL, signal: AbortSignal.timeout(ALL) };
   const ask = askerOf(rpc, limits);
