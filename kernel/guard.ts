@@ -71,7 +71,7 @@ function plainly(tap: Guarded, args: Args): unknown {
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
   if (charge?.chargeTime() === false) return new Call(tap, args).run();
   try {
-    const result = fn(...args.concat(charge ?? exchange));
+    const result = fn(...args, charge ?? exchange);
     if (!(result instanceof Promise)) {
       const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
       if (charge === undefined || charge.chargeTime(true)) return accepted;

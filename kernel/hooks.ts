@@ -113,6 +113,11 @@ function answerOf(hook: StageHook, args: Args): unknown {
   return value;
 }
 
+/** Whether it must be waited for: to await what is there already costs a turn and a promise. */
+export function isPending<T>(value: Awaitable<T>): value is Promise<T> {
+  return value instanceof Promise;
+}
+
 /** Where those come that are last: more than plugins have functions. */
 const LAST = 1e6;
 
@@ -205,7 +210,8 @@ export class Hooks {
     const onion = this.#onions.get(stage);
     if (onion === undefined) return innermost(value, exchange);
     if (exchange.abandoned) requireAlways(stage);
-    return this.#observed(stage, exchange, () => onion(value, exchange, innermost as Inner)) as Promise<ResultOf<N>>;
+    const ask = () => onion(value, exchange, innermost as Inner) as Awaitable<ResultOf<N>>;
+    return this.#observer.stage === undefined ? ask() : (this.#observed(stage, exchange, ask) as Promise<ResultOf<N>>);
   }
 
   /** @throws Refusal */

@@ -1,7 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { onAbort } from './charge.ts';
 import { control, type Exchange } from './exchange.ts';
-import type { Hooks } from './hooks.ts';
+import { type Hooks, isPending } from './hooks.ts';
 import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
 import type { StageName } from './stages.ts';
 import type {
@@ -122,20 +122,26 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
     // Which endpoint is meant?
-    const endpoint = await hooks.ask('resolve', [id, exchange]);
+    let endpoint = hooks.ask('resolve', [id, exchange]);
+    if (isPending(endpoint)) endpoint = await endpoint;
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     // What does the client say?
-    const sent = httpRequest && (await hooks.ask('parseBody', [httpRequest, exchange]));
+    let sent = httpRequest && hooks.ask('parseBody', [httpRequest, exchange]);
+    if (isPending(sent)) sent = await sent;
     if (sent !== undefined) control.receive(exchange, sent);
     // May a plugin reject it?
-    const rejection = await hooks.ask('onHttpRequest', [exchange]);
+    let rejection = hooks.ask('onHttpRequest', [exchange]);
+    if (isPending(rejection)) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
     await this.#authenticate(exchange.endpoint.auth);
     // What is asked? From here on, this one value says it.
-    const parameters = (await hooks.ask('validate', [exchange.parameters, exchange])) ?? exchange.parameters;
-    const variation = (await hooks.ask('vary', ['', exchange])) ?? '';
-    const question = await hooks.ask('prepare', [parameters, variation, exchange]);
+    let parameters = hooks.ask('validate', [exchange.parameters, exchange]) ?? exchange.parameters;
+    if (isPending(parameters)) parameters = (await parameters) ?? exchange.parameters;
+    let variation = hooks.ask('vary', ['', exchange]);
+    if (isPending(variation)) variation = await variation;
+    let question = hooks.ask('prepare', [parameters, variation ?? '', exchange]);
+    if (isPending(question)) question = await question;
     if (question === undefined) refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const mode = this.#request.mode ?? exchange.endpoint.mode;
@@ -148,7 +154,9 @@ class RequestLifecycle {
     let last: unknown;
     for (const method of methods) {
       try {
-        if (await this.#hooks.ask('authenticate', [method, this.#exchange], method.type)) return;
+        let identity = this.#hooks.ask('authenticate', [method, this.#exchange], method.type);
+        if (isPending(identity)) identity = await identity;
+        if (identity) return;
       } catch (error) {
         last = error;
       }
@@ -157,30 +165,31 @@ class RequestLifecycle {
   }
 
   #runOf(question: Question): Run {
-    return ({ detached = false, after } = {}) => {
+    return ({ detached = false } = {}) => {
       if (this.#hasRun) throw new Error('the rest of the pipeline runs once');
       if (this.#exchange.outcome !== undefined) throw new Error('the request has ended');
       this.#hasRun = true;
       if (detached) control.detach(this.#exchange);
-      const running = this.#hooks.running.track(() => this.#answer(question, after));
+      const running = this.#hooks.running.track(() => this.#answer(question));
       // A mode may drop it: what went wrong is concluded by then.
       running.catch(() => undefined);
       return running;
     };
   }
 
-  async #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
+  async #answer(question: Question): Promise<SignedResponse> {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
     try {
-      if (after !== undefined) await after;
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
       // May it go out? No client sees it before. A request that was refused meanwhile gets no approval, since nobody pays for it.
       requireOpen(exchange, 'approve');
-      await hooks.ask('approve', [response, exchange]);
+      const approving = hooks.ask('approve', [response, exchange]);
+      if (isPending(approving)) await approving;
       requireOpen(exchange, 'approve');
       // It is certain now, and nobody has seen it yet.
-      await this.#tellOutcome({ kind: 'signed', response });
+      const telling = this.#tellOutcome({ kind: 'signed', response });
+      if (isPending(telling)) await telling;
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
       return response;
     } catch (error) {
@@ -192,19 +201,22 @@ class RequestLifecycle {
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
     // Plugins may change what is asked.
-    const changed = await hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
+    let changed = hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
+    if (isPending(changed)) changed = await changed;
     const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
     // Ask the upstream.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
     // Plugins may change what it said; an error status is never signed, whoever set it.
-    const response = (await hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange])) ?? fetched;
+    let response = hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]) ?? fetched;
+    if (isPending(response)) response = (await response) ?? fetched;
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const signed = await this.#sign(response, asked, exchange);
     // Have somebody else vouch for the upstream.
-    const proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
+    let proof = fetched.request && hooks.ask('attest', [fetched.request, exchange]);
+    if (isPending(proof)) proof = await proof;
     return this.#runtime.serialize({ ...signed, proof }, asked);
   };
 
@@ -212,20 +224,26 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     requireOpen(exchange, 'sign');
     // What is signed, and what is shown?
-    const encoded = await hooks.ask('encode', [response, question, exchange]);
+    let encoded = hooks.ask('encode', [response, question, exchange]);
+    if (isPending(encoded)) encoded = await encoded;
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Only bytes that are shown as they are signed may still change.
     const showsBytes = value === bytes;
-    const encrypted = showsBytes ? ((await hooks.ask('encrypt', [bytes, exchange])) ?? bytes) : bytes;
-    const data = showsBytes ? ((await hooks.ask('onBeforeSign', [encrypted, exchange])) ?? encrypted) : bytes;
+    let encrypted = showsBytes ? hooks.ask('encrypt', [bytes, exchange]) : undefined;
+    if (isPending(encrypted)) encrypted = await encrypted;
+    let changed = showsBytes ? hooks.ask('onBeforeSign', [encrypted ?? bytes, exchange]) : undefined;
+    if (isPending(changed)) changed = await changed;
+    const data = changed ?? encrypted ?? bytes;
     // Vouch for it.
     requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const unsigned = Object.freeze({ endpointId, timestamp, data, isHash: !showsBytes, question });
-    const statements = (await hooks.ask('statements', [nothing, unsigned, exchange])) ?? nothing;
+    let statements = hooks.ask('statements', [nothing, unsigned, exchange]) ?? nothing;
+    if (isPending(statements)) statements = (await statements) ?? nothing;
     const signRequest = statements.length > 0 ? Object.freeze({ ...unsigned, statements }) : unsigned;
-    const signed = await hooks.ask('sign', [signRequest, exchange]);
+    let signed = hooks.ask('sign', [signRequest, exchange]);
+    if (isPending(signed)) signed = await signed;
     const { node, signature, digest, ...rest } =
       signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     const beside = statements.length > 0 ? { ...rest.beside, ...membersOf(statements, rest.statements) } : rest.beside;

@@ -9,7 +9,6 @@ import { acts, notes, pluginFiles, pluginTools } from '../support/plugin-files.t
 import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded } from '../support/verify.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
 
@@ -164,28 +163,6 @@ it('what a mode has given up while it ran is not signed', async () => {
 });
 
 describe('a mode that answers at once', () => {
-  it('may have the rest run later: the time between is not charged', async () => {
-    let begin = (): void => undefined;
-    const after = new Promise<void>((resolve) => {
-      begin = resolve;
-    });
-    const answer = new Promise<SignedResponse>((resolve, reject) => {
-      present('hasty', (run) => {
-        run({ detached: true, after }).then(resolve, reject);
-        return accepted;
-      });
-    });
-    const response = await service.post('x/hasty-price');
-    assert.deepEqual([response.status, await response.text()], [202, '{}']);
-    await new Promise((resolve) => setTimeout(resolve, 2 * HASTY));
-    begin();
-    const { json } = await answer;
-    assert.equal(BigInt((await verifyEncoded(JSON.parse(json), service.signer.address)).data), 7n);
-    assert.deepEqual(notes.of('hasty onAfterApiCall'), [undefined]);
-    assert.deepEqual(notes.of('concluded'), ['signed']);
-    await notes.until('onResponseSent');
-  });
-
   it('is told of the end, although the response is closed by then', async () => {
     const answer = new Promise<SignedResponse>((resolve, reject) => {
       present('patient', (run) => {

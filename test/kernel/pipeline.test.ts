@@ -394,15 +394,6 @@ describe('any method authenticates', () => {
   });
 });
 
-it('what a mode has the rest wait for may fail, and is told of once', async () => {
-  const told: unknown[] = [];
-  const after = Promise.reject(new Error('not yet'));
-  const hooks = { present: { sync: (run: Run) => run({ after }).then(({ json }) => ({ status: 200, body: json })) } };
-  const pipeline = pipelineOf('sync', hooks, (_, refusal) => told.push(refusal));
-  await assert.rejects(serve('sync', hooks, pipeline), { message: 'Internal server error', stage: 'answer' });
-  assert.equal(told.length, 1);
-});
-
 it('of a run and a mode that both fail, observers are told once, of what the client got', async () => {
   const told: unknown[] = [];
   const response = serve('sync', {
