@@ -1,15 +1,7 @@
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
-import { logSettings } from './log.ts';
 
 /** Reads what the variables are now. */
 export type ReadVariables = () => Environment | Promise<Environment>;
-
-/** @throws Error, also for a level of the log that is none. */
-export async function readNow(variables: ReadVariables): Promise<Environment> {
-  const env = await variables();
-  logSettings(env);
-  return env;
-}
 
 /** Runs reloads one after the other, so that the files that were read last win. Calls that come while one waits to begin share it. */
 export class ReloadQueue {

@@ -13,7 +13,7 @@ import { Generation } from './generation.ts';
 import { drainDelayOf, limitClients } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
-import { type ReadVariables, ReloadQueue, readNow } from './reload.ts';
+import { type ReadVariables, ReloadQueue } from './reload.ts';
 import { report } from './report.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
@@ -97,12 +97,17 @@ export class Server {
 
   async #reload(variables: ReadVariables, news: Log): Promise<boolean> {
     try {
-      const env = await readNow(variables);
+      const env = await variables();
+      // A level that is none keeps the config from coming into force.
+      const { level } = logSettings(env);
       const loaded = await this.#options.load(env, news);
       if (this.#phase === 'stopping') return false;
-      const replacing = this.#replace(loaded, env, news);
+      const replacing = this.#replace(loaded);
       this.#replacing = replacing.catch(() => undefined);
-      return await replacing;
+      const before = await replacing;
+      this.#options.log.setLevel?.(level);
+      report(news, { first: this.#first, before, after: loaded, env, signers: this.#options.signers });
+      return true;
     } catch (error) {
       // The service stops: the error of a reload matters to nobody.
       if (this.#phase === 'stopping') return false;
@@ -113,8 +118,9 @@ export class Server {
     }
   }
 
-  async #replace(loaded: LoadedConfig, env: Environment, news: Log): Promise<boolean> {
-    const [old, first, signers] = [this.#generation, this.#first, this.#options.signers];
+  /** @returns the config that was in force before. */
+  async #replace(loaded: LoadedConfig): Promise<LoadedConfig> {
+    const old = this.#generation;
     const next = this.#generationOf(loaded, old);
     try {
       await next.start();
@@ -126,10 +132,8 @@ export class Server {
     }
     next.commit();
     this.#install(next);
-    this.#options.log.setLevel?.(logSettings(env).level);
-    report(news, { first, before: old.loaded, after: loaded, env, signers });
     void this.#retire(old);
-    return true;
+    return old.loaded;
   }
 
   #generationOf(loaded: LoadedConfig, before?: Generation): Generation {

@@ -4,7 +4,7 @@ import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signin
 import { reportCrashesTo } from '../../service/crash.ts';
 import type { Service } from '../../service/index.ts';
 import { createLog, logSettings, type ProcessLog } from '../../service/log.ts';
-import { type ReadVariables, readNow } from '../../service/reload.ts';
+import type { ReadVariables } from '../../service/reload.ts';
 import {
   environmentFile,
   openFileWarning,
@@ -95,7 +95,7 @@ async function supervise(count: number, options: Supervised): Promise<number> {
   const primary = new Primary({ count, log, variables });
   const ended = primary.run(signalled);
   const reload = async () => {
-    if (await primary.reload()) log.setLevel(logSettings(await readNow(now)).level);
+    if (await primary.reload()) log.setLevel(logSettings(await now()).level);
   };
   // The workers have read the same file, and refuse what cannot be read.
   reloads.answerWith(() => reload().catch(() => undefined));
