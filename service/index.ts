@@ -19,13 +19,14 @@ import type { ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { publicKeyWarning } from './public-keys.ts';
 import type { ReadVariables } from './reload.ts';
-import { announce, announceRelease } from './report.ts';
+import { announce } from './report.ts';
 import { type RequestLogSettings, requestLog } from './request-log.ts';
 import { Server } from './server.ts';
 import type { StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 import { openState } from './state-engine.ts';
 import { StatusParts } from './status.ts';
+import { packageVersion } from './surroundings.ts';
 import type { WorkerLink } from './workers/link.ts';
 import { checkTogether } from './workers/rules.ts';
 
@@ -99,7 +100,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const loaded = await load(env, news);
   link?.check(loaded, signers);
   warnOfVariables(env, news);
-  announceRelease(news, loaded);
+  news.info(`signed-data-proxy ${packageVersion()}`, { config: file });
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server({ signers, log, load, state, link }, loaded);

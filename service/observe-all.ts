@@ -6,11 +6,8 @@ export function observeAll(
   plugins: readonly Registration[],
   complain: (plugin: string, error: unknown) => void,
 ): Observer {
-  const observers = plugins.flatMap(({ name, plugin: { observe } }) =>
-    observe === undefined ? [] : [{ name, observe }],
-  );
   const tell = <A extends unknown[]>(pick: (observe: Observer) => ((...args: A) => unknown) | undefined) => {
-    const listeners = observers.flatMap(({ name, observe }) => {
+    const listeners = plugins.flatMap(({ name, plugin: { observe = {} } }) => {
       const listen = pick(observe)?.bind(observe);
       return listen === undefined ? [] : [{ name, listen }];
     });

@@ -8,7 +8,6 @@ import { addressOf, workersOf } from './listener.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import { isSameState } from './state-engine.ts';
-import { packageVersion } from './surroundings.ts';
 
 function lineOf({ api, name, id }: Endpoint): string {
   return `${api}/${name} ${id}`;
@@ -35,11 +34,6 @@ function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
     ...stays('server.workers', workersOf(first.config) === workersOf(after.config)),
     ...stays('settings.state', isSameState(first, after)),
   ];
-}
-
-/** Says which release begins with which config. */
-export function announceRelease(log: Log, { file }: LoadedConfig): void {
-  log.info(`signed-data-proxy ${packageVersion()}`, { config: file });
 }
 
 /** Says what a service does, at its start. */

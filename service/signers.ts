@@ -14,13 +14,7 @@ import type {
   SignerType,
   Signing,
 } from '../plugins-sdk/signing/signers.ts';
-import {
-  type Environment,
-  MissingKey,
-  type SignerRole,
-  signerVariables,
-  VARIABLES,
-} from '../plugins-sdk/signing/variables.ts';
+import { type Environment, MissingKey, type SignerRole, VARIABLES } from '../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';
 import { messageOf } from './text.ts';
 
@@ -59,7 +53,7 @@ export class Signers implements Signing {
   key(role: SignerRole): Signer {
     const known = this.#keys.get(role);
     if (known !== undefined) return known;
-    const atStart = Object.keys(signerVariables(this.#env)).some((name) => isOf(role, name));
+    const atStart = Object.values(VARIABLES[role]).some((name) => this.#env[name]);
     const made = signerFromEnvironment(atStart || role === 'current' ? this.#env : this.#variables, role);
     this.#keys.set(role, made);
     return made;
@@ -198,10 +192,6 @@ export function throwAwaySigning(): Signing {
   const signer = createSigner(`${'0'.repeat(63)}1`);
   const current: SignerInUse = { role: 'current', type: ENVIRONMENT, signer, local: true, timeout: 1, concurrency: 1 };
   return { key: () => signer, opened: () => ({ current }) };
-}
-
-function isOf(role: SignerRole, name: string): boolean {
-  return Object.values<string>(VARIABLES[role]).includes(name);
 }
 
 function keyOf(config: Config): string {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { useProxyVariables } from '../lib/http/client/proxies.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
-import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
+import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 
 const require = createRequire(import.meta.url);
 const manifest = 'signed-data-proxy/package.json';
@@ -14,9 +14,6 @@ export function packageVersion(): string {
   const { version }: { version: string } = require(manifest);
   return version;
 }
-
-/** Environment variables by name. */
-export type Environment = Record<string, string | undefined>;
 
 /**
  * The directory that relative paths on the command line are relative to.
