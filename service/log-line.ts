@@ -1,8 +1,6 @@
 import { configure } from 'safe-stable-stringify';
 import { escapeUnprintable } from './text.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** How lines look. */
 export interface LineForm {
   readonly format: 'text' | 'json';
@@ -21,7 +19,7 @@ export function lineWriter({ format, colour, worker }: LineForm) {
   const own = worker === undefined ? '' : memberOf('worker', worker);
   // A field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
-  return (level: string, message: unknown, fields: Fields): string => {
+  return (level: string, message: unknown, fields: Readonly<Record<string, unknown>>): string => {
     let members = own;
     for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
     return `${lineOf(new Date().toISOString(), level, message, members, colour)}\n`;

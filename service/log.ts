@@ -107,7 +107,5 @@ function standardOutput(dropped: (count: number, reason: string | undefined) => 
  */
 function doNotBlock(stream: NodeJS.WriteStream): void {
   stream.on('error', () => undefined);
-  const handle: unknown = Reflect.get(stream, '_handle');
-  if (!stream.isTTY || !(handle instanceof Object) || !('setBlocking' in handle)) return;
-  if (typeof handle.setBlocking === 'function') handle.setBlocking(false);
+  if (stream.isTTY) Object(Reflect.get(stream, '_handle')).setBlocking?.(false);
 }
