@@ -18,13 +18,13 @@ import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { givenBack, Payments, paymentKeys, ticketFor, unavailable } from '../shared/payments.ts';
 import { challenge } from './challenge.ts';
-import { Ledger } from './ledger.ts';
+import { ledgerIn } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { lostOf, type Redeemed, Redemptions } from './redemptions.ts';
-import { aboutOf, Reports } from './reports.ts';
+import { aboutOf, type Reports, reportsOf } from './reports.ts';
 import { checkAllTerms, greatestAge, LEAST_LIFE_MS, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
@@ -143,7 +143,7 @@ function redemptionsFor(
 ): Redemptions {
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
   const life = Math.max(LEAST_LIFE_MS, ...methods.map((method) => greatestAge(termsOf(method))));
-  return new Redemptions({ payments, ledger: new Ledger(payments.area, life, now), stateEngine, now });
+  return new Redemptions({ payments, ledger: ledgerIn(payments.area, life, now), stateEngine, now });
 }
 
 function behaviour(services: Services, payments: Payments): Behaviour {
@@ -156,7 +156,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
   });
   const termsOf = (method: AuthMethod) => accepted(method).terms;
   const redemptions = redemptionsFor(services, payments, termsOf);
-  const reports = new Reports(services, termsOf);
+  const reports = reportsOf(services, termsOf);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
     // Too late to be heard: the budget ended or the client left.

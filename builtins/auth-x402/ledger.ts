@@ -11,33 +11,25 @@ export interface LedgerTerms {
   readonly life: number;
 }
 
-/** Since when payments are remembered, and for how long: an entry without an end beside them. */
-export class Ledger {
-  readonly #area: StateArea;
-  readonly #life: number;
-  readonly #now: () => number;
+/**
+ * Begins the ledger where there is none, since it may have been lost.
+ * @param isInForce whether it is begun anew, too, where payments were remembered for less than this config needs.
+ * @throws StateUnreadable for what nobody here wrote.
+ */
+export type Ledger = (isInForce: boolean) => Promise<LedgerTerms>;
 
-  /**
-   * @param life milliseconds from its block for which any endpoint here accepts a payment.
-   * @param now epoch milliseconds.
-   */
-  constructor(area: StateArea, life: number, now: () => number) {
-    this.#area = area;
-    this.#life = life;
-    this.#now = now;
-  }
-
-  /**
-   * Begins the ledger where there is none, since it may have been lost.
-   * @param isInForce whether it is begun anew, too, where payments were remembered for less than this config needs.
-   * @throws StateUnreadable for what nobody here wrote.
-   */
-  async terms(isInForce: boolean): Promise<LedgerTerms> {
-    const begin = () => JSON.stringify({ began: this.#now(), life: this.#life });
-    const isTooShort = (text: string) => isInForce && parse(text).life < this.#life;
+/**
+ * Since when payments are remembered, and for how long: an entry without an end beside them.
+ * @param life milliseconds from its block for which any endpoint here accepts a payment.
+ * @param now epoch milliseconds.
+ */
+export function ledgerIn(area: StateArea, life: number, now: () => number): Ledger {
+  const begin = () => JSON.stringify({ began: now(), life });
+  return async (isInForce) => {
+    const isTooShort = (text: string) => isInForce && parse(text).life < life;
     const change = (text: string | undefined) => (text === undefined || isTooShort(text) ? begin() : text);
-    return parse(await update(this.#area, KEY, change, { durable: true }));
-  }
+    return parse(await update(area, KEY, change, { durable: true }));
+  };
 }
 
 /** @throws StateUnreadable */

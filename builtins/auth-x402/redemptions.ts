@@ -73,7 +73,7 @@ export class Redemptions {
     const doubts = this.#options.stateEngine?.doubts() ?? [];
     if (doubts.length > 0) throw new Error(doubts.join('; '));
     // This config may never come into force.
-    await this.#options.ledger.terms(false);
+    await this.#options.ledger(false);
   }
 
   /**
@@ -84,7 +84,7 @@ export class Redemptions {
     const { ledger } = this.#options;
     if (performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
     this.#lookedAt = performance.now();
-    ledger.terms(true).catch(() => undefined);
+    ledger(true).catch(() => undefined);
   }
 
   /**
@@ -100,7 +100,7 @@ export class Redemptions {
     try {
       const { minedAt } = await verify();
       // Only now, since the ledger may have been begun anew meanwhile.
-      const { began, life: remembered } = await ledger.terms(true);
+      const { began, life: remembered } = await ledger(true);
       if (minedAt < began)
         throw tooOld(`mined at ${timeOf(minedAt)}, before the ledger of redeemed payments began at ${timeOf(began)}`);
       mayBeRedeemed = true;

@@ -1,6 +1,6 @@
 /** Counts, and tells the operator, what became of payments on chain. */
-import type { AuthMethod, Endpoint, Exchange, Log, Services } from '../../plugins-sdk/index.ts';
-import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
+import type { AuthMethod, Endpoint, Exchange, Services } from '../../plugins-sdk/index.ts';
+import { paymentCounts } from '../shared/payment-counts.ts';
 import type { About } from '../shared/payment-mark.ts';
 import type { Terms } from './terms.ts';
 
@@ -23,28 +23,24 @@ export function aboutOf(
   return { requestId, ...facts, endpoint: `${api}/${name}`, ...tokenOf(terms), amount: terms.amount, since: now };
 }
 
-export class Reports {
-  readonly counts: PaymentCounts;
-  readonly #log: Log;
+export type Reports = ReturnType<typeof reportsOf>;
 
-  constructor(services: Services, termsOf: (method: AuthMethod) => Terms) {
-    this.#log = services.log;
-    this.counts = paymentCounts(services, {
-      all: ['x402_proofs_total', 'Proofs of payment, by what became of them'],
-      sold: [
-        'x402_payments_total',
-        'Payments on chain that were redeemed, by what was sold and what it was paid with; and those of them that were given back',
-      ],
-      outcomes: Object.keys(LINES),
-      others: ['refused', 'unavailable', 'limited'],
-      tokensOf: ({ auth }) => auth.filter(({ type }) => type === 'x402').map((method) => tokenOf(termsOf(method))),
-    });
-  }
-
+export function reportsOf(services: Services, termsOf: (method: AuthMethod) => Terms) {
+  const counts = paymentCounts(services, {
+    all: ['x402_proofs_total', 'Proofs of payment, by what became of them'],
+    sold: [
+      'x402_payments_total',
+      'Payments on chain that were redeemed, by what was sold and what it was paid with; and those of them that were given back',
+    ],
+    outcomes: Object.keys(LINES),
+    others: ['refused', 'unavailable', 'limited'],
+    tokensOf: ({ auth }) => auth.filter(({ type }) => type === 'x402').map((method) => tokenOf(termsOf(method))),
+  });
   /** Tells what became of a payment. */
-  tell({ since, ...about }: About, endpoint: Endpoint, outcome: keyof typeof LINES): void {
+  const tell = ({ since, ...about }: About, endpoint: Endpoint, outcome: keyof typeof LINES): void => {
     const [level, message] = LINES[outcome];
-    this.counts.addSold(endpoint, about, outcome);
-    this.#log[level](message, { ...about });
-  }
+    counts.addSold(endpoint, about, outcome);
+    services.log[level](message, { ...about });
+  };
+  return { counts, tell };
 }

@@ -21,52 +21,30 @@ interface Use {
   readonly token: string;
 }
 
-export class PaymentIndex {
-  readonly #marks: StateArea;
-  readonly #ids: StateArea;
-  readonly #log: Log;
-
-  /** @param ids apart from the marks: without room for them payments are taken all the same. */
-  constructor(marks: StateArea, ids: StateArea, log: Log) {
-    this.#marks = marks;
-    this.#ids = ids;
-    this.#log = log;
-  }
-
-  /** Lists a payment as one of which no end may be known, once for each request that wants it. */
-  begin(use: Use): Promise<void> {
-    return this.#list(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN));
-  }
-
-  end(use: Use): Promise<void> {
-    return this.#list(use, (entries) => entries.filter((entry) => entry !== entryOf(use)));
-  }
-
-  async open(): Promise<Names> {
-    const names: string[] = [];
-    for (let list = 0; list < LISTS; list += 1)
-      for (const entry of listIn(await this.#marks.get(`open ${list}`)))
-        names.push(entry.slice(0, entry.lastIndexOf(' ')));
-    return names;
-  }
-
-  /** Has a payment found by a transaction or a nonce. Where that fails, it is told and costs nobody an answer. */
-  async add(id: string, payment: string, requestId: string): Promise<void> {
-    const added = (names: Names) => [...names.filter((name) => name !== payment), payment].slice(-MOST_ALIKE);
-    try {
-      await changeList(this.#ids, keyOf(id), added);
-    } catch (error) {
-      this.#log.warn('a payment could not be indexed', { requestId, id, error: String(error) });
-    }
-  }
-
-  async names(id: string): Promise<Names> {
-    return listIn(await this.#ids.get(keyOf(id)));
-  }
-
-  #list({ token }: Use, change: (entries: Names) => Names): Promise<void> {
-    return changeList(this.#marks, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
-  }
+/** @param ids apart from the marks: without room for them payments are taken all the same. */
+export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
+  const list = ({ token }: Use, change: (entries: Names) => Names) =>
+    changeList(marks, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
+  return {
+    /** Lists a payment as one of which no end may be known, once for each request that wants it. */
+    begin: (use: Use) => list(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN)),
+    end: (use: Use) => list(use, (entries) => entries.filter((entry) => entry !== entryOf(use))),
+    open: async (): Promise<Names> => {
+      const names: string[] = [];
+      for (let index = 0; index < LISTS; index += 1)
+        for (const entry of listIn(await marks.get(`open ${index}`)))
+          names.push(entry.slice(0, entry.lastIndexOf(' ')));
+      return names;
+    },
+    /** Has a payment found by a transaction or a nonce. Where that fails, it is told and costs nobody an answer. */
+    add: async (id: string, payment: string, requestId: string): Promise<void> => {
+      const added = (names: Names) => [...names.filter((name) => name !== payment), payment].slice(-MOST_ALIKE);
+      await changeList(ids, keyOf(id), added).catch((error: unknown) =>
+        log.warn('a payment could not be indexed', { requestId, id, error: String(error) }),
+      );
+    },
+    names: async (id: string): Promise<Names> => listIn(await ids.get(keyOf(id))),
+  };
 }
 
 const keyOf = (id: string) => `of ${id.toLowerCase()}`;

@@ -12,7 +12,7 @@ import {
   StateUnavailable,
   update,
 } from '../../plugins-sdk/state.ts';
-import { OPEN_TTL_MS, PaymentIndex } from './payment-index.ts';
+import { OPEN_TTL_MS, paymentIndex } from './payment-index.ts';
 import { type About, heldIn, isOpen, type Mark, markIn, type Payment, type Ticket } from './payment-mark.ts';
 
 /** Under which payments of an auth type are kept in the process, where no engine is. */
@@ -80,11 +80,11 @@ export function ticketFor(payment: string, about: About): Ticket {
  */
 export class Payments {
   readonly #options: PaymentsOptions;
-  readonly index: PaymentIndex;
+  readonly index: ReturnType<typeof paymentIndex>;
 
   constructor(options: PaymentsOptions) {
     this.#options = options;
-    this.index = new PaymentIndex(options.area, options.index, options.log);
+    this.index = paymentIndex(options.area, options.index, options.log);
   }
 
   /** The payments of a service. */

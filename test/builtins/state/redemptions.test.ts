@@ -1,7 +1,7 @@
 /** A redemption happens once, also where the engine fails or clocks differ. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
+import { ledgerIn } from '../../../builtins/auth-x402/ledger.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
 import type { Mined } from '../../../builtins/shared/chain.ts';
 import { Payments } from '../../../builtins/shared/payments.ts';
@@ -39,7 +39,7 @@ function setUp(t: TestContext) {
   const debts = new Debts();
   const replica = (skew = 0) => {
     const now = () => clock.now + skew;
-    const ledger = new Ledger(area, 4_200_000, now);
+    const ledger = ledgerIn(area, 4_200_000, now);
     const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
     const payments = new Payments({ area, index: memory, stateEngine, debts, log });
     return new Redemptions({ payments, ledger, stateEngine, now });

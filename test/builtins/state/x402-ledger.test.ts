@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
-import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
+import { ledgerIn } from '../../../builtins/auth-x402/ledger.ts';
 import { StateUnreadable } from '../../../plugins-sdk/state/area.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
 import { MemoryArea, type StateArea } from '../../../plugins-sdk/state.ts';
@@ -15,7 +15,7 @@ const DAY = 86_400_000;
 
 describe('the ledger of payments', () => {
   const terms = (area: StateArea, now: number, life: number, isInForce = true) =>
-    new Ledger(area, life, () => now).terms(isInForce);
+    ledgerIn(area, life, () => now)(isInForce);
   const at = async (area: StateArea, now: number) => (await terms(area, now, DAY)).began;
 
   it('begins once, whoever races to begin it', async () => {
