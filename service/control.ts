@@ -57,58 +57,44 @@ export async function runOperation(operations: Operations, { name, words }: Aske
 }
 
 /** Where operators of the same machine, as the same user or root, ask a running service for something. */
-export class Control {
-  readonly #path: string;
-  readonly #log: Log;
-  readonly #operations: () => Operations;
-  #server: Server | undefined;
+export function controlAt(path: string, log: Log, operations: () => Operations) {
+  let server: Server | undefined;
+  const unreachable = (error: unknown) =>
+    log.warn('operators cannot reach this service by commands', { path, detail: messageOf(error) });
+  return {
+    /** Listens, unless it does already or there is nothing to ask for. A service that cannot listen serves all the same. */
+    open: async (): Promise<void> => {
+      if (server !== undefined || operations().length === 0) return;
+      try {
+        if (dirname(path) === ownFolder()) await mkdir(ownFolder(), { recursive: true, mode: 0o700 });
+        await checkPlace(path);
+        server = await listenAt(path, (socket) => void answer(socket, operations));
+        // Later, too: without a file descriptor left it cannot accept a connection.
+        server?.on('error', unreachable);
+      } catch (error) {
+        unreachable(error);
+      }
+    },
+    close: () => void server?.close(),
+  };
+}
 
-  constructor(path: string, log: Log, operations: () => Operations) {
-    this.#path = path;
-    this.#log = log;
-    this.#operations = operations;
+async function answer(socket: Socket, operations: () => Operations): Promise<void> {
+  // Whoever asked may have gone.
+  socket.on('error', () => undefined);
+  // White space before JSON means nothing.
+  const heartbeat = setInterval(() => socket.write(' '), HEARTBEAT_INTERVAL_MS).unref();
+  let said: Answer;
+  try {
+    // All is read, and the other half of the connection stays.
+    const asked = await text(socket.iterator({ destroyOnReturn: false }));
+    said = { results: await runOperation(operations(), JSON.parse(asked)) };
+  } catch (error) {
+    said = { error: messageOf(error) };
+  } finally {
+    clearInterval(heartbeat);
   }
-
-  /** Listens, unless it does already or there is nothing to ask for. A service that cannot listen serves all the same. */
-  async open(): Promise<void> {
-    if (this.#server !== undefined || this.#operations().length === 0) return;
-    try {
-      if (dirname(this.#path) === ownFolder()) await mkdir(ownFolder(), { recursive: true, mode: 0o700 });
-      await checkPlace(this.#path);
-      this.#server = await listenAt(this.#path, (socket) => void this.#answer(socket));
-      // Later, too: without a file descriptor left it cannot accept a connection.
-      this.#server?.on('error', (error) => this.#unreachable(error));
-    } catch (error) {
-      this.#unreachable(error);
-    }
-  }
-
-  #unreachable(error: unknown): void {
-    const detail = messageOf(error);
-    this.#log.warn('operators cannot reach this service by commands', { path: this.#path, detail });
-  }
-
-  close(): void {
-    this.#server?.close();
-  }
-
-  async #answer(socket: Socket): Promise<void> {
-    // Whoever asked may have gone.
-    socket.on('error', () => undefined);
-    // White space before JSON means nothing.
-    const heartbeat = setInterval(() => socket.write(' '), HEARTBEAT_INTERVAL_MS).unref();
-    let answer: Answer;
-    try {
-      // All is read, and the other half of the connection stays.
-      const asked = await text(socket.iterator({ destroyOnReturn: false }));
-      answer = { results: await runOperation(this.#operations(), JSON.parse(asked)) };
-    } catch (error) {
-      answer = { error: messageOf(error) };
-    } finally {
-      clearInterval(heartbeat);
-    }
-    socket.end(JSON.stringify(answer));
-  }
+  socket.end(JSON.stringify(said));
 }
 
 /** @returns what a running service answers; nothing where none listens. @throws Error for what it says or cannot say. */

@@ -13,7 +13,7 @@ import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
 import { StateStore } from '../plugins-sdk/state/state.ts';
 import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
-import { type AskedOperation, askControl, Control, controlPaths, runOperation } from './control.ts';
+import { type AskedOperation, askControl, controlAt, controlPaths, runOperation } from './control.ts';
 import { addressOf, listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
@@ -105,7 +105,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server({ signers, log, load, state, link }, loaded);
   const [socket] = controlPaths(file);
-  const control = new Control(socket, log, () => service.operations());
+  const control = controlAt(socket, log, () => service.operations());
   await service.start(async () => {
     await listen(service.http, addressOf(loaded.config));
     await control.open();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { askControl, Control, controlPaths } from '../../service/control.ts';
+import { askControl, controlAt, controlPaths } from '../../service/control.ts';
 import { folderWith, launchCli } from './run.ts';
 import { KEY } from './service-config.ts';
 import { urlOf } from './started.ts';
@@ -51,7 +51,7 @@ it('a service that works on it is waited for', async (t) => {
     await setTimeout(7000);
     return [{ result: 'done' }];
   };
-  const control = new Control(path, log, () => [['payments reconcile', slow]]);
+  const control = controlAt(path, log, () => [['payments reconcile', slow]]);
   await control.open();
   t.after(() => control.close());
   assert.deepEqual(await askControl(path, { name: 'payments reconcile', words: {} }), [{ result: 'done' }]);

@@ -6,7 +6,7 @@ import { createServer, Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { Operation } from '../../plugins-sdk/define.ts';
-import { askControl, Control, controlPaths } from '../../service/control.ts';
+import { askControl, controlAt, controlPaths } from '../../service/control.ts';
 import { folderWith, launch, PROGRAM, runCli } from './run.ts';
 
 const ASKED = { name: 'payments release', words: { id: `0x${'1'.repeat(64)}` } };
@@ -49,7 +49,7 @@ async function serve(t: TestContext, path: string, result: string) {
     error: nothing,
     warn: (_: string, fields = {}) => void warned.push(fields),
   };
-  const control = new Control(path, log, () => [[ASKED.name, async () => [{ result }]]]);
+  const control = controlAt(path, log, () => [[ASKED.name, async () => [{ result }]]]);
   await control.open();
   t.after(() => control.close());
   return warned;
@@ -175,7 +175,7 @@ describe('the socket that commands ask', () => {
     const nothing = () => undefined;
     const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
     const run: Operation = async (words) => [{ result: `done for ${words.payer}` }, { refused: 'not this one' }];
-    const control = new Control(path, log, () => [[ASKED.name, run]]);
+    const control = controlAt(path, log, () => [[ASKED.name, run]]);
     await control.open();
     t.after(() => control.close());
     const release = async (...more: string[]) => {
