@@ -58,82 +58,67 @@ export function identifiersOf({ stateEngine, states, now, log }: Services) {
     const id = memberAt(payment.extensions, PAYMENT_IDENTIFIER, 'info', 'id');
     if (id === undefined) return undefined;
     if (typeof id !== 'string' || !ID.test(id)) throw new Refusal(400, 'Invalid payment identifier');
-    return new Entry(area, log, payment, id, now());
+    return entryIn(area, log, payment, id, now());
   };
 }
 
 /** One payment's use of an identifier, until it is certain what became of the payment. */
-export class Entry {
-  readonly #area: StateArea;
-  readonly #log: Log;
-  readonly #key: string;
-  readonly #payer: string;
-  /** The record while nothing is sold: the authorisation, and the hash of its signature. Who has both is who has paid. */
-  readonly #claim: string;
-  readonly #life: number;
+export type Entry = ReturnType<typeof entryIn>;
 
-  /** @param id one payer's on one network: nobody gets by it what another one has paid. @param now epoch milliseconds. */
-  constructor(area: StateArea, log: Log, payment: Payment, id: string, now: number) {
-    this.#area = area;
-    this.#log = log;
-    this.#payer = payment.authorization.from.toLowerCase();
-    this.#key = hash('sha256', [payment.requirements.network, this.#payer, id].join(' '));
-    const signature = hash('sha256', payment.signature);
-    this.#claim = JSON.stringify({ payment: idOf(payment).toLowerCase(), signature });
-    this.#life = lifeUntil(payment.endsAt, now);
-  }
+/** @param id one payer's on one network: nobody gets by it what another one has paid. @param now epoch milliseconds. */
+function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: number) {
+  const payer = payment.authorization.from.toLowerCase();
+  const key = hash('sha256', [payment.requirements.network, payer, id].join(' '));
+  // The record while nothing is sold: the authorisation, and the hash of its signature. Who has both is who has paid.
+  const claim = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
+  const own = JSON.stringify(claim);
+  const life = lifeUntil(payment.endsAt, now);
+  return {
+    /** What was bought by the identifier, and whether by this very payment. @throws StateUnavailable */
+    find: async (): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> => {
+      const text = await area.get(key);
+      if (text === undefined) return undefined;
+      const record = jsonIn(text);
+      if (!isRecord(record)) throw new StateUnreadable(`x402-exact identifiers ${key}`);
+      const { sold, ...claimed } = record;
+      if (!isRecord(sold)) return undefined;
+      return { sold: sold as unknown as Sold, isSame: JSON.stringify(claimed) === own };
+    },
+    /**
+     * Takes the identifier.
+     * @returns `false` where another payment has it, which may be settled yet. @throws StateUnavailable
+     */
+    claim: async (): Promise<boolean> =>
+      (await update(area, key, (text) => text ?? own, { ttl: life, durable: true })) === own,
+    /** Gives it back: the payment was not taken, and will not be by this request. */
+    drop: async (): Promise<void> => {
+      // Where the state is away, it ends with the authorisation.
+      await update(area, key, (text) => (text === own ? undefined : text)).catch(() => undefined);
+    },
+    /** Keeps what was sold. Where that fails, the claim stays until its authorisation ends: the payer gets his answer all the same. */
+    keep: async ({ json }: SignedResponse, fingerprint: string, exchange: Exchange): Promise<void> => {
+      const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
+      try {
+        const sold: Sold = { fingerprint, settled, ...(await keepable(area, payer, json)) };
+        const record = JSON.stringify({ ...claim, sold });
+        // The claim may have ended meanwhile; another payment's is not this one's to take.
+        const kept = (text: string | undefined) => (text === undefined || text === own ? record : text);
+        await update(area, key, kept, { ttl: KEPT_MS, durable: true });
+      } catch (error) {
+        const fields = { requestId: exchange.requestId, error: error instanceof Error ? error.message : String(error) };
+        log.warn('an answer could not be kept for the identifier of its payment', fields);
+      }
+    },
+  };
+}
 
-  /** What was bought by the identifier, and whether by this very payment. @throws StateUnavailable */
-  async find(): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> {
-    const text = await this.#area.get(this.#key);
-    if (text === undefined) return undefined;
-    const record = jsonIn(text);
-    if (!isRecord(record)) throw new StateUnreadable(`x402-exact identifiers ${this.#key}`);
-    const { sold, ...claim } = record;
-    if (!isRecord(sold)) return undefined;
-    return { sold: sold as unknown as Sold, isSame: JSON.stringify(claim) === this.#claim };
-  }
-
-  /**
-   * Takes the identifier.
-   * @returns `false` where another payment has it, which may be settled yet. @throws StateUnavailable
-   */
-  async claim(): Promise<boolean> {
-    const claimed = (text: string | undefined) => text ?? this.#claim;
-    const found = await update(this.#area, this.#key, claimed, { ttl: this.#life, durable: true });
-    return found === this.#claim;
-  }
-
-  /** Gives it back: the payment was not taken, and will not be by this request. */
-  async drop(): Promise<void> {
-    // Where the state is away, it ends with the authorisation.
-    const dropped = (text: string | undefined) => (text === this.#claim ? undefined : text);
-    await update(this.#area, this.#key, dropped).catch(() => undefined);
-  }
-
-  /** Keeps what was sold. Where that fails, the claim stays until its authorisation ends: the payer gets his answer all the same. */
-  async keep({ json }: SignedResponse, fingerprint: string, exchange: Exchange): Promise<void> {
-    const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
-    try {
-      const sold: Sold = { fingerprint, settled, ...(await this.#keepable(json)) };
-      const record = JSON.stringify({ ...JSON.parse(this.#claim), sold });
-      // The claim may have ended meanwhile; another payment's is not this one's to take.
-      const kept = (text: string | undefined) => (text === undefined || text === this.#claim ? record : text);
-      await update(this.#area, this.#key, kept, { ttl: KEPT_MS, durable: true });
-    } catch (error) {
-      const fields = { requestId: exchange.requestId, error: error instanceof Error ? error.message : String(error) };
-      this.#log.warn('an answer could not be kept for the identifier of its payment', fields);
-    }
-  }
-
-  /** An answer for which the payer has room left of his share, and of what is there for all. @throws StateUnavailable */
-  async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
-    if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
-    const bytes = Buffer.byteLength(json);
-    const own = await this.#area.takeTokens(`bytes of ${this.#payer}`, PAYER_LIMIT, bytes);
-    const isRoom = own.granted === bytes && (await this.#area.takeTokens('bytes', LIMIT, bytes)).granted === bytes;
-    return isRoom ? { answer: json } : { unkept: NO_ROOM };
-  }
+/** An answer for which the payer has room left of his share, and of what is there for all. @throws StateUnavailable */
+async function keepable(area: StateArea, payer: string, json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
+  if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
+  const bytes = Buffer.byteLength(json);
+  const share = await area.takeTokens(`bytes of ${payer}`, PAYER_LIMIT, bytes);
+  const isRoom = share.granted === bytes && (await area.takeTokens('bytes', LIMIT, bytes)).granted === bytes;
+  return isRoom ? { answer: json } : { unkept: NO_ROOM };
 }
 
 export function fingerprintOf({ key }: { readonly key: string }): string {
