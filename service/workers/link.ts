@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { LoadedConfig } from '../../config/index.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
-import type { Workers } from '../../plugins-sdk/workers.ts';
 import { addressOf } from '../listener.ts';
 import type { Signers } from '../signers.ts';
 import { stateOf } from '../state-engine.ts';
@@ -59,51 +58,39 @@ export function readWorkerIdentity(): WorkerIdentity | undefined {
 export const ANSWER_TIMEOUT_MS = 2000;
 const GATHER_TIMEOUT_MS = 3000;
 
+export type WorkerLink = ReturnType<typeof workerLink>;
+
 /** The other workers, as this one asks them: through the primary process. */
-export class WorkerLink implements Workers {
-  readonly #identity: WorkerIdentity;
-  readonly #line: Line<FromPrimary, FromWorker>;
-  readonly #offers = new Map<string, () => Promise<unknown>>();
-  /** What this worker has in common with the others, once it has read its config. */
-  lasting: Lasting | undefined;
-
-  constructor(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
-    this.#identity = identity;
-    this.#line = line;
-  }
-
-  get count(): number {
-    return this.#identity.count;
-  }
-
-  offer(topic: string, own: () => Promise<unknown>): void {
-    this.#offers.set(topic, own);
-  }
-
+export function workerLink(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
+  const { count, restarts } = identity;
+  let lasting: Lasting | undefined;
+  const offers = new Map<string, () => Promise<unknown>>();
   /** What this worker adds to a topic. */
-  async own(topic: string): Promise<unknown> {
-    return this.#offers.get(topic)?.();
-  }
-
-  async gather(topic: string): Promise<unknown[]> {
-    const others = this.#line.ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
-    const [own, values] = await Promise.all([this.own(topic), others]);
-    return [own, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
-  }
-
-  /** Asks for instruments of what is known of the processes. */
-  measure(meters: Meters): void {
-    meters.gauge({ name: 'workers', help: 'Processes of the service that answer' }, () => 1);
-    const help = 'Workers that were replaced since the start';
-    meters.gauge({ name: 'worker_restarts', help, across: 'max' }, () => this.#identity.restarts);
-  }
-
-  /** Clients must find it, a payment that others have seen must be known to it, and answers must have their signature. @throws Error */
-  check(loaded: LoadedConfig, signers: Signers): void {
-    const key = signers.ownKey(loaded.config)?.address;
-    const fixed = hash('sha256', JSON.stringify([addressOf(loaded.config), stateOf(loaded)]));
-    const { lasting = { fixed, key } } = this.#identity;
-    if (fixed !== lasting.fixed || (key && lasting.key && key !== lasting.key)) throw new Error(OTHER);
-    this.lasting = { fixed, key };
-  }
+  const own = async (topic: string): Promise<unknown> => offers.get(topic)?.();
+  return {
+    count,
+    offer: (topic: string, added: () => Promise<unknown>) => void offers.set(topic, added),
+    own,
+    gather: async (topic: string): Promise<unknown[]> => {
+      const others = line.ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
+      const [first, values] = await Promise.all([own(topic), others]);
+      return [first, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
+    },
+    /** Asks for instruments of what is known of the processes. */
+    measure: (meters: Meters): void => {
+      meters.gauge({ name: 'workers', help: 'Processes of the service that answer' }, () => 1);
+      const help = 'Workers that were replaced since the start';
+      meters.gauge({ name: 'worker_restarts', help, across: 'max' }, () => restarts);
+    },
+    /** Clients must find it, a payment that others have seen must be known to it, and answers must have their signature. @throws Error */
+    check: (loaded: LoadedConfig, signers: Signers): void => {
+      const key = signers.ownKey(loaded.config)?.address;
+      const fixed = hash('sha256', JSON.stringify([addressOf(loaded.config), stateOf(loaded)]));
+      lasting = { fixed, key };
+      const { lasting: theirs = lasting } = identity;
+      if (fixed !== theirs.fixed || (key && theirs.key && key !== theirs.key)) throw new Error(OTHER);
+    },
+    /** Tells that this worker serves. */
+    ready: () => void line.ask({ kind: 'ready', lasting }, ANSWER_TIMEOUT_MS),
+  };
 }

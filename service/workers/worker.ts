@@ -6,7 +6,7 @@ import type { ProcessLog } from '../log.ts';
 import type { ReadVariables } from '../reload.ts';
 import { describeError } from '../terminal.ts';
 import { Line } from './line.ts';
-import { ANSWER_TIMEOUT_MS, type FromPrimary, type FromWorker, type WorkerIdentity, WorkerLink } from './link.ts';
+import { ANSWER_TIMEOUT_MS, type FromPrimary, type FromWorker, type WorkerIdentity, workerLink } from './link.ts';
 
 export interface WorkerOptions extends ServiceOptions {
   readonly identity: WorkerIdentity;
@@ -25,7 +25,7 @@ export async function work({ identity, file, env, log, variables, signalled }: W
     if (question.kind === 'offer') return link.own(question.topic).catch(() => undefined);
     return (await starting).reload(variables, newsOf(question.isFirst));
   });
-  const link = new WorkerLink(identity, line);
+  const link = workerLink(identity, line);
   const news = newsOf(identity.number === 1 || identity.restarts > 0);
   const starting = startService({ file, env, log, news, link });
   // Node would end the process where it stands.
@@ -36,7 +36,7 @@ export async function work({ identity, file, env, log, variables, signalled }: W
     if (service === undefined) return 0;
     // What it has said comes before what the primary says of all.
     log.flush();
-    void line.ask({ kind: 'ready', lasting: link.lasting }, ANSWER_TIMEOUT_MS);
+    link.ready();
   } catch (error) {
     if (identity.restarts === 0) throw error;
     for (const text of describeError(error)) log.error(text);
