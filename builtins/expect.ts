@@ -51,12 +51,10 @@ function pathTo(text: string, endpoint: Configured): CompiledPath {
 
 /** Where clients choose what is looked for, that there is none says nothing of the upstream, as a 404 says nothing. */
 function classOfMissing(endpoint: Configured, path: string): Class {
-  const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
+  const declared = keys.parameters.of(endpoint) ?? [];
+  const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
   const placeholders = new Placeholders();
-  placeholders.mark(
-    path,
-    free.map(({ name }) => name),
-  );
+  placeholders.mark(path, free);
   return placeholders.names.length === 0 ? 'unexpected' : 'requester';
 }
 
@@ -110,8 +108,9 @@ function checkPath(endpoint: EndpointDraft, { path }: Fresh, at: string): Findin
     pathTo(path, endpoint);
     return [];
   } catch (cause) {
-    if (cause instanceof PathError) return [error(at, cause.message)];
-    throw cause;
+    if (!(cause instanceof PathError)) throw cause;
+    const isShare = /\/\s*1000\s*$/.test(path);
+    return [error(at, isShare ? 'a path cannot calculate: for a time in milliseconds set unit: ms' : cause.message)];
   }
 }
 

@@ -340,6 +340,10 @@ describe('expect in the config', () => {
       [{ fresh: { ...time, path: '' } }, '.fresh.path: must not be empty'],
       [{ fresh: { ...time, path: '$.' } }, '.fresh.path: expected a name or "*" at character 3'],
       [{ fresh: { ...time, path: '$.a, $.b' } }, '.fresh.path: lists several paths: write that of one time'],
+      [
+        { fresh: { ...time, path: '$.time / 1000' } },
+        '.fresh.path: a path cannot calculate: for a time in milliseconds set unit: ms',
+      ],
       [{ fresh: { ...time, path: '$.a + $.b' } }, '.fresh.path: a path cannot calculate'],
       [{ fresh: { ...time, maxAge: 0 } }, '.fresh.maxAge: must be at least 1 ms'],
       [{ fresh: { ...time, maxAge: -5 } }, '.fresh.maxAge: must be at least 1 ms'],
