@@ -17,29 +17,33 @@ export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
 /** What does not mean what it seems to. @param tree as it was read from the file. */
 export function misleadingTexts(tree: unknown): Finding[] {
   const findings: Finding[] = [];
+  // The one in which the walk is, or was last.
+  let parameter: Readonly<Record<string, unknown>> = {};
   walk(tree, (path, value) => {
     const [, name] = (typeof value === 'string' && SHELL_VARIABLE.exec(value)) || [];
     if (name !== undefined)
       findings.push(warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`));
-    if (typeof value === 'object' && value !== null) findings.push(...rewrittenNumbers(path, value));
+    if (isRecord(value) && PARAMETER.test(path)) parameter = value;
+    if (typeof value === 'object' && value !== null) findings.push(...rewrittenNumbers(path, value, parameter));
   });
   return findings;
 }
 
 const SHELL_VARIABLE = /^\$([A-Z_][A-Z0-9_]+)$/;
 const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
+const SENT = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]\.(?:fixed|default)\b/;
 
 /** Numbers that are sent otherwise than they are written, such as `1.10`, and those that lose leading zeros. */
-function rewrittenNumbers(path: string, holder: object): Finding[] {
+function rewrittenNumbers(path: string, holder: object, parameter: Readonly<Record<string, unknown>>): Finding[] {
   return [...writtenNumbers(holder)].flatMap(([key, written]) => {
-    const isSent = PARAMETER.test(path) && (key === 'fixed' || key === 'default');
-    const message = isSent ? sentOtherwise(holder, key, written) : readOtherwise(written);
-    return message === undefined ? [] : [warningAt(childPath(path, key), message)];
+    const at = childPath(path, key);
+    const isSent = SENT.test(at);
+    const message = isSent ? sentOtherwise(parameter, Reflect.get(holder, key), written) : readOtherwise(written);
+    return message === undefined ? [] : [warningAt(at, message)];
   });
 }
 
-function sentOtherwise(parameter: object, key: 'fixed' | 'default', written: string): string | undefined {
-  const { in: place, secret, [key]: value }: Readonly<Record<string, unknown>> = { ...parameter };
+function sentOtherwise({ in: place, secret }: Readonly<Record<string, unknown>>, value: unknown, written: string) {
   const sent = place === 'body' ? JSON.stringify(value) : plainDigits(Number(value));
   if (sent === written) return undefined;
   const what = secret === true ? 'the number is not sent as written' : `${written} is sent as ${sent}`;

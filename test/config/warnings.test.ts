@@ -107,12 +107,23 @@ apis:
       line('[1].fixed', '1.10 is sent as 1.1'),
       line('[2].fixed', '1e21 is sent as 1e+21'),
     ]);
+    const inside =
+      '[{ name: a, fixed: [1.10, 2, 007], style: comma }, { name: b, in: body, default: { c: [1e2], d: 3 } }]';
+    assert.deepEqual(await linesOf(t, inside), [
+      line('[0].fixed[0]', '1.10 is sent as 1.1'),
+      line('[0].fixed[2]', '007 is sent as 7'),
+      line('[1].default.c[0]', '1e2 is sent as 100'),
+    ]);
   });
 
   it('is not shown where it is secret, and not warned of where it is sent as written', async (t) => {
-    assert.deepEqual(await linesOf(t, '[{ name: a, fixed: 1.10, secret: true }]'), [
-      line('[0].fixed', 'the number is not sent as written'),
-    ]);
+    assert.deepEqual(
+      await linesOf(t, '[{ name: a, fixed: 1.10, secret: true }, { name: b, in: body, fixed: [1.10], secret: true }]'),
+      [
+        line('[0].fixed', 'the number is not sent as written'),
+        line('[1].fixed[0]', 'the number is not sent as written'),
+      ],
+    );
     const list = `[{ name: a, fixed: '1.10' }, { name: b, default: 1.1 }, { name: c, fixed: -5 }, { name: d, fixed: true }]`;
     assert.deepEqual(await linesOf(t, list), []);
   });
