@@ -153,8 +153,11 @@ class Loading {
     const schema = configSchema ?? (isFactory(plugin) ? {} : undefined);
     const config = await this.#ownConfig(schema, entry.config, path);
     const made = isFactory(plugin) ? await this.#call(plugin, config, `${path}.config`) : simplePlugin(plugin, '');
-    this.#warn(made, path);
     const { name, hooks, credentials = [] } = made;
+    const warning = signingWarning(name, hooks);
+    if (warning !== undefined) this.#findings.push(warningAt(path, warning));
+    if (credentials.length > 0)
+      this.#findings.push(warningAt(path, `${name}: sees the credentials in ${credentials.join(', ')}`));
     const setup = isolated?.behaviour(made, keys, config) ?? (() => ({ hooks: hooksWithKeys(hooks, keys) }));
     return { definition: { name, keys, credentials, setup }, config };
   }
@@ -188,13 +191,6 @@ class Loading {
     this.#findings.push(...certain);
     if (certain.some(({ level }) => level === 'error')) throw new Noted();
     return validated.value;
-  }
-
-  #warn({ name, hooks, credentials = [] }: SimplePlugin, path: string): void {
-    const warning = signingWarning(name, hooks);
-    if (warning !== undefined) this.#findings.push(warningAt(path, warning));
-    if (credentials.length > 0)
-      this.#findings.push(warningAt(path, `${name}: sees the credentials in ${credentials.join(', ')}`));
   }
 
   #fail(path: string, message: string): void {
