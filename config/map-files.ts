@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
+import type { Finding } from '../plugins-sdk/define.ts';
 import { MapSchema } from '../plugins-sdk/keys.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
-import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
+import { childPath, isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, errorAt, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { readConfigFile } from './yaml.ts';
@@ -15,7 +16,7 @@ const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
  * @param folder that of the config file.
  */
 export async function withMapFiles(source: Interpolated, folder: string): Promise<Interpolated> {
-  const named = parametersWithFile(source);
+  const { named, findings } = parametersWithFile(source);
   // One reading for all that name a file, which may change at any time.
   const read = new Map(
     [...new Set(named.map(({ file }) => file))].map((file) => [file, readMap(resolve(folder, file))] as const),
@@ -26,18 +27,29 @@ export async function withMapFiles(source: Interpolated, folder: string): Promis
     else return found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding)));
     return [];
   });
-  return { ...source, findings: [...source.findings, ...(await Promise.all(faults)).flat()] };
+  return { ...source, findings: [...source.findings, ...findings, ...(await Promise.all(faults)).flat()] };
 }
 
 function parametersWithFile({ value: config, references }: Interpolated) {
   const named: { readonly path: string; readonly parameter: object; readonly file: string }[] = [];
+  const findings: Finding[] = [];
   walk(config, (path, parameter) => {
-    if (!PARAMETER.test(path) || !isRecord(parameter) || !isRecord(parameter.map)) return;
-    const { file, ...others } = parameter.map;
-    const isUnset = references.get(`${path}.map.file`)?.doubtful === true;
-    if (typeof file === 'string' && Object.keys(others).length === 0 && !isUnset) named.push({ path, parameter, file });
+    if (!PARAMETER.test(path) || !isRecord(parameter)) return;
+    const { map } = parameter;
+    const at = `${path}.map`;
+    if (typeof map === 'string') {
+      // Said once: the schema finds nothing wrong with this one.
+      Object.assign(parameter, { map: { file: map } });
+      findings.push(errorAt(at, 'expected a mapping, found a string: write {file: …} for what a file holds'));
+    }
+    if (!isRecord(map) || typeof map.file !== 'string') return;
+    const others = Object.keys(map).filter((key) => key !== 'file');
+    for (const key of others)
+      findings.push(errorAt(childPath(at, key), 'stands beside file, which holds the whole map: put it there'));
+    const isUnset = references.get(`${at}.file`)?.doubtful === true;
+    if (others.length === 0 && !isUnset) named.push({ path, parameter, file: map.file });
   });
-  return named;
+  return { named, findings };
 }
 
 /** What is wrong is returned: it is told with the places that name the file. */

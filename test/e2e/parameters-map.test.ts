@@ -209,7 +209,13 @@ describe('a map in the config', () => {
   it('has texts, and at least one', async () => {
     assert.deepEqual(await errors({ map: {} }), [`${AT}.map: must not be empty`]);
     assert.deepEqual(await errors({ map: [] }), [`${AT}.map: expected a mapping, found a list`]);
-    assert.deepEqual(await errors({ map: 'symbols.yaml' }), [`${AT}.map: expected a mapping, found a string`]);
+    assert.deepEqual(await errors({ map: 'symbols.yaml' }), [
+      `${AT}.map: expected a mapping, found a string: write {file: …} for what a file holds`,
+    ]);
+    assert.deepEqual(await errors({ map: { file: 'symbols.yaml', a: 'b', 'c/d': 'e' } }), [
+      `${AT}.map.a: stands beside file, which holds the whole map: put it there`,
+      `${AT}.map["c/d"]: stands beside file, which holds the whole map: put it there`,
+    ]);
     assert.deepEqual(await errors({ map: { a: 5 } }), [
       `${AT}.map.a: expected a string, found a number, write it in quotes`,
     ]);
