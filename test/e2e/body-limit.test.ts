@@ -144,11 +144,11 @@ describe('413 Request body too large (limits: "Request body | 64 KB"; decisions:
   });
 });
 
-it('a plugin that looks at the body first leaves it to the built-in', async (t) => {
+it('a plugin that looks at the body first, and takes more of it, leaves it to the built-in', async (t) => {
   const upstream = await upstreamFor(t);
   upstream.json('/price', { price: 7 });
   const looks = `export default { name: 'looks', setup: () => ({ hooks: { parseBody: async (httpRequest) => {
-    await httpRequest.readBody(${LIMIT});
+    await httpRequest.readBody(${2 * LIMIT});
   } } }) };`;
   const { files, plugins } = pluginFiles({ looks });
   const config = oneApi(upstream.url, { price: {} }, { settings: { plugins } });

@@ -146,6 +146,17 @@ describe('the rest of the pipeline does not run for a request that has ended', (
   }
 });
 
+it('a mode runs the rest of the pipeline once', async () => {
+  present('patient', async (run) => {
+    const answer = await run();
+    await run().catch(rejected);
+    return replied(answer);
+  });
+  assert.equal((await service.post('x/patient-price')).status, 200);
+  assert.deepEqual(await notes.until('rejected'), ['the rest of the pipeline runs once']);
+  assert.equal(notes.of('signing').length, 1);
+});
+
 it('what a mode has given up while it ran is not signed', async () => {
   present('patient', async (run) => {
     run({ detached: true }).catch(rejected);

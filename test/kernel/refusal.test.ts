@@ -6,11 +6,14 @@ import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 describe('what is thrown as a refusal and is none', () => {
   const brand = { [Symbol.for('signed-data-proxy.refusal')]: true };
   const cases: readonly (readonly [string, unknown, string])[] = [
-    [
-      'another status',
-      Object.assign(new Refusal(418, 't'), { status: 200 }),
-      't (thrown as a refusal, and none: a refusal with status 200)',
-    ],
+    ...[200, 399, 600].map(
+      (status) =>
+        [
+          `status ${status}`,
+          Object.assign(new Refusal(418, 't'), { status }),
+          `t (thrown as a refusal, and none: a refusal with status ${status})`,
+        ] as const,
+    ),
     ['no status', { ...brand, message: 'm' }, 'm (thrown as a refusal, and none: a refusal with status undefined)'],
     [
       'a body in JSON that is no object',
