@@ -48,6 +48,21 @@ describe(PAGE, () => {
     assert.deepEqual(missingPaths(paths), []);
   });
 
+  it('draws it through functions that these files declare', () => {
+    const steps = [...blockNamed(page, 'request').matchAll(/^(\S+\.ts) +([#\w.]+(?:, [#\w.]+)*)/gm)];
+    const declared = steps.flatMap(([, file = '', names = '']) =>
+      names.split(', ').map((name) => ({ file, name: name.split('.').at(-1) ?? '' })),
+    );
+    assert.ok(declared.length > 12);
+    const wrong = declared.filter(
+      ({ file, name }) =>
+        !new RegExp(`^(?:export (?:class|const|function)|  (?:async |readonly )?|)\\s*${name}\\b`, 'm').test(
+          read(file),
+        ),
+    );
+    assert.deepEqual(wrong, []);
+  });
+
   const [rows = [], rooms = [], libraries = []] = tablesOf(page, 'Who imports whom');
   for (const [name, , allowed] of rows) {
     const [folder = ''] = quoted(name);
