@@ -6,7 +6,7 @@ import { failureClassOf } from '../plugins-sdk/failure-class.ts';
 import { ContextKey, clientIp, clientName, definePlugin, type Exchange, type Log } from '../plugins-sdk/index.ts';
 import type { CallEvent, StageEvent } from '../plugins-sdk/kernel.ts';
 import { signedFacts } from '../plugins-sdk/results/answers.ts';
-import { round, Timeline } from './timeline.ts';
+import { round, type StageTime, spentIn } from './timeline.ts';
 
 /** The part of its budget from which on a plugin is worth a line. */
 const SLOW = 0.5;
@@ -73,7 +73,12 @@ function writeJson(log: Log, facts: Facts, exchange: Exchange): void {
   log.info('request', facts);
 }
 
-type Used = readonly { readonly stage: string; readonly milliseconds: number }[];
+type Used = readonly Pick<StageTime, 'stage' | 'milliseconds'>[];
+
+/** Stages with durations. */
+function textOf(all: Used): string {
+  return all.map(({ stage, milliseconds }) => `${stage} ${round(milliseconds)}`).join(', ');
+}
 
 /** @returns what tells of a plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
 function pluginCalls(log: Log): (event: CallEvent) => void {
@@ -91,7 +96,7 @@ function pluginCalls(log: Log): (event: CallEvent) => void {
     log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
       requestId,
       budget: `${round(used)} of ${total} ms`,
-      used: all.map((each) => `${each.stage} ${round(each.milliseconds)}`).join(', '),
+      used: textOf(all),
     });
   };
 }
@@ -106,22 +111,21 @@ export function requestLog(settings: RequestLogSettings) {
     setup({ log, hide, config }) {
       const { isJson, isTraced } = settings;
       const slow = slowKey.in(config);
-      const timelines = new ContextKey<Timeline>('timeline');
+      const timelines = new ContextKey<StageTime[]>('timeline');
       const note = ({ exchange, stage, milliseconds }: StageEvent) => {
         // One for the request and its forks: work that others may wait for, too, stands where it was begun.
-        const timeline = timelines.get(exchange) ?? new Timeline();
-        if (timeline.isEmpty) timelines.set(exchange, timeline);
-        timeline.add(stage, milliseconds);
+        const timeline = timelines.get(exchange) ?? [];
+        if (timeline.push({ stage, milliseconds, end: performance.now() }) === 1) timelines.set(exchange, timeline);
         if (isTraced) log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });
       };
       const tell = (exchange: Exchange) => {
-        const timeline = timelines.get(exchange);
+        const timeline = timelines.get(exchange) ?? [];
         const ms = exchange.elapsed();
         const { requestId, resolved } = exchange;
-        if (isTraced && timeline !== undefined) log.debug('timeline', { requestId, ms: timeline.text });
+        if (isTraced && timeline.length > 0) log.debug('timeline', { requestId, ms: textOf(timeline) });
         if (slow === undefined || ms <= slow) return;
         const endpoint = resolved && `${resolved.api}/${resolved.name}`;
-        log.warn('slow request', { requestId, endpoint, ms: round(ms), spent: timeline?.spent(ms) });
+        log.warn('slow request', { requestId, endpoint, ms: round(ms), spent: spentIn(timeline, ms) });
       };
       const isTimed = isTraced || slow !== undefined;
       const write = isJson ? writeJson : writeText;
