@@ -67,7 +67,6 @@ export function controlAt(path: string, log: Log, operations: () => Operations) 
       if (server !== undefined || operations().length === 0) return;
       try {
         if (dirname(path) === ownFolder()) await mkdir(ownFolder(), { recursive: true, mode: 0o700 });
-        await checkPlace(path);
         server = await listenAt(path, (socket) => void answer(socket, operations));
         // Later, too: without a file descriptor left it cannot accept a connection.
         server?.on('error', unreachable);
@@ -146,7 +145,8 @@ async function checkPlace(path: string): Promise<void> {
 
 /** @returns nothing where another process of the service listens already. @throws Error */
 async function listenAt(path: string, answer: (socket: Socket) => void): Promise<Server | undefined> {
-  if (await isAlive(path)) return undefined;
+  const other = await reach(path);
+  if (other !== undefined) return void other.destroy();
   // Left behind by a process that was killed.
   await rm(path, { force: true });
   const server = createServer({ allowHalfOpen: true }, answer).unref();
@@ -163,12 +163,4 @@ function listenPrivately(server: Server, path: string): void {
   } finally {
     process.umask(mask);
   }
-}
-
-async function isAlive(path: string): Promise<boolean> {
-  const socket = connect({ path });
-  return once(socket, 'connect').then(
-    () => socket.destroy() !== undefined,
-    (error) => !NOBODY.includes(codeOf(error)),
-  );
 }
