@@ -180,6 +180,14 @@ describe('an answer that a plugin brings along', () => {
     ],
     'without the receipt that the endpoint has': ['tenant', () => sign('api/tenant'), 'without a receipt'],
     'to another request': ['tenant', () => sign('api/tenant', { requestHash: HASH }), 'of another request'],
+    'whose receipt shows other data': [
+      'tenant',
+      () => {
+        const { json } = sign('api/tenant', { requestHash: HASH });
+        return { json: json.replace(/"dataHash":"\w+"/, `"dataHash":"${HASH}"`) };
+      },
+      'the receipt is not of this request and this answer',
+    ],
     'with something beside what was signed': [
       'plain',
       () => ({ json: sign('api/plain').json.replace('"data"', '"rawData":{"of":"forged"},"data"') }),
@@ -290,6 +298,7 @@ describe('a plugin round the call of the API', () => {
       [{ url: '/relative' }, 'url must be an absolute http or https URL without credentials and fragment'],
       [{ url: 'ftp://h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
       [{ url: 'http://a:b@h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
+      [{ url: 'http://:b@h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
       [{ url: 'http://h/#f' }, 'url must be an absolute http or https URL without credentials and fragment'],
       [{ headers: [] }, 'headers must be an object of texts'],
       [{ headers: { 'a b': 'x' } }, 'headers["a b"] is no header that can be set'],
