@@ -97,7 +97,7 @@ export class HttpApp {
       if (!exchange.abandoned && !res.destroyed) send(res, answer, { 'X-Request-Id': exchange.requestId, ...common });
       if (isStream(answer.body)) this.#stream(ctx, answer.body, request);
     } catch {
-      // What cannot be sent must not be waited for.
+      // End the connection: no response will come.
       res.destroy();
     }
     if (!req.complete) discard(req);

@@ -116,15 +116,15 @@ export class Connections {
     connection.underWay.push(response);
     connection.latest = response;
     response.on('close', () => takeOut(connection.underWay, response));
-    // Node drops what came behind a wish for another protocol with it.
+    // Node drops requests behind an upgrade together with it.
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
     if (isAmbiguous(request)) refuse(response);
     else this.#handle(request, response);
   }
 
   /**
-   * Node reads all requests of a chunk, though their connection is destroyed. Other connections of that client may have as many,
-   * so each of them is read in a turn of its own, and others are served between two.
+   * Node reads all requests of a chunk, though their connection is destroyed. Other connections of that client may have as many.
+   * So each is read in a turn of its own, and other clients are served between two.
    */
   async #spread(address: string | undefined): Promise<void> {
     const own = [...this.#open].filter(([socket, one]) => one.address === address && !socket.isPaused());

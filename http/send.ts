@@ -6,7 +6,7 @@ import type { BodyStream, Headers, HttpResponse } from '../kernel/values.ts';
 /** Statuses whose responses have no body, whatever their headers say (RFC 9110, section 6.4.1). */
 const EMPTY: ReadonlySet<number> = new Set([204, 304]);
 
-/** What a client gets for what was thrown. */
+/** The response to an exception. */
 export function responseTo(error: unknown): HttpResponse {
   const { status, headers, body } = asRefusal(error);
   return { status, headers, body: JSON.stringify(body) };
@@ -72,7 +72,7 @@ function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Ui
 /**
  * Sends a body as it comes, behind its head. Its next chunk is asked for once the client's system has taken the one before.
  *
- * @param failed gets what the body throws while somebody wants it.
+ * @param failed gets an error of the body while the client reads.
  * @returns what ends the response, whatever the body still waits for; to be called when the response closes, at the latest.
  */
 export function pour(body: BodyStream, res: ServerResponse, failed: (error: unknown) => void): () => void {

@@ -5,7 +5,7 @@ export type AbortSource = Pick<AbortSignal, 'aborted' | 'addEventListener' | 're
 
 type Listener = Parameters<AbortSource['addEventListener']>[1];
 
-/** Tells all who wait. Whoever holds the signal cannot. */
+/** Aborts the signal. Its holders cannot. */
 export let abort: (signal: ClientSignal) => void;
 
 /** Aborts when the client leaves: an `AbortSignal` at a fiftieth of the cost. */
@@ -29,7 +29,7 @@ export class ClientSignal implements AbortSource {
   }
 
   constructor() {
-    // An own property would hide whether anybody still waits.
+    // An own property would hide whether a listener is left.
     Object.freeze(this);
   }
 
@@ -46,7 +46,7 @@ export class ClientSignal implements AbortSource {
   }
 }
 
-/** Has somebody told of an abort, also of one that was before. @returns what takes that back. */
+/** Calls a listener at an abort, also at an earlier one. @returns a function that removes it. */
 export function onAbort(source: AbortSource, tell: () => void): () => void {
   if (source.aborted) tell();
   else source.addEventListener('abort', tell);
@@ -92,7 +92,7 @@ export class Charge implements CallContext {
   #used = 0;
   /** Milliseconds of calls that have ended. */
   #noted = 0;
-  /** Calls under way, and those of them that do not wait for what is charged to nobody. */
+  /** Calls under way, and those of them that do not wait for uncharged work. */
   #calls = 0;
   #active = 0;
   /** How often no call was under way any more: what was begun before then is waited for by none. */
@@ -162,7 +162,7 @@ export class Charge implements CallContext {
     return milliseconds;
   }
 
-  /** Calls go on (1), or wait for what is charged to nobody (-1). */
+  /** Calls go on (1), or wait for uncharged work (-1). */
   resume(calls: 1 | -1): void {
     this.chargeTime();
     this.#active += calls;
@@ -179,7 +179,7 @@ export class Charge implements CallContext {
     }
   }
 
-  /** What a call comes to, unless the budget ends first: then it fails, and what it comes to later lands nowhere. */
+  /** The result of a call. It fails if the budget ends first, and a later result is dropped. */
   within<T>(pending: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       // `race` and `finally` would cost each call six promises.

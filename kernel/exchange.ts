@@ -33,7 +33,7 @@ export class Exchange implements ExchangeInput {
   #controller: AbortController | undefined;
   #isDetached = false;
   #outcome: RequestOutcome | undefined;
-  /** Made when somebody first leaves one. */
+  /** Made with the first value. */
   #contextValues: Map<object, unknown> | undefined;
 
   /** @param origin the request that it is a fork of. */
@@ -84,7 +84,7 @@ export class Exchange implements ExchangeInput {
     return this.#client;
   }
 
-  /** True when nobody waits for the outcome any more. */
+  /** True once the client, and all that share the work, have left. */
   get abandoned(): boolean {
     return this.#client?.aborted ?? false;
   }
@@ -139,7 +139,7 @@ export class Exchange implements ExchangeInput {
       return isFirst;
     },
 
-    /** What plugins have left on it, by their keys. @throws TypeError for anything that is no exchange. */
+    /** Values that plugins left on it, by key. @throws TypeError for anything that is no exchange. */
     left: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#contextValues,
 
     leave(exchange: Exchange, key: object, value: unknown): void {
@@ -150,7 +150,7 @@ export class Exchange implements ExchangeInput {
     /** The request that it was forked from. */
     originOf: (exchange: Exchange): Exchange | undefined => exchange.#origin,
 
-    /** What a plugin has left of its budget in this request, if it has been called. @param total milliseconds, once it is. */
+    /** A plugin's remaining budget in this request, once it was called. @param total milliseconds, once it is. */
     charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {
       let charge = exchange.#charges.get(plugin);
       if (charge !== undefined || total === undefined) return charge;
@@ -194,13 +194,13 @@ export class WaitGroup {
 
 /**
  * Work that requests share while it is under way, as Go's `singleflight` does. It belongs to none of them: it runs on a forked
- * exchange, and ends when nobody waits any more.
+ * exchange, and ends when the last waiting request has left.
  */
 export class Flights {
   readonly #running: WaitGroup;
   readonly #flights = new Map<string, { fork: Exchange; result?: Promise<unknown>; waiting: number }>();
 
-  /** @param running counts the work also when nobody waits for it any more: it may have to tidy up. */
+  /** @param running counts the work even after the last request has left: it may have to tidy up. */
   constructor(running: WaitGroup) {
     this.#running = running;
   }

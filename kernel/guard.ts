@@ -98,7 +98,7 @@ class Call {
   #begun: number | undefined;
   /** What a public hook got. */
   #context: unknown;
-  /** Pieces of work under way that are charged to nobody. */
+  /** Uncharged work under way. */
   #pauses = 0;
   #hasAsked = false;
   #isOver = false;

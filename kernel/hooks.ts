@@ -93,7 +93,7 @@ const hookFor: Readonly<Record<Kind, () => unknown>> = {
   around: () => new SyncWaterfallHook(['rest']),
 };
 
-/** What a hook comes to: at once where all of its functions answer at once, and by a promise otherwise. @throws Refusal */
+/** The result of a hook: a promise only if one of its functions returns one. @throws Refusal */
 function answerOf(hook: StageHook, args: Args): unknown {
   let isSettled = false;
   let error: unknown;
@@ -130,7 +130,7 @@ export class Hooks {
   readonly #onions = new Map<StageName, Layer>();
   readonly #observer: Pick<Observer, 'stage'>;
 
-  /** @param observer told of each stage that had somebody to ask; read anew each time. */
+  /** @param observer told of each stage with functions; read anew each time. */
   constructor(observer: Pick<Observer, 'stage'>) {
     const byStage = <T>(make: (stage: StageName) => T) =>
       Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
@@ -139,7 +139,7 @@ export class Hooks {
     this.#observer = observer;
   }
 
-  /** @param isLast whether it comes after those that are not, wherever they were registered. */
+  /** @param isLast whether it comes after those that are not, in any order of registration. */
   tap(
     stage: StageName,
     { plugin: name, variant = '', budget }: TapDescription,

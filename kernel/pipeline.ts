@@ -107,7 +107,7 @@ class RequestLifecycle {
   async serve(): Promise<HttpResponse> {
     try {
       const response = await this.#untilPresented();
-      // A mode may go on to answer while its body streams: it ends when nobody waits for more.
+      // A mode may go on to answer while its body streams: it ends when its client leaves.
       if (isStream(response.body))
         onAbort(this.#exchange.client, () => void this.#hooks.running.track(async () => this.#ended()));
       else await this.#ended();
@@ -182,12 +182,12 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     try {
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
-      // May it go out? No client sees it before. A request that was refused meanwhile gets no approval, since nobody pays for it.
+      // May it go out? No client sees it before. A request that was refused meanwhile gets no approval: nothing pays for it.
       requireOpen(exchange, 'approve');
       const approving = hooks.ask('approve', [response, exchange]);
       if (isPending(approving)) await approving;
       requireOpen(exchange, 'approve');
-      // It is certain now, and nobody has seen it yet.
+      // It is certain now, and not yet sent.
       const telling = this.#tellOutcome({ kind: 'signed', response });
       if (isPending(telling)) await telling;
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
@@ -208,13 +208,13 @@ class RequestLifecycle {
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
-    // Plugins may change what it said; an error status is never signed, whoever set it.
+    // Plugins may change what it said; an error status is never signed.
     let response = hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]) ?? fetched;
     if (isPending(response)) response = (await response) ?? fetched;
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const signed = await this.#sign(response, asked, exchange);
-    // Have somebody else vouch for the upstream.
+    // Ask for a proof of the upstream's answer.
     let proof = fetched.request && hooks.ask('attest', [fetched.request, exchange]);
     if (isPending(proof)) proof = await proof;
     return this.#runtime.serialize({ ...signed, proof }, asked);

@@ -77,7 +77,7 @@ export const refusals = {
   internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),
 };
 
-/** Refusals that were read and checked; they are frozen, so that nobody who catches one can change it. */
+/** Refusals that were read and checked, frozen so that no plugin changes one that it catches. */
 const sound = new WeakSet<object>();
 
 function settled(refusal: Refusal): Refusal {

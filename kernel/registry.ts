@@ -36,7 +36,7 @@ export interface Registration {
   readonly budget: number | 'none';
   /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest` of other plugins. */
   readonly credentials?: readonly string[] | undefined;
-  /** Whether others that provide the same are asked first, wherever they were registered. */
+  /** Whether other providers are asked first, in any order of registration. */
   readonly isBuiltin?: boolean;
   readonly plugin: Plugin;
 }
@@ -117,7 +117,7 @@ export class Registry {
       );
   }
 
-  /** Built-ins come after operators' plugins where one answers for all, round all, and wherever the stage's row says so. */
+  /** Built-ins come after operators' plugins at pick and around stages, and where the stage's row says so. */
   #tap(registration: Registration, stage: StageName, variant: string, fn: PluginFunction): void {
     const { name: plugin, budget, isBuiltin: isTrusted = false } = registration;
     const { kind, variants, builtinsLast } = stageOf(stage);

@@ -15,7 +15,7 @@ export interface Stage {
   readonly kind: Kind;
   /** What its functions get; the request itself comes last, always. */
   readonly takes: readonly ValueName[];
-  /** What they return, and are checked to return; a watch returns nothing. */
+  /** The checked type of their results; a watch returns nothing. */
   readonly returns?: ValueName;
   /** When a function fails the request goes on without it; otherwise it is refused (`closed`). */
   readonly fails?: 'open';
@@ -25,7 +25,7 @@ export interface Stage {
   readonly required?: true;
   /** What its functions are registered for, one each: they stand in a table instead of being functions by themselves. */
   readonly variants?: 'auth type' | 'mode' | 'price' | 'route';
-  /** Built-ins come after operators' plugins, as they do wherever one of them answers. */
+  /** Built-ins come after operators' plugins, as at pick stages. */
   readonly builtinsLast?: true;
   /** Plugins have it beside `hooks`, not among them. */
   readonly beside?: true;
@@ -90,7 +90,7 @@ export function stageOf(name: StageName): Stage {
   return stages[name];
 }
 
-/** What a function returned is of the wrong shape; the message is for the log. */
+/** A function's result has the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
 
 /** Lower-case names of request headers that carry credentials of other plugins. */

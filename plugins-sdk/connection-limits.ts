@@ -69,7 +69,7 @@ class Group {
     this.#silent.delete(socket);
   }
 
-  /** The one that has sent nothing for longest. Whoever has sent something is looked at once. */
+  /** The connection that has sent nothing for longest. One that has sent something is checked once. */
   firstSilent(): Socket | undefined {
     for (const socket of this.#silent) {
       if (socket.bytesRead === 0 && !socket.destroyed) return socket;

@@ -39,7 +39,7 @@ export class ContextKey<T> {
   }
 
   get(exchange: Exchange): T | undefined {
-    // Nobody else writes under this key.
+    // No other plugin writes under this key.
     return leftOn(exchange)?.get(this) as T | undefined;
   }
 

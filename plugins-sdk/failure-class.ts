@@ -47,7 +47,7 @@ export function classOfStatus(status: number): UpstreamClass {
   return status >= 400 ? 'status_4xx' : 'body';
 }
 
-/** The class of an incomplete upstream call. A call that was aborted is nobody's fault: the service ends. */
+/** The class of an incomplete upstream call. An aborted call has no class: the service ends. */
 export function classOfRequest({ kind, phase }: RequestFailure): FailureClass {
   if (kind === 'timeout') return 'timeout';
   if (kind === 'aborted') return 'busy';

@@ -26,7 +26,7 @@ function pinned(description: string) {
   return Type.Unsafe<Json>(Type.Union([Type.String(), Type.Number(), Type.Boolean(), ...nested], { description }));
 }
 
-/** What is sent for what clients give. */
+/** Upstream values by the texts that clients may give. */
 export const MapSchema = Type.Record(Type.String(), Type.String(), {
   minProperties: 1,
   description: 'What is sent for each text that clients may give, or {file: symbols.yaml}',

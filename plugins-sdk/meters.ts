@@ -3,7 +3,7 @@ export interface MeterSpec<L extends string = string> {
   /** Snake case, with the unit and without a prefix: `upstream_call_seconds`, `payments_total`. */
   readonly name: string;
   readonly help: string;
-  /** Names of the labels, in snake case. What they hold must be of bounded variety, never of a client's choice. */
+  /** Names of the labels, in snake case. Values must be of bounded variety, never a client's choice. */
   readonly labels?: readonly L[];
   /** Of a counter: values of labels that are known beforehand. Their series are there at 0, so that their first event is an increase. */
   readonly initial?: readonly Readonly<Record<L, string>>[];

@@ -17,7 +17,7 @@ export interface AskedResponse {
   readonly body: string;
 }
 
-/** As whom and how a plugin asks an endpoint. */
+/** The client and the manner in which a plugin asks an endpoint. */
 export interface AskOptions {
   /** The request on whose behalf it asks. */
   readonly as: Exchange;

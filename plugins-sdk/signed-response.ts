@@ -41,7 +41,7 @@ class SignedJson extends JsonText implements Response {
   with(members: Readonly<Record<string, unknown>>): JsonText {
     const added: unknown = JSON.stringify(members);
     if (typeof added !== 'string' || !added.startsWith('{')) throw new TypeError('members are an object');
-    // What is undefined has no JSON form.
+    // `undefined` has no JSON form.
     return trustedJson(added === '{}' ? this.json : `${added.slice(0, -1)},${this.json.slice(1)}`);
   }
 }

@@ -24,15 +24,15 @@ export type InnerResult = { [N in InnerStage]: Row<N> extends { returns: infer R
 /** What a function of an onion gets beside the stage's arguments. */
 export interface AroundCall<V, R> extends CallContext {
   /**
-   * Asks the rest of the chain, as often as wanted. Its time is charged to nobody.
+   * Asks the rest of the chain, as often as wanted. Its time is charged to no plugin.
    * @param value in place of the one that the function got.
    * @throws Refusal, as the client would get it.
    */
   next(value?: V): Promise<R>;
   /**
    * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them.
-   * It runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
-   * Waiting is charged to nobody.
+   * It runs on an exchange of its own, goes on while a request waits, and its success or failure is for all of these.
+   * Waiting is charged to no plugin.
    * @param key of this plugin and stage.
    * @throws Refusal
    */

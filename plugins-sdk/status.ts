@@ -4,7 +4,7 @@ import type { Json } from './kernel.ts';
 export interface Status {
   /**
    * Adds a part. Lists that several plugins show as the same part stand there as one.
-   * @param part its name, such as `breakers`. @param read what stands there when somebody looks; everybody at that port can read it.
+   * @param part its name, such as `breakers`. @param read gives its value when it is read; all clients of that port can read it.
    */
   show(part: string, read: () => Json): void;
   /** All parts of the config in force, by name. */

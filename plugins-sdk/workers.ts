@@ -6,7 +6,7 @@ export interface Workers {
   offer(topic: string, own: () => Promise<unknown>): void;
   /**
    * Asks every process what it adds to a topic. Values travel as JSON.
-   * @returns the values, that of this process first; whoever does not answer within two seconds, or has offered nothing, is left out.
+   * @returns the values, that of this process first, without processes that offered nothing or do not answer within two seconds.
    */
   gather(topic: string): Promise<unknown[]>;
 }

@@ -7,7 +7,7 @@ import { type Memo, memoText } from './memo.ts';
 /** JSON texts by plugin. No map is changed: the exchange and its forks share it, and each replaces it for itself. */
 const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
 
-/** What of a context only the service may see and do. */
+/** The part of a context that only the service sees. */
 export interface Inside {
   readonly endpoint: Endpoint | undefined;
   /** The JSON text of what the plugin has kept of the request, if anything. */

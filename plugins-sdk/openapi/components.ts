@@ -31,7 +31,7 @@ export function nameOf(label: string): string {
   return label.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
 }
 
-/** Headers of a response that nobody may keep. */
+/** Headers of a response that must not be stored. */
 export const noStore: Named = { 'Cache-Control': refTo('headers', 'NoStore') };
 
 /** The response to an unexpected error. */

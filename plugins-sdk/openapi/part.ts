@@ -35,9 +35,9 @@ export interface DescribedOperation {
   readonly required?: readonly string[];
   /** Whether a request must have `parameters`, and no others than plugins say. */
   readonly strict?: boolean;
-  /** Of whoever encodes the endpoint's answer: which of its `answers` it is, and in words. */
+  /** For the plugin that encodes the answer: which of its `answers` it is, and in words. */
   readonly answer?: { readonly kind: string; readonly text: string };
-  /** What else is to be said of the answer. */
+  /** Further notes on the answer. */
   readonly remark?: string;
   /** Headers of the response that says that all went well. */
   readonly answerHeaders?: Named;
@@ -62,13 +62,13 @@ export interface Price {
 export interface DescribedAuth {
   /** A Security Scheme Object; without one it lets everyone in. */
   readonly scheme?: OpenApiObject;
-  /** What whoever is not let in gets. */
+  /** Responses to clients that are refused. */
   readonly responses?: Responses;
   /** What a page calls it; default its type. */
   readonly title?: string;
   /** What a person should know who fills in the header of the scheme on a page. */
   readonly hints?: readonly string[];
-  /** What the header holds, where it is JSON. */
+  /** The schema of a header that holds JSON. */
   readonly example?: OpenApiObject;
   /** Members of an operation in place of a security requirement: for what no client has before it asks. @param methods of this type. */
   operation?(methods: readonly AuthMethod[]): OpenApiObject;
@@ -78,7 +78,7 @@ export interface DescribedAuth {
 
 /** A mode. */
 export interface DescribedMode {
-  /** What an endpoint of this mode answers when all goes well, and what it refuses itself. @param kind of the answer. */
+  /** The successful responses of this mode, and its own refusals. @param kind of the answer. */
   responses(kind: string, text: string): Responses;
   /** Whether the response comes before the answer is made, so that failures are told elsewhere. */
   readonly early?: boolean;
@@ -127,7 +127,7 @@ export interface OpenApiPart {
   readonly answers?: Readonly<Record<string, Named>>;
   /** Whole answers as examples, by kind. */
   readonly examples?: Named;
-  /** What it adds to every signed answer, and what is to be known of such an answer. */
+  /** Members that it adds to every signed answer, and notes on them. */
   readonly signed?: { readonly description?: string; readonly required?: Named; readonly optional?: Named };
   /** What it does at an endpoint, if anything. */
   operation?(endpoint: Endpoint): DescribedOperation | undefined;

@@ -16,7 +16,7 @@ export interface Wanted {
   readonly question?: Question;
 }
 
-/** What an answer's receipt must sign, if it needs one. */
+/** The content of an answer's receipt, if it needs one. */
 function requestHashOf(question: unknown): Hex | undefined {
   return AskedQuestion.is(question) ? question.requestHash : undefined;
 }
@@ -47,7 +47,7 @@ export function madeHere(parts: SignedParts, question: Question): SignedResponse
   return answer;
 }
 
-/** What a signature vouches for, and whose it is. */
+/** A signed statement and its signer. */
 export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
   /** What the answer's signature is a personal message of. */
   readonly digest: Hex;

@@ -149,7 +149,7 @@ const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawD
 
 const SIGNED = ['node', 'signature', 'statements', 'beside'];
 
-/** Checks the signatures before anybody sees them, unless they are known to be right. @throws Refusal 502 */
+/** Checks signatures before they leave, unless they are known to be right. @throws Refusal 502 */
 function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   if (isChecked(value)) return value;
   const members = membersOf(value, SIGNED);

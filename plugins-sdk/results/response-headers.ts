@@ -46,6 +46,6 @@ function isSameName(a: string, b: string): boolean {
 
 /** Adds one plugin's headers to those of the plugins before it. It can replace theirs, and not remove them. */
 export function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
-  // What the plugins before have made was checked when they returned it.
+  // Headers of earlier plugins were checked when they returned them.
   return headersOf(value, before as Headers);
 }

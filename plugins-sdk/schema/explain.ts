@@ -100,7 +100,7 @@ function unknownHere(path: string, key: string, known: readonly string[]): Reaso
   return reasonAt(path, `unknown key${shared ?? others}`, meant);
 }
 
-/** What other tools have for sharing parts of a file. */
+/** A hint for keys by which other tools share parts of a file. */
 function sharing(key: string): string | undefined {
   if (key === '<<')
     return ', YAML 1.2 has no merge keys: share a whole value, by an anchor (&name) and aliases (*name)';

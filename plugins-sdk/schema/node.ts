@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { isRecord } from './path.ts';
 
-/** What of a JSON Schema the config loader understands; everything else is left to TypeBox. */
+/** The part of JSON Schema that the config loader understands; TypeBox does the rest. */
 export interface SchemaNode {
   readonly raw: TSchema;
   /** Empty: any type. */

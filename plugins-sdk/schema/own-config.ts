@@ -52,7 +52,7 @@ function isParser(schema: unknown): schema is { parse(value: unknown): unknown }
 
 function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block): Validated {
   const closed = close(schema);
-  // TypeBox follows its own references; the rest is filled in whoever wrote the schema.
+  // TypeBox follows its own references; the rest is filled in for any schema.
   const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
   return { value: complete, findings: [...explain(closed, complete, path), ...shortDurations(closed, value, path)] };
 }

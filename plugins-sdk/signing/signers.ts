@@ -11,7 +11,7 @@ export interface OpenSigner {
   /** The account, with the EIP-55 checksum. */
   readonly address: Address;
   /**
-   * @param signal aborts when nobody waits for the signature any more.
+   * @param signal aborts when no request waits for the signature any more.
    * @returns r ‖ s ‖ v, 65 bytes: v being 27 or 28, s in the lower half of the curve order (EIP-2). Whoever asks recovers the
    * address from it: a signer need not check what it hands on.
    * @throws Error whose message is fit for the log.
@@ -23,7 +23,7 @@ export interface OpenSigner {
 
 /** Signs in one account's name. No property and no method gives the private key away. */
 export interface Signer extends OpenSigner {
-  /** What does the elliptic-curve arithmetic; all give the same bytes, at different speeds. */
+  /** The implementations of the curve's arithmetic: the same bytes, at different speeds. */
   readonly backend: EcdsaBackend;
   /**
    * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes. `v` is 27 or 28, and `s` is in the lower half of the

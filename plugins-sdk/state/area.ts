@@ -52,7 +52,7 @@ export interface StateEngine {
   start(): Promise<void>;
   /** What is wrong with it for state whose loss costs money, each a sentence that says what to set; may change with time. */
   doubts(): readonly string[];
-  /** What happens under one name has nothing to do with others. */
+  /** Areas of different names are independent. */
   area(name: string): StateArea;
   /** Lets go of everything. Nothing is called afterwards. */
   close(): Promise<void>;
@@ -91,7 +91,7 @@ export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
   readonly processes: 'one' | 'many';
   /** Whether it answered when it was last asked. */
   available(): boolean;
-  /** Milliseconds since a command failed, whoever asked; infinite when none has. */
+  /** Milliseconds since a command failed; infinite when none has. */
   sinceFailure(): number;
 }
 

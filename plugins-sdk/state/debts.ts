@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 /** The log line of an unpaid debt. */
 export interface DebtLine {
   readonly message: string;
-  /** By which an operator finds whom it is owed to. */
+  /** Tells an operator the creditor. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -19,7 +19,7 @@ export class Debts {
 
   /**
    * Begins a debt.
-   * @param line for the log where it is left when the service ends; without one nobody loses anything by that.
+   * @param line for the log if the debt is left when the service ends; without one nothing is lost.
    * @returns ends it; to be called once or more.
    */
   owe(line?: DebtLine): () => void {
@@ -31,7 +31,7 @@ export class Debts {
     };
   }
 
-  /** Resolves when nothing is owed. What begins a debt may come in the same turn as the end of the work before it. */
+  /** Resolves when nothing is owed. A debt may begin in the same turn as the work before it ends. */
   async paid(): Promise<void> {
     await turn();
     while (this.#open.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));

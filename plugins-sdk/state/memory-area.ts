@@ -21,7 +21,7 @@ export class MemoryArea implements StateArea {
     this.#now = now;
   }
 
-  /** Keys with a value, expired ones that nobody has dropped yet included; never more than the capacity. */
+  /** Keys with a value, expired ones not dropped yet included; at most the capacity. */
   get size(): number {
     return this.#values.size;
   }

@@ -89,7 +89,7 @@ export interface ShortInputs {
   };
 }
 
-/** What stages are given where a test does not say. */
+/** Default inputs of stages. */
 export interface DefaultInputs {
   /** Default those of the request. */
   readonly parameters?: Parameters | undefined;
@@ -112,7 +112,7 @@ export interface InsideInput<N extends AroundStage> {
 
 type Takes<N extends StageName> = Row<N>['takes'][number];
 
-/** What a stage is given: the values that it takes, by their names in the table of stages. */
+/** The values of a stage, by their names in the table of stages. */
 export type StageInput<N extends StageName> = (N extends keyof ShortInputs
   ? ShortInputs[N]
   : Pick<DefaultInputs, Takes<N> & keyof DefaultInputs> &

@@ -22,10 +22,10 @@ export interface HarnessOptions {
 /** One plugin, ready to be run. Each {@link PluginHarness.run} is a request of its own, with a budget of its own. */
 export class PluginHarness {
   /**
-   * What the service would refuse or warn of, so far. At the start these are auth types and modes without their function, and what
-   * the plugin's `check` finds in `services.config`. Of requests these are failures of stages that go on without the plugin, results of
-   * a wrong shape, the reason behind each drop, spent budget and 500, and what cannot be measured. A deliberate rejection is no complaint,
-   * and neither is the notice that a plugin can change what gets signed. What a service of {@link serve} logs against the plugin is here too.
+   * What the service would refuse or warn of, so far. At the start: auth types and modes without their function, and findings of the
+   * plugin's `check`. Of requests: failures of stages that go on without the plugin, results of a wrong shape, and invalid measurements.
+   * Each drop, spent budget and 500 has its reason here. A deliberate rejection is no complaint, and neither is the notice that a plugin
+   * can change what gets signed. Complaints of a service of {@link serve} are here too.
    */
   readonly complaints: readonly Complaint[];
   readonly #subject: Subject;

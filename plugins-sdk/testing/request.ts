@@ -27,7 +27,7 @@ export interface Subject {
   readonly observer: Observer;
   readonly taps: PluginSet['taps'];
   readonly complaints: Complaint[];
-  /** What the plugin has left to `services.background`. */
+  /** The plugin's work in `services.background`. */
   readonly background: { paid(): Promise<void> };
   readonly clock: TestClock;
   readonly metrics: TestMetrics;
@@ -95,7 +95,7 @@ export class TestRequest {
 
   async #ask(name: Asked, values: readonly unknown[], variant: string): Promise<HookOutcome<unknown>> {
     const [first] = values;
-    // What observers of a response are given has its status.
+    // Observers of a response get its status.
     if (name === 'onResponseSent') this.#respond(Number(first));
     if (isRefusal(first)) this.#respond(first.status);
     const method = name === 'authenticate' ? [this.#known(first)] : values;

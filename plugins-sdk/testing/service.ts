@@ -8,9 +8,9 @@ import type { Metrics } from './metrics.ts';
 export type ServiceConfig = Readonly<Record<string, unknown>>;
 
 export interface ServeOptions {
-  /** What `${VAR}` may see, and the signer's key; without one a throw-away key signs. Default none. */
+  /** Variables for `${VAR}`, and the signer's key; without one a throw-away key signs. Default none. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** What paths in the config are relative to; default the working directory. */
+  /** The folder of relative paths in the config; default the working directory. */
   readonly folder?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ServiceStream {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body as it comes; whoever stops reading it leaves. */
+  /** The body as it comes; to stop reading it is to leave. */
   readonly chunks: AsyncIterable<string>;
 }
 

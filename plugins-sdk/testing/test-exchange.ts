@@ -32,7 +32,7 @@ export function exchangeOf(input: RequestInput): TestExchange {
   return exchange;
 }
 
-/** What a client's JSON would have become. */
+/** The parsed form of a client's JSON. */
 export function frozenCopy(parameters: Parameters): Parameters {
   return deepFreeze(JSON.parse(JSON.stringify(parameters)));
 }

@@ -10,7 +10,7 @@ import { SignedResponse } from '../signed-response.ts';
 import type { DefaultInputs, QuestionInput, ShortInputs } from './inputs.ts';
 import { frozenCopy, type TestExchange } from './test-exchange.ts';
 
-/** What a signed answer has, where a test does not say. */
+/** Default members of a signed answer. */
 const sample = {
   node: `0x${'11'.repeat(20)}`,
   timestamp: 1_700_000_000,
@@ -39,7 +39,7 @@ export function testQuestion(given: QuestionInput = {}): Question {
   return new AskedQuestion({ parameters, reserved, request, requestHash, key: () => key, requestFor: () => request });
 }
 
-/** What is inside an onion, where a test does not say. */
+/** Default inside of an onion. */
 export const inside = {
   /** An answer as the service would have signed it. */
   answer: (question: Question, endpointId: Hex) =>
