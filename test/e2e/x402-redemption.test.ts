@@ -1,6 +1,7 @@
 /** A client never pays for nothing, and no failing request is free for ever. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { finished, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused, eventually } from '../support/http.ts';
@@ -15,6 +16,23 @@ const PRICE = 1_000_000n;
 const USED = 'Payment already used';
 const FAILED = 'API call failed';
 const MODES = ['sync', 'stream', 'async'] as const;
+
+const ENGINE = 'engine of x402-redemption';
+/** What holds up the engine behind the swap by which a payment is redeemed. */
+let holdUp: (() => Promise<void>) | undefined;
+Reflect.set(globalThis, ENGINE, () => {
+  const area = new MemoryArea();
+  const compareAndSet: MemoryArea['compareAndSet'] = async (...args) => {
+    const result = await area.compareAndSet(...args);
+    if (args[2]?.includes('"state":"redeemed"')) await holdUp?.();
+    return result;
+  };
+  return { compareAndSet, get: area.get.bind(area), takeTokens: area.takeTokens.bind(area) };
+});
+const engineFile = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
+    area: globalThis[${JSON.stringify(ENGINE)}] });
+  const schema = { type: 'object', properties: {} };
+  export default { name: 'held-engine', engines: { held: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
 
 describe('x402: a client never pays for nothing, and no failing request is free for ever (decisions, Access)', async () => {
   const chain = await chainFor(suite);
@@ -208,6 +226,32 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     await served(499);
     rpc.on('/', relay(chain.url));
     await answered(await send('sync', paid));
+  });
+
+  it('a budget that ends while the payment is redeemed leaves it as it was', async (t) => {
+    const held = await serviceFor(
+      t,
+      {
+        settings: {
+          state: { type: 'held' },
+          plugins: [{ source: './engine.mjs' }, { source: 'builtin:auth-x402', timeout: 3000 }],
+        },
+        apis: [{ name: 'a', url: upstream.url, auth, endpoints: [{ name: 'sync', path: '/p', encoding }] }],
+      },
+      { files: { 'engine.mjs': engineFile } },
+    );
+    const proof = await proofHeader(alice, held, 'a/sync', await payNative(alice, PRICE));
+    let go = () => {};
+    holdUp = () => new Promise((resolve) => (go = resolve));
+    await assertRefused(await held.post('a/sync', {}, proof), 403, 'Plugin "auth-x402" budget exhausted');
+    await assertRefused(await held.post('a/sync', {}, proof), 401, USED);
+    holdUp = undefined;
+    go();
+    let response = await held.post('a/sync', {}, proof);
+    // What the engine still does comes in its turns.
+    while (response.status === 401) response = await held.post('a/sync', {}, proof);
+    await answered(response);
+    await assertRefused(await held.post('a/sync', {}, proof), 401, USED);
   });
 
   it('nobody else can stand in the payer’s way', async () => {
