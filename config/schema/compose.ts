@@ -56,7 +56,7 @@ export function compose(definitions: readonly Definition[]): Composed {
       description: '1.<number>, such as 1.0: the version of the format that this release reads',
     }),
     ...membersOf(trees.root, 'optional'),
-    server: Type.Optional(closedObject(membersOf(trees.server, 'optional'), 'Where and for whom it listens')),
+    server: Type.Optional(closedObject(membersOf(trees.server, 'optional'), 'Where and how the service listens')),
     settings: Type.Optional(closedObject(settings, 'What applies to all APIs')),
     apis: Type.Array(api, { minItems: 1, description: 'Upstream APIs' }),
   });
@@ -69,14 +69,14 @@ type Types<T> = readonly (readonly [type: string, T])[];
 
 function modeSchema(modes: string[]): TProperties {
   if (modes.length === 0) return {};
-  return { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) };
+  return { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer is returned; default sync' })) };
 }
 
 /** One object or a list of them, told apart by `type`. */
 function authSchema(types: Types<TSchema>): TProperties {
   if (types.length === 0) return {};
   const one = oneOf(types.map(([type, schema]) => variant(type, schema)));
-  const description = 'Who may ask; any one method is enough; default free';
+  const description = 'Who may call; any one method is enough; default free';
   return { auth: Type.Optional(Type.Union([one, Type.Array(one, { minItems: 1 })], { description })) };
 }
 

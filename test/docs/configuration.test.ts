@@ -109,7 +109,7 @@ describe('the configuration reference', () => {
       '| `apis[].auth.type` | `free`, `apiKey`, `x402`, `x402-exact` | **required** | Which kind it is |',
       '| `apis[].auth.accepts[].amount.by` | string | **required** | Name of a price that a plugin has at the stage `price` |',
       '| `apis[].auth.keys` | list of strings, not empty | **required** | with `type: apiKey`: Accepted keys: texts, or mappings with a name |',
-      '| `apis[].auth` | mapping or list of mappings, not empty | free | Who may ask; any one method is enough |',
+      '| `apis[].auth` | mapping or list of mappings, not empty | free | Who may call; any one method is enough |',
       '| `apis[].endpoints[].auth` | as `apis[].auth` |  |  |',
       '| `settings.signer.next` | as `settings.signer` |  | with `type: json-rpc`, `web3signer`, `aws-kms`, `environment`: The next signer, during a rotation |',
       '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body`, `none` | query | Where it is sent, or none, for paths into the answer alone |',
