@@ -94,6 +94,33 @@ test('a check that fails is an error, without secrets, when the config has the r
   ]);
 });
 
+test('a secret is hidden in any form, and whole where another one begins it', async (t) => {
+  const env = {
+    A: 'abc',
+    B: 'zq',
+    C: 's3cret',
+    D: 's3cret-and-more',
+    E: 'p/q r',
+    F: 'say "hi"',
+    G: 'sevench',
+    H: 'eightchr',
+  };
+  const headers = Object.fromEntries(Object.keys(env).map((name) => [name, `\${${name}}`]));
+  const given = config({ apis: [api({ headers })] });
+  const saying = (message: string) => () => {
+    throw new Error(message);
+  };
+  const thrower = plugin({ check: saying('abc zq s3cret-and-more s3cret p%2Fq%20r say \\"hi\\" eightchr') });
+  assert.deepEqual(await errorsOf(t, given, { builtins: [...builtins, thrower], env }), [
+    'settings.plugins: plugin "extra" failed to check the config: *** zq *** *** *** *** ***',
+  ]);
+  // Of our own texts only what is long enough to be a secret.
+  const finder = plugin({
+    check: () => [{ level: 'error', path: 'apis', message: 'sevench eightchr s3cret-and-more' }],
+  });
+  assert.deepEqual(await errorsOf(t, given, { builtins: [...builtins, finder], env }), ['apis: sevench *** ***']);
+});
+
 test('two owners of one key, mode, auth type or part of the ID are errors', async (t) => {
   const claims = plugin({
     keys: [
