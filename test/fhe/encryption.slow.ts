@@ -112,7 +112,7 @@ describe(`encrypted answers ${folder ? 'with the parameters of the real networks
 
   it('are cut off in the middle of a proof when the service stops, process and all', async (t) => {
     if (process.platform !== 'linux') return t.skip('only Linux tells the priority of others');
-    const own = await startFheService(relayer, upstream, { fhe: { timeout: 300_000 } });
+    const own = await startFheService(relayer, upstream);
     // As many requests as it took the first time, and it is at its proof.
     const connecting = relayer.upstream.requests.findIndex(({ path }) => path === paths.submit);
     const asked = relayer.upstream.requests.length;

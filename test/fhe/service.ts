@@ -34,16 +34,19 @@ export function endpoints(): Readonly<Record<string, Readonly<Record<string, unk
   };
 }
 
+/** Milliseconds: a test that waits for an encryption to come to a step would wait for ever where a busy machine ended it. */
+const PATIENCE = 300_000;
+
 /** A service whose `settings.fhe` points at the relayer. */
 export function startFheService(
   relayer: Pick<Relayer, 'rpcUrl' | 'relayerUrl'>,
   upstream: Upstream,
   { fhe = {}, own = {}, settings = {} }: FheOptions = {},
 ): Promise<RunningService> {
-  const { rpcUrl, relayerUrl } = relayer;
+  const named = { rpcUrl: relayer.rpcUrl, relayerUrl: relayer.relayerUrl, apiKey: API_KEY, verifier: VERIFIER };
   return startTestService({
     settings: {
-      fhe: { network: 'sepolia', rpcUrl, relayerUrl, apiKey: API_KEY, verifier: VERIFIER, ...fhe },
+      fhe: { network: 'sepolia', timeout: PATIENCE, ...named, ...fhe },
       plugins: [{ source: 'builtin:fhe', config: own }],
       ...settings,
     },
