@@ -4,6 +4,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { scrape } from '../support/metrics.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { faults, type Handler, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 
@@ -63,6 +64,21 @@ describe('mirrors', () => {
     answers(faults.empty(404));
     await assertRefused(await service.post('api/e'), 502, 'API call failed');
     assert.deepEqual(asked(), [['/v1/e', '/v1/e'], [], []]);
+  });
+
+  it('are not asked for what a plugin asks at a host of its own', async (t) => {
+    const source = `export default { name: 'turning', setup: () => ({ hooks: {
+      callApi: (request, _, { next }) => next({ ...request, url: '${third?.url}/own' }) } }) };`;
+    const { files, plugins } = pluginFiles({ turning: source });
+    const config = oneApi(
+      `${first?.url}/v1`,
+      { e: {} },
+      { api: { mirrors: [`${second?.url}`] }, settings: { plugins } },
+    );
+    const turned = await serviceFor(t, config, { files });
+    answers(faults.json(1), faults.json(2), faults.serverError());
+    await assertRefused(await turned.post('api/e'), 502, 'API call failed');
+    assert.deepEqual(asked(), [[], [], ['/own']]);
   });
 
   it('come first while a host that failed rests', async () => {
