@@ -7,6 +7,8 @@ import { ConfigErrors, errorAt, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { readConfigFile } from './yaml.ts';
 
+type Parameter = Readonly<Record<string, unknown>>;
+
 const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
 /**
@@ -23,33 +25,38 @@ export async function withMapFiles(source: Interpolated, folder: string): Promis
   );
   const faults = named.map(async ({ path, parameter, file }) => {
     const found = await read.get(file);
-    if (!(found instanceof ConfigErrors)) Object.assign(parameter, { map: found });
-    else return found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding)));
-    return [];
+    const isWrong = found instanceof ConfigErrors;
+    Object.assign(parameter, { map: isWrong ? standIn(parameter) : found });
+    return isWrong ? found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding))) : [];
   });
   return { ...source, findings: [...source.findings, ...findings, ...(await Promise.all(faults)).flat()] };
 }
 
 function parametersWithFile({ value: config, references }: Interpolated) {
-  const named: { readonly path: string; readonly parameter: object; readonly file: string }[] = [];
+  const named: { readonly path: string; readonly parameter: Parameter; readonly file: string }[] = [];
   const findings: Finding[] = [];
   walk(config, (path, parameter) => {
     if (!PARAMETER.test(path) || !isRecord(parameter)) return;
     const { map } = parameter;
     const at = `${path}.map`;
     if (typeof map === 'string') {
-      // Said once: the schema finds nothing wrong with this one.
-      Object.assign(parameter, { map: { file: map } });
+      Object.assign(parameter, { map: standIn(parameter) });
       findings.push(errorAt(at, 'expected a mapping, found a string: write {file: …} for what a file holds'));
     }
     if (!isRecord(map) || typeof map.file !== 'string') return;
     const others = Object.keys(map).filter((key) => key !== 'file');
     for (const key of others)
       findings.push(errorAt(childPath(at, key), 'stands beside file, which holds the whole map: put it there'));
+    if (others.length > 0) Object.assign(parameter, { map: standIn(parameter) });
     const isUnset = references.get(`${at}.file`)?.doubtful === true;
     if (others.length === 0 && !isUnset) named.push({ path, parameter, file: map.file });
   });
   return { named, findings };
+}
+
+/** In place of a map of which it is said already what is wrong: nothing else is found wrong with it, or for want of it. */
+function standIn({ fixed, default: fallback }: Parameter): Readonly<Record<string, string>> {
+  return { [String(fixed)]: 'x', [String(fallback)]: 'x' };
 }
 
 /** What is wrong is returned: it is told with the places that name the file. */

@@ -235,6 +235,19 @@ describe('a map in the config', () => {
     assert.deepEqual(await errors({ map: { a: 'b' }, default: 'a' }), []);
   });
 
+  it('that cannot be read is all that is said to be wrong', async () => {
+    const own = { fixed: 'BTC/USD', in: 'path' };
+    const path = { path: '/{q}' };
+    assert.deepEqual(await errors({ ...own, map: 'symbols.yaml' }, path), [
+      `${AT}.map: expected a mapping, found a string: write {file: …} for what a file holds`,
+    ]);
+    assert.deepEqual(await errors({ ...own, map: { file: 'symbols.yaml', a: 'b' } }, path), [
+      `${AT}.map.a: stands beside file, which holds the whole map: put it there`,
+    ]);
+    const missing = await errors({ default: 'BTC/USD', map: { file: '/nowhere/symbols.yaml' } });
+    assert.deepEqual(missing, [`${AT}.map.file: /nowhere/symbols.yaml: file not found`]);
+  });
+
   it('has values that can be sent', async () => {
     const path = { path: '/{q}' };
     assert.deepEqual(await errors({ in: 'path', map: { ok: 'x', 'a/b': '..', c: '' } }, path), [
