@@ -196,11 +196,7 @@ export class Hooks {
     return this.#observed(stage, exchange, () => answerOf(hook, args)) as Promise<ResultOf<N>>;
   }
 
-  /**
-   * Asks an onion, in which something is inside the innermost plugin, too. It is always observed: what is inside throws what it
-   * likes, and gets the name of the stage there.
-   * @throws Refusal
-   */
+  /** Asks an onion, in which something is inside the innermost plugin, too. @throws what is inside does. */
   askAround<N extends AroundStage>(
     stage: N,
     value: AroundValue<N>,
