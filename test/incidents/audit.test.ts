@@ -33,7 +33,7 @@ it('a disk that is full: the log has the file and the reason, and says how many 
   const { lost } = (await running.scrape()).table('audit_lines_total');
   running.limit('unlimited');
   await until(() => running.logged('the audit record is written again').length > 0);
-  const missing = await foundInLog('Lines are missing in the audit record: how many, until when?', running.log());
+  const missing = await foundInLog('Lines are missing in the audit record: how many, and until when?', running.log());
   assert.deepEqual(
     missing.map((line) =>
       Object.entries(line as object).map(([name, value]) => [name, name === 'lost' ? value : typeof value]),
@@ -58,7 +58,7 @@ it('an answer that somebody shows: the record has its request', async (t) => {
   await untilAudited(settings.audit.path, 1);
   const verified = await runCli(t, ['verify', 'answer.json'], { cwd });
   const [, digest = ''] = /^Digest: (0x\w+)$/m.exec(verified.stdout) ?? [];
-  const query = await queryOf('Somebody shows an answer: did we sign it, and for whom?');
+  const query = await queryOf('Did we sign a given answer, and for whom?');
   const found = spawnSync('sh', ['-c', query.replace('DIGEST', digest)], { cwd, encoding: 'utf8' });
   assert.deepEqual([found.status, found.stderr], [0, '']);
   assert.equal(JSON.parse(found.stdout).requestId, response.headers.get('x-request-id'));

@@ -41,7 +41,7 @@ it('a payment of which nobody knows whether it was settled is found in the log, 
   const found = await foundInLog('It is not known whether a payment was settled', service.written());
   assert.deepEqual(found, [{ requestId, payer: alice.address, nonce, said: 'settle: HTTP status 500' }]);
 
-  const symptom = 'A client says that it has paid and has nothing';
+  const symptom = 'A client paid and got no answer';
   const msg = 'it is not known whether a payment was settled';
   assert.deepEqual(await foundInLog(symptom, service.written(), { TX: nonce }), [
     { msg, requestId, payer: alice.address },

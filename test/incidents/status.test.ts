@@ -52,10 +52,10 @@ describeServers('an incident, by the status of the service', (program) => {
     ] as const)
       assert.equal((await service.post(`api/${name}`, undefined, { 'X-Api-Key': KEY })).status, status);
     assert.equal((await service.post('api/plain')).status, 200);
-    assert.deepEqual(await found('Requests fail, and nobody has set up Prometheus'), [
+    assert.deepEqual(await found('Requests fail, without Prometheus'), [
       { reason: 'status_4xx', endpoint: 'api/broken', status: 502, count: 2 },
     ]);
-    assert.deepEqual(await found('Load has risen: who asks?'), [{ name: 'ada', requests: 3 }]);
+    assert.deepEqual(await found('Load has risen: which client?'), [{ name: 'ada', requests: 3 }]);
   });
 
   it('an engine that is away', async (t) => {

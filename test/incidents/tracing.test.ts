@@ -51,7 +51,7 @@ describe('an incident', async () => {
     await ask({ traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Request-Id': 'order-8' });
     const requestId = mine.headers.get('x-request-id');
     await until(() => log().split('"msg":"request"').length > 2);
-    const symptom = 'A client or an upstream names a trace, or a request by its own id';
+    const symptom = 'A client or an upstream gives a trace ID, or its own request ID';
     for (const given of [id, 'order-7']) {
       assert.deepEqual(await foundInLog(symptom, log(), { ID: given }), [
         { requestId, traceId: id, clientRequestId: 'order-7', endpoint: 'prices/eth', status: 200 },
