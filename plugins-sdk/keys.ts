@@ -29,14 +29,14 @@ function pinned(description: string) {
 /** Upstream values by the texts that clients may give. */
 export const MapSchema = Type.Record(Type.String(), Type.String(), {
   minProperties: 1,
-  description: 'What is sent for each text that clients may give, or {file: symbols.yaml}',
+  description: 'Upstream value for each text from clients, or {file: symbols.yaml}',
 });
 
 const ParameterSchema = closedObject({
   name: Type.String({ minLength: 1, description: 'Name as the upstream API expects it' }),
   in: Type.Optional(
     Type.Enum(['query', 'header', 'path', 'cookie', 'body', 'none'], {
-      description: 'Where it is sent, or none, for paths into the answer alone; default query',
+      description: 'Where it is sent; none: only used in paths; default query',
     }),
   ),
   required: Type.Optional(Type.Boolean({ description: 'The client must give a value; default false' })),
@@ -45,7 +45,7 @@ const ParameterSchema = closedObject({
   schema: Type.Optional(
     Type.Unsafe<Readonly<Record<string, Json>>>({
       type: 'object',
-      description: 'JSON Schema of what clients may give',
+      description: 'JSON Schema of values from clients',
     }),
   ),
   map: Type.Optional(MapSchema),
@@ -133,7 +133,7 @@ export const strictKey = optionalKey(
   'apiOrEndpoint',
   'strictParameters',
   Type.Boolean({
-    description: 'Refuses what the endpoint does not declare; default false',
+    description: 'Refuses undeclared parameters; default false',
   }),
 );
 
@@ -157,7 +157,7 @@ export const signerKey = optionalKey('settings', 'signer', Type.Unknown());
 export const receiptKey = optionalKey(
   'apiOrEndpoint',
   'receipt',
-  Type.Boolean({ description: 'Adds a signed receipt of what was asked; default false' }),
+  Type.Boolean({ description: 'Adds a signed receipt of the request; default false' }),
 );
 
 /** The default `timeout` of an API. */

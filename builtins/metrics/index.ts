@@ -32,7 +32,7 @@ const metricsKey = optionalKey(
         ),
       ),
     },
-    'Serves GET /metrics on a port of its own; default none',
+    'Serves GET /metrics on its own port; default none',
   ),
 );
 /** Read only. */

@@ -46,7 +46,7 @@ export function compose(definitions: readonly Definition[]): Composed {
     name: Type.String({ minLength: 1, description: 'Human-readable, unique' }),
     ...auth,
     ...membersOf(trees.api, 'as declared'),
-    endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
+    endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may call' }),
   });
   const plugins = Type.Optional(PluginsSchema);
   const settings = { ...membersOf(trees.settings, 'optional'), ...state, ...signer, plugins };

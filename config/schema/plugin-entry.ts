@@ -25,7 +25,7 @@ export const PluginEntrySchema = closedObject({
           }),
         }),
       ],
-      { description: 'Runs it in a process of its own; default false' },
+      { description: 'Runs it in its own process; default false' },
     ),
   ),
   enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out; default true' })),

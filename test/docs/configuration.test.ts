@@ -112,7 +112,7 @@ describe('the configuration reference', () => {
       '| `apis[].auth` | mapping or list of mappings, not empty | free | Who may call; any one method is enough |',
       '| `apis[].endpoints[].auth` | as `apis[].auth` |  |  |',
       '| `settings.signer.next` | as `settings.signer` |  | with `type: json-rpc`, `web3signer`, `aws-kms`, `environment`: The next signer, during a rotation |',
-      '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body`, `none` | query | Where it is sent, or none, for paths into the answer alone |',
+      '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body`, `none` | query | Where it is sent; none: only used in paths |',
     ];
     for (const row of rows) assert.ok(reference.includes(`\n${row}\n`), row);
   });
