@@ -34,7 +34,7 @@ function linesFrom(stdout: string, first: string): string[] {
   return lines.slice(lines.indexOf(first)).filter((line) => line !== '' && !/^WARN |^INFO GET /.test(line));
 }
 
-describe('files that are pipes (decisions, Configuration)', { skip, concurrency: 4 }, () => {
+describe('files that are pipes', { skip, concurrency: 4 }, () => {
   it('are read to their end, whoever comes first', async (t) => {
     const cwd = await folderWith(t);
     const running = launchCli(t, ['start', '-c', fifo(cwd, 'c.yaml'), '--env', fifo(cwd, 'my.env')], { cwd });

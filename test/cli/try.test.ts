@@ -53,7 +53,7 @@ describe('try', () => {
     assert.match(stderr, /c\.yaml: there is no endpoint eth, did you mean "prices\/eth"\?\n$/);
   });
 
-  it('says where a redirect leads, without its query (cases, row 12)', async (t) => {
+  it('says where a redirect leads, without its query', async (t) => {
     for (const [location, to] of [
       ['https://me:secret@other.example/v2/price?key=secret', ' to https://other.example/v2/price'],
       ['../v2/price#secret', ` to ${upstream.url}/v2/price`],

@@ -22,7 +22,7 @@ const raw = (name: string) =>
   `recommendation: encoding for ${name}: raw answers carry numbers as doubles, an encoding signs every digit\n`;
 
 describe('a line of the variables file that does not say what it seems to', () => {
-  it('is warned of with file and line, and never with the value; the value stays (cases, row 17)', async (t) => {
+  it('is warned of with file and line, and never with the value; the value stays', async (t) => {
     const upstream = await upstreamFor(t, { '/0': faults.json({ price: 1 }) });
     const given = { version: '1.0', ...config({ url: upstream.url, headers: { 'X-Key': `\${KEY}` } }) };
     const files = { 'c.yaml': stringify(given), '.env': 'KEY=secret#1\nKEY hunter2\n' };
@@ -71,7 +71,7 @@ ${raw('a/e')}`,
   });
 });
 
-describe('a number that is sent otherwise than it is written (cases, row 8)', () => {
+describe('a number that is sent otherwise than it is written', () => {
   const written = (parameters: string) => `version: '1.0'
 apis:
   - name: a

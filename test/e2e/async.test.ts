@@ -27,7 +27,7 @@ const endpoints = {
   held: { mode, encoding },
 };
 
-describe('async mode (specification, Async request record; decisions, Async)', async () => {
+describe('async mode', async () => {
   const waiting: ServerResponse[] = [];
 
   const upstream = await upstreamFor(suite);
@@ -180,7 +180,7 @@ describe('async mode (specification, Async request record; decisions, Async)', a
     acts.clear();
   });
 
-  it('cached neither read nor written, with a start-up warning (specification, Cache object)', async () => {
+  it('cached neither read nor written, with a start-up warning', async () => {
     const config = oneApi(
       upstream.url,
       { a: { path: '/raw', mode }, s: { path: '/raw?s', mode: 'stream' } },
@@ -207,7 +207,7 @@ describe('async mode (specification, Async request record; decisions, Async)', a
   });
 });
 
-describe('the async store is full (specification, States and transitions; Errors: 503 `Service Unavailable`)', () => {
+describe('the async store is full', () => {
   const withPrice = (res: ServerResponse) => void res.setHeader('content-type', 'application/json').end('{"price": 1}');
 
   it('one address may fill it; the 101st submission in flight is refused before any upstream call, until a result was read', async (t) => {

@@ -11,7 +11,7 @@ import { verifyRaw } from '../support/verify.ts';
 const MISSING = 'Missing X-Api-Key header';
 const WRONG = 'Invalid API key';
 
-describe('auth free and apiKey (specification: Authentication 1–3)', async () => {
+describe('auth free and apiKey', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/p', { secret: 'paid for' });
   const named = (name: string, more: object = {}) => ({ name, path: `/p?${name}`, ...more });

@@ -17,7 +17,7 @@ const broken = `export default {
 };
 `;
 
-describe('auth arrays (specification: Authentication 1: "any single success authenticates; … the last method’s error")', async () => {
+describe('auth arrays', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/p', 1);
   const free = { type: 'free' };

@@ -27,7 +27,7 @@ const spy = pluginFile(
   }`,
 );
 
-describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', async () => {
+describe('the request body', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/price', { price: 7 });
   const { files, plugins } = pluginFiles({ spy });

@@ -8,7 +8,7 @@ import { serviceFor, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisions, Cache)', async () => {
+describe('the cache', async () => {
   let asked = 0;
 
   const upstream = await upstreamFor(suite);
@@ -90,7 +90,7 @@ describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisi
     assert.equal(await status('none', 'status'), null);
   });
 
-  it('keeps an answer for any time, longer than a timer can wait (decisions, Since the third release)', async () => {
+  it('keeps an answer for any time, longer than a timer can wait', async () => {
     const kept = [
       ['month', /; hit; ttl=21474\d\d$/],
       ['forever', /; hit; ttl=90071992547\d\d$/],
@@ -241,7 +241,7 @@ describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisi
   });
 });
 
-describe('cache.maxAge (specification: positive integer)', () => {
+describe('cache.maxAge', () => {
   for (const maxAge of [0, -1, 1.5, '60000x', null, true]) {
     it(`${JSON.stringify(maxAge)} stops start-up`, async () => {
       const config = oneApi('http://127.0.0.1:1', { a: {} }, { api: { cache: { maxAge } } });

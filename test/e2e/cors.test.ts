@@ -8,7 +8,7 @@ import { startUpstream } from '../support/upstream.ts';
 
 const APP = 'https://app.example.com';
 
-describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight is 204 with …")', async () => {
+describe('CORS', async () => {
   const services: RunningService[] = [];
 
   const start = async (server: object, plugins: object[] = []) => {

@@ -12,7 +12,7 @@ import { verifyEncoded } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
-describe('a client that disconnects ends its sync or stream request (decisions, HTTP)', async () => {
+describe('a client that disconnects ends its sync or stream request', async () => {
   const upstream = await upstreamFor(suite);
   const { files, plugins } = pluginFiles({ spy: puppetFile('spy') }, { spy: { timeout: 30_000 } });
   const service = await serviceFor(

@@ -24,7 +24,7 @@ const encodings = {
   negative: { ...int, path: '$.v[*]', combine: 'max', times: '-1' },
 };
 
-describe('`encoding.combine` (decisions, "`encoding.combine`")', async () => {
+describe('`encoding.combine`', async () => {
   let answer = '';
   const upstream = await upstreamFor(suite);
   upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));

@@ -16,7 +16,7 @@ const DATA = `{"v":1.5,"big":12345678901234567891,"neg":-7,"s":"text","b":true,"
 
 const full = { _type: 'int256', _path: '$.v', _times: '10' };
 
-describe('delegated encodings (specification: Encoding object, rules 4 to 7; decisions, Encoding)', async () => {
+describe('delegated encodings', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.text(DATA));
   // Every combination of what is pinned, what is delegated, and times that is left out.

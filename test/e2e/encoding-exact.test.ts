@@ -99,7 +99,7 @@ describe('encodings with `exact: true` refuse what their type would cut', async 
   });
 });
 
-describe('a value other than zero that is cut to 0 (decisions, Unsigned integers; cases, row 7)', async () => {
+describe('a value other than zero that is cut to 0', async () => {
   const upstream = await upstreamFor(suite);
   const answers: Record<string, string> = {
     minus: '{"v":-0.4}',

@@ -36,7 +36,7 @@ const accepted: [string, bigint][] = [
   ['$.last[1]', 7n],
 ];
 
-describe('filters of operators (decisions, Encoding)', async () => {
+describe('filters of operators', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.json(DOCUMENT));
   const endpoints = accepted.map(([path], i) => [`e${i}`, { encoding: { type: 'int256', path } }]);

@@ -49,7 +49,7 @@ const encodings = {
   root: { type: 'int256', path: '$' },
 };
 
-describe('pinned encodings (specification: Encoding object; decisions, Encoding and numbers)', async () => {
+describe('pinned encodings', async () => {
   let answer = '';
 
   const upstream = await upstreamFor(suite);
@@ -286,7 +286,7 @@ describe('pinned encodings (specification: Encoding object; decisions, Encoding 
     assert.deepEqual(await decoded('e18', '{"v":1}', ['int256'], 'api', { _times: '1' }), [10n ** 18n]);
   });
 
-  it('a plugin that replaced the data loses what a double cannot hold (decisions, Requests upstream)', async () => {
+  it('a plugin that replaced the data loses what a double cannot hold', async () => {
     assert.equal(await number('int256', '12345678901234567891', 'replaced'), 12345678901234567000n);
     assert.equal(await number('e18', '0.1234567890123456789', 'replaced'), 123456789012345680n);
     assert.equal(await number('int256', '"12345678901234567891"', 'replaced'), 12345678901234567891n);

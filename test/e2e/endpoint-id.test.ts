@@ -71,7 +71,7 @@ const idOf = async (
   { url = URL, env, api = {} }: { url?: string; env?: Record<string, string>; api?: Block } = {},
 ) => (await load(oneApi(url, { e: own }, { api }), env)).id;
 
-describe('endpoint IDs (specification: Endpoint ID; decisions, Endpoint ID)', () => {
+describe('endpoint IDs', () => {
   it('is keccak256 of the canonical JSON of the specification, computed independently', async () => {
     const { id, text } = await load(oneApi(URL, { e: endpoint }));
     assert.equal(text, canonicalize(specification));
@@ -219,7 +219,7 @@ describe('endpoint IDs (specification: Endpoint ID; decisions, Endpoint ID)', ()
     ]);
   });
 
-  it('two endpoints that derive one ID are an error (decisions, Configuration)', async () => {
+  it('two endpoints that derive one ID are an error', async () => {
     const parameters = [
       { name: 'a', default: 1 },
       { name: 'b', secret: true, default: 'x' },

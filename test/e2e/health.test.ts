@@ -13,7 +13,7 @@ import { serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support
 import { idleServices } from '../support/services.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
-describe('GET /health (specification: Endpoints; decisions: exactly status and node, no version, no rate limit)', async () => {
+describe('GET /health', async () => {
   const service = await serviceFor(suite, {
     server: { rateLimit: { max: 1, window: 3_600_000 } },
     apis: [{ name: 'a', url: 'http://127.0.0.1:9', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/p' }] }],

@@ -88,7 +88,7 @@ const idOf = (response: Response) => response.headers.get('x-request-id');
 const post = (name: string, parameters?: unknown, headers?: Record<string, string>) =>
   service.post(`x/${name}`, parameters, headers);
 
-describe('onResponseSent fires for every signed answer (pipeline row 15; decisions, Plugins)', () => {
+describe('onResponseSent fires for every signed answer', () => {
   for (const [name, what] of [
     ['sync', 'sync'],
     ['raw', 'raw'],
@@ -102,7 +102,7 @@ describe('onResponseSent fires for every signed answer (pipeline row 15; decisio
     });
   }
 
-  it('cached ones too, which pass by the mutation hooks but not by onHttpRequest (specification, Cache object)', async () => {
+  it('cached ones too, which pass by the mutation hooks but not by onHttpRequest', async () => {
     const seen = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign', 'onResponseSent'];
     for (const hook of seen) acts.set(`first ${hook}`, () => notes.add('hooks', hook));
     const first = await (await post('cached')).text();
@@ -129,7 +129,7 @@ describe('onResponseSent fires for every signed answer (pipeline row 15; decisio
   });
 });
 
-describe('onError fires for every request that a stage refused or failed (decisions, Plugins)', () => {
+describe('onError fires for every request that a stage refused or failed', () => {
   const refused: readonly [string, unknown, string, number, string][] = [
     ['nothing', {}, 'encode', 502, 'No value found at path: $.none'],
     ['down', {}, 'callApi', 502, 'API call failed'],
@@ -251,7 +251,7 @@ describe('onError fires for every request that a stage refused or failed (decisi
   });
 });
 
-describe('observation hooks never delay or change the answer (decisions, Plugins)', () => {
+describe('observation hooks never delay or change the answer', () => {
   it('one that hangs', async () => {
     const { promise: stuck, resolve: release } = withResolvers();
     for (const hook of ['onResponseSent', 'onError']) {

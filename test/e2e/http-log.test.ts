@@ -7,7 +7,7 @@ import { openRaw, requestHead } from '../support/raw-http.ts';
 import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
-describe('the request log (specification: "Each request is logged with endpoint ID, response status and processing time")', async () => {
+describe('the request log', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/p', 1);
   upstream.on('/hang', faults.hang());

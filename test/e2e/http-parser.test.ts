@@ -10,7 +10,7 @@ import { upstreamFor } from '../support/upstream.ts';
 const BARE_400 = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n';
 const BARE_431 = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n';
 
-describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP parser itself raises are bare and close")', async () => {
+describe('errors of the HTTP parser', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/p', 1);
   const service = await serviceFor(suite, {

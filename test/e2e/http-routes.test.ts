@@ -8,7 +8,7 @@ import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
-describe('routes (decisions, HTTP: checks in their order; every response of a route carries CORS and X-Request-Id)', async () => {
+describe('routes', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/price', { price: 7 });
   const encoding = { type: 'uint256', path: '$.price' };

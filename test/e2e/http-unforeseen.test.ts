@@ -70,7 +70,7 @@ export default {
 
 const INTERNAL = 'Internal server error';
 
-describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', async () => {
+describe('what nobody foresaw is 500 Internal server error', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/price', { price: 7 });
   upstream.on('/leak', faults.text('{"error":"upstream secret"}', { status: 500 }));

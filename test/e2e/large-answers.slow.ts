@@ -51,7 +51,7 @@ async function signed(type: string, path: string): Promise<unknown> {
   return AbiCoder.defaultAbiCoder().decode([type], data)[0];
 }
 
-describe('an answer is the same, short or long (decisions: "Of duplicate keys the last wins")', () => {
+describe('an answer is the same, short or long', () => {
   const found: [members: string, type: string, path: string, value: unknown][] = [
     ['"a":{"b":12345678901234567890123}', 'int256', '$.a.b', 12345678901234567890123n],
     ['"a":[[1],{"0":7}]', 'int256', '$.a[1].0', 7n],

@@ -29,7 +29,7 @@ async function heldUpstream(t: TestContext): Promise<{ upstream: Upstream; relea
 
 const tell = `export default { name: 'tell', hooks: { onResponseSent: ({ endpoint }) => console.log('signed ' + endpoint) } };`;
 
-describe('SIGTERM and SIGINT (decisions, HTTP: "stop accepting, let requests in flight and async work finish … then exit 0")', () => {
+describe('SIGTERM and SIGINT', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal}: sync, stream and async work is finished, nothing new is accepted, repeating it changes nothing`, async (t) => {
       const { upstream, release } = await heldUpstream(t);
@@ -79,7 +79,7 @@ describe('SIGTERM and SIGINT (decisions, HTTP: "stop accepting, let requests in 
   }
 });
 
-describe('stopping is not held up (decisions, HTTP)', () => {
+describe('stopping is not held up', () => {
   const cutOff = (service: RunningService) => service.logs.filter(({ message }) => message.includes('cut off'));
   const portOf = (service: RunningService) => Number(new URL(service.url).port);
 
@@ -181,7 +181,7 @@ describe('stopping is not held up (decisions, HTTP)', () => {
   });
 });
 
-describe('start-up (specification, Startup sequence)', () => {
+describe('start-up', () => {
   it('logs the address, the signer and one line per endpoint in the order of the file', async (t) => {
     const upstream = await upstreamFor(t);
     const service = await serviceFor(t, {

@@ -9,7 +9,7 @@ import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-describe('sync mode (specification, Signed response; pipeline rows 12 and 13)', async () => {
+describe('sync mode', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/encoded', { price: 3.7 });
   upstream.text('/raw', '{"b": {"z": 1, "a": [true, null, "\\u00fc", 1e21]}, "a": -0.0}');

@@ -1,4 +1,4 @@
-/** Bodies that are not flat JSON, and lists in queries (decisions, Since the third release: Bodies). */
+/** Bodies that are not flat JSON, and lists in queries. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
@@ -69,7 +69,7 @@ describe('bodies and lists of parameters', async () => {
     assert.equal(upstream.requests.length, calls, 'before any call');
   };
 
-  it('JSON-RPC: a pinned list is sent as it stands, whatever the client says (cases, row 14)', async () => {
+  it('JSON-RPC: a pinned list is sent as it stands, whatever the client says', async () => {
     const body =
       '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["finalized",false,{"deep":[null,1.5,{}]}]}';
     assert.equal((await ask('rpc')).body, body);
@@ -94,7 +94,7 @@ describe('bodies and lists of parameters', async () => {
     await refuse('graph', { variables: { symbol: 'ETH' } }, 'Missing required parameter(s): variables.symbol');
   });
 
-  it('`bodyType: form` sends a form (cases, row 5)', async () => {
+  it('`bodyType: form` sends a form', async () => {
     const { body, headers } = await ask('form', { symbol: 'E T&H=ü+' });
     assert.equal(body, 'symbol=E%20T%26H%3D%C3%BC%2B&a%20b=1000000000000000000000&on=true');
     assert.equal(headers['content-type'], 'application/x-www-form-urlencoded');

@@ -75,7 +75,7 @@ function normalForm(literal: string): string {
   return `${sign}${trimmed.replace(/0+$/, '')}e${magnitude}`;
 }
 
-describe('numbers in requests (decisions, Since the first release: Numbers in requests)', async () => {
+describe('numbers in requests', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.json({ one: 1 }));
   const { files, plugins } = pluginFiles({ changer });

@@ -64,7 +64,7 @@ function sent({ rawHeaders }: RecordedRequest): string[] {
   return lines.filter((line) => !/^(host|connection|accept|user-agent|accept-encoding|content-length): /i.test(line));
 }
 
-describe('parameter placement (specification: Parameter definition, rules 4 to 6)', async () => {
+describe('parameter placement', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.json({ value: 7 }));
   const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
@@ -120,7 +120,7 @@ describe('parameter placement (specification: Parameter definition, rules 4 to 6
     }
   });
 
-  it('objects and arrays become what String() makes of them, but in a body (decisions, Since the third release)', async () => {
+  it('objects and arrays become what String() makes of them, but in a body', async () => {
     const texts: [unknown, string][] = [
       [{ a: 1 }, '[object Object]'],
       [{}, '[object Object]'],
@@ -169,7 +169,7 @@ describe('parameter placement (specification: Parameter definition, rules 4 to 6
     for (const [value, encoded] of paths) assert.equal((await ask('path', { id: value })).path, `/path/${encoded}/end`);
   });
 
-  it('a path value that is `.`, `..` or empty as a whole segment is 400 (decisions, Requests upstream)', async () => {
+  it('a path value that is `.`, `..` or empty as a whole segment is 400', async () => {
     for (const id of ['.', '..', '']) await refuse('path', { id }, 'id');
     await refuse('dots', {}, 'a');
     for (const parts of [{ a: '.' }, { a: '.', b: '.' }]) await refuse('dots', parts, 'a');

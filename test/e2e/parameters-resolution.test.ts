@@ -84,7 +84,7 @@ const endpoints = {
   },
 };
 
-describe('parameter resolution (specification: Parameter definition, rules 1 and 7; pipeline row 4)', async () => {
+describe('parameter resolution', async () => {
   const last = (): RecordedRequest => upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
   const untouched = () => assert.equal(upstream.requests.length, 0);
 
@@ -111,7 +111,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
     assert.equal(asked.path, '/order?fixed=f&given=c&both=1&flag=true&zero=0&optional=0');
   });
 
-  it('`null` counts as not given, `""` as given (decisions, HTTP)', async () => {
+  it('`null` counts as not given, `""` as given', async () => {
     assert.equal(
       (await ask('order', { given: null, optional: null })).path,
       '/order?fixed=f&given=d&both=1&flag=false&zero=0',
@@ -155,7 +155,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
     await assertRefused(await service.post('api/twice'), 400, 'Missing required parameter(s): id');
   });
 
-  it('undeclared parameters reach neither the upstream nor any hook but onHttpRequest (decisions, HTTP)', async () => {
+  it('undeclared parameters reach neither the upstream nor any hook but onHttpRequest', async () => {
     const given = JSON.parse(
       '{"given":"c","extra":1,"__proto__":{"polluted":1},"constructor":2,"toString":3,"hasOwnProperty":4}',
     );
@@ -180,7 +180,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
     assert.equal((await ask('hidden')).path, '/hidden?shown=d&pinned=p&password=pw');
   });
 
-  it('what onBeforeApiCall returns replaces what it saw; fixed values and secrets stay (decisions, Requests upstream)', async () => {
+  it('what onBeforeApiCall returns replaces what it saw; fixed values and secrets stay', async () => {
     answerBeforeApiCall((seen) => ({
       parameters: { ...seen, shown: 'hook', pinned: 'x', secret: 'x', password: 'x', undeclared: 'x' },
     }));

@@ -80,7 +80,7 @@ const harmless: [string, string][] = [
   [' ', '%20'],
 ];
 
-describe('a path value stays in its place (decisions, Since the first release: Path values)', async () => {
+describe('a path value stays in its place', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.json({ value: 7 }));
   const { files, plugins } = pluginFiles({ changer });

@@ -84,7 +84,7 @@ const feeds = {
   },
 };
 
-describe('templates in `encoding.path` (decisions, "A template in `encoding.path`")', async () => {
+describe('templates in `encoding.path`', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.json({ rates: { 'A/B-😀': { rate: 4.2 } }, '{base}': 'literal' }));
   upstream.on('/gecko', faults.text(JSON.stringify(GECKO)));

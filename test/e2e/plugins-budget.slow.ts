@@ -76,7 +76,7 @@ for (const isolate of [false, true]) {
     const verified = async (response: Response) => BigInt((await verifyEncoded(response, service.signer.address)).data);
     const exhausted = (name: string) => `Plugin "${name}" budget exhausted`;
 
-    describe('a plugin out of budget drops the request (specification, Events; Errors: 403 `Plugin "<name>" budget exhausted`)', () => {
+    describe('a plugin out of budget drops the request', () => {
       for (const hook of MUTATIONS) {
         it(`${hook} that never answers; its signal aborts`, async () => {
           acts.set(`short ${hook}`, ({ signal }) => {
@@ -150,7 +150,7 @@ for (const isolate of [false, true]) {
         });
       }
 
-      it('a second spent in a hook is too much where no timeout is configured (decisions: default 1000)', async () => {
+      it('a second spent in a hook is too much where no timeout is configured', async () => {
         acts.set('standard onBeforeSign', () => spend(1010));
         await assertRefused(await price(), 403, exhausted('standard'));
         acts.set('standard onBeforeSign', () => block(300));
@@ -167,7 +167,7 @@ for (const isolate of [false, true]) {
       });
     });
 
-    describe('the budget is one for all its hooks in a request (specification, Events)', () => {
+    describe('the budget is one for all its hooks in a request', () => {
       it('so that two hooks can spend it together', async () => {
         acts.set('long onBeforeApiCall', () => block(1000));
         acts.set('long onAfterApiCall', () => block(1000));
@@ -207,7 +207,7 @@ for (const isolate of [false, true]) {
       });
     });
 
-    it('in async mode the failed record has the text (decisions, Async)', async () => {
+    it('in async mode the failed record has the text', async () => {
       acts.set('short onAfterApiCall', () => new Promise(() => undefined));
       const submission = await submitted(await post('x/background'));
       assert.deepEqual(await finished(service, submission), {

@@ -51,7 +51,7 @@ const COMMON = ['api', 'endpoint', 'endpointId', 'requestId'];
 for (const isolate of [false, true]) {
   describe(isolate ? 'isolated' : 'in the process of the service', () => {
     const wrap = isolate ? isolatedFiles() : String;
-    describe('what hooks get (decisions, Plugins: "Every hook\'s context has …")', () => {
+    describe('what hooks get', () => {
       let upstream: Upstream;
       let service: RunningService;
       const answer = { price: 12.5, deep: { list: [1, 2] } };
@@ -241,7 +241,7 @@ for (const isolate of [false, true]) {
       });
     });
 
-    describe('order and results (decisions, Plugins: "Plugins run in the order of the config")', () => {
+    describe('order and results', () => {
       let upstream: Upstream;
       let service: RunningService;
       const add = (name: string) =>

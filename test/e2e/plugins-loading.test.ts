@@ -18,7 +18,7 @@ const apis = (url: string) => [
   { name: 'x', url, auth: { type: 'free' }, endpoints: [{ name: 'raw', path: '/raw', parameters: [{ name: 'q' }] }] },
 ];
 
-describe('plugins are files that settings.plugins names (startup step 5; decisions, Plugins: "Shape")', async () => {
+describe('plugins are files that settings.plugins names', async () => {
   const files = {
     'object.mjs': pluginFile('object', `onHttpRequest({ parameters }) { note('ran', 'object'); }`),
     'factory.js': `${pluginTools}
@@ -137,7 +137,7 @@ describe('a plugin may use the SDK whatever its extension, in a folder without a
   }
 });
 
-describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
+describe('a plugin in doubt stops start-up', () => {
   const faults: Readonly<
     Record<
       string,

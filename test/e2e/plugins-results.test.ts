@@ -67,7 +67,7 @@ async function assertDropped(hook: Mutation, what: string): Promise<void> {
   upstream.requests.length = 0;
 }
 
-describe('onHttpRequest may reject (pipeline row 2; decisions: `{reject: true, status?, message?}` (default 403))', () => {
+describe('onHttpRequest may reject', () => {
   it('with 403 by default, before authentication and before any API call', async () => {
     on('onHttpRequest', () => ({ reject: true }));
     const [status, body] = await outcome(await service.post('x/encoded', { q: 'a' }));
@@ -107,7 +107,7 @@ describe('onHttpRequest may reject (pipeline row 2; decisions: `{reject: true, s
   });
 });
 
-describe('onBeforeApiCall changes what is asked (pipeline row 6)', () => {
+describe('onBeforeApiCall changes what is asked', () => {
   it('within what the endpoint declares', async () => {
     on('onBeforeApiCall', () => ({ parameters: { q: 'b c', extra: 1, absent: undefined } }));
     await verifyEncoded(await encoded(), service.signer.address);
@@ -130,7 +130,7 @@ describe('onBeforeApiCall changes what is asked (pipeline row 6)', () => {
   });
 });
 
-describe('onAfterApiCall changes what was answered (pipeline row 8)', () => {
+describe('onAfterApiCall changes what was answered', () => {
   it('data of any JSON kind, undefined members being absent', async () => {
     for (const data of [
       null,
@@ -165,7 +165,7 @@ describe('onAfterApiCall changes what was answered (pipeline row 8)', () => {
   });
 });
 
-describe('onBeforeSign changes what is signed (pipeline row 11)', () => {
+describe('onBeforeSign changes what is signed', () => {
   it('to any whole number of hex bytes', async () => {
     for (const data of ['0x', '0xab', '0xAbCd', `0x${'11'.repeat(1000)}`]) {
       on('onBeforeSign', () => ({ data }));

@@ -94,7 +94,7 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
     });
   });
 
-  describe('the order (decisions: 404 path, 405, rate limit, endpoint 404, 415, 413, 400)', () => {
+  describe('the order', () => {
     let service: RunningService;
     before(async () => {
       service = await start({ max: 1, window: HOUR });
@@ -151,7 +151,7 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
     });
   });
 
-  describe('whose request it is (decisions, Access: "The client address is the socket’s; …")', () => {
+  describe('whose request it is', () => {
     it('by default X-Forwarded-For is ignored', async () => {
       const service = await start({ max: 1, window: HOUR });
       assert.ok(await share(service, '192.0.2.1', '192.0.2.2'));

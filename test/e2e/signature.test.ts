@@ -12,7 +12,7 @@ import { stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-describe('signed answers (specification: Signed response, Signature)', async () => {
+describe('signed answers', async () => {
   let upstream: Upstream;
   let answer = '{"v":1}';
 
@@ -136,7 +136,7 @@ describe('signed answers (specification: Signed response, Signature)', async () 
   });
 });
 
-describe('signers (specification: What the service does, 4; Versioning, 3)', async () => {
+describe('signers', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/e', { v: 1 });
 

@@ -9,7 +9,7 @@ import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-describe('stream mode (specification, SSE frame; Endpoints, stream)', async () => {
+describe('stream mode', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/encoded', { price: '12.5', text: 'a' });
   // Line ends within the data would end the event.

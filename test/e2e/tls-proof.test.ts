@@ -40,7 +40,7 @@ function assertProof(proof: unknown): TestProof {
   return { claim, signatures };
 }
 
-describe('TLS proofs (specification: pipeline row 13, `proof`; decisions, Proofs and FHE)', async () => {
+describe('TLS proofs', async () => {
   const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 10_000 } });
 
   const upstream = await upstreamFor(suite);

@@ -1,4 +1,4 @@
-/** `headers: {Authorization: {basic: {user, password}}}` (RFC 7617; decisions, Since the third release). */
+/** `headers: {Authorization: {basic: {user, password}}}`. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

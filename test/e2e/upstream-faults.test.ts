@@ -123,7 +123,7 @@ it('https to a port that speaks plain HTTP is told so, with what to write', asyn
   assert.deepEqual(details, [`network: GET ${url} failed: ${cure} (ERR_SSL_WRONG_VERSION_NUMBER)`]);
 });
 
-describe('answers of the upstream (specification: errors 502, limits, empty bodies)', {
+describe('answers of the upstream', {
   timeout: 600_000,
 }, async () => {
   const paths = new Map<string, string>();

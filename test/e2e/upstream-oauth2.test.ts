@@ -73,7 +73,7 @@ describe('oauth2', async () => {
     assert.deepEqual([scheme, Buffer.from(credentials, 'base64').toString()], ['Basic', 'me%3Atoo:s3cret+%26+more']);
   });
 
-  it('sends `parameters` beside its own, which cannot be replaced (cases, row 15)', async () => {
+  it('sends `parameters` beside its own, which cannot be replaced', async () => {
     await start({}, { parameters: { audience: 'https://prices.example/ &x', __proto__: undefined, resource: '' } });
     tokens(token('t1'));
     assert.equal(await ask(), 200);
@@ -187,7 +187,7 @@ describe('oauth2', async () => {
     ['a type in lower case', { token_type: 'bearer', expires_in: 3599.5 }],
     ['members that mean nothing here', { scope: ['a'], refresh_token: 5, id_token: 'x', expires_in: '3600.0' }],
   ] as const) {
-    it(`is taken of an answer with ${what} (cases, row 6)`, async () => {
+    it(`is taken of an answer with ${what}`, async () => {
       tokens(faults.json({ access_token: 'x', ...answer }));
       assert.equal(await ask(), 200);
       assert.deepEqual(bearers(), ['Bearer x']);

@@ -1,4 +1,4 @@
-/** `apis[].quota`, and what becomes of an upstream's `Retry-After` (decisions, Since the third release). */
+/** `apis[].quota`, and what becomes of an upstream's `Retry-After`. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
@@ -155,7 +155,7 @@ describe('Retry-After of an upstream', () => {
     assert.equal(upstream.requests.length, 5);
   });
 
-  it('stops calls of the API until then where there is a quota (cases, row 4)', async (t) => {
+  it('stops calls of the API until then where there is a quota', async (t) => {
     const pass = clockAt(t);
     const { upstream, service } = await start(t, { quota: {} });
     upstream.on('*', later(30));

@@ -39,7 +39,7 @@ const endpoints = {
   'only-query': { path: '?a=1', parameters: [{ name: 'q' }] },
 };
 
-describe('what the upstream receives (specification: API and endpoint definition; pipeline row 7)', async () => {
+describe('what the upstream receives', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.json({ value: 7 }));
   const headers = { Authorization: 'Bearer ${TOKEN}', 'x-tier': 'gold' };
@@ -122,7 +122,7 @@ describe('what the upstream receives (specification: API and endpoint definition
     ]);
   });
 
-  it('API headers win over a header parameter of the same name in any case (decisions, Requests upstream)', async () => {
+  it('API headers win over a header parameter of the same name in any case', async () => {
     const given = { authorization: 'mine', 'X-TIER': 'mine', 'User-Agent': 'mine', 'X-Own': 'mine' };
     const { headers, rawHeaders } = await ask('overridden', given);
     assert.equal(headers.authorization, 'Bearer Zm9v');

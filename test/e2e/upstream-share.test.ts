@@ -1,4 +1,4 @@
-/** `apis[].shareFor`: equal upstream requests of an API are made once (decisions, Since the third release; cases, row 13). */
+/** `apis[].shareFor`: equal upstream requests of an API are made once. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';

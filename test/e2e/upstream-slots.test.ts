@@ -13,7 +13,7 @@ import { verifyRaw } from '../support/verify.ts';
 
 const free = { type: 'free' };
 
-describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; decisions, Configuration)', {
+describe('`settings.maxConcurrentApiCalls`', {
   timeout: 60_000,
 }, async () => {
   /** Answers that the upstream owes. */

@@ -23,7 +23,7 @@ const spy = pluginFile(
 const soon = () => Math.floor(Date.now() / 1000) + 300;
 const goodProof = () => ({ txHash: `0x${'ab'.repeat(32)}`, expiresAt: soon(), signature: `0x${'cd'.repeat(65)}` });
 
-describe('x402: the challenge and the shape of the proof (specification: Authentication 4; decisions, Access)', async () => {
+describe('x402: the challenge and the shape of the proof', async () => {
   const services: RunningService[] = [];
 
   const terms = () => ({

@@ -28,7 +28,7 @@ const USED = 'Payment already used';
 /** The chain that is behind the times by 12 minutes. */
 const LAG = 720;
 
-describe('x402: payments on a real chain (specification: Authentication 4; decisions, Access)', async () => {
+describe('x402: payments on a real chain', async () => {
   const [chain, late] = await Promise.all([
     chainFor(suite),
     chainFor(suite, 31338, ['--timestamp', String(inSeconds(-LAG))]),

@@ -34,7 +34,7 @@ const engineFile = `const open = () => ({ start: async () => undefined, doubts: 
   const schema = { type: 'object', properties: {} };
   export default { name: 'held-engine', engines: { held: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
 
-describe('x402: a client never pays for nothing, and no failing request is free for ever (decisions, Access)', async () => {
+describe('x402: a client never pays for nothing, and no failing request is free for ever', async () => {
   const chain = await chainFor(suite);
   const alice = payer(chain, 2);
   const upstream = await upstreamFor(suite);

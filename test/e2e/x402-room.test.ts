@@ -27,7 +27,7 @@ const late = `import { Refusal } from '${SDK}';
     if (endpoint.name === 'late') throw new Refusal(503, 'No room');
   } } }) };`;
 
-describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)', async () => {
+describe('x402: want of room (503) costs nobody a payment', async () => {
   /** Answers that the upstream owes. */
   const held: ServerResponse[] = [];
 
