@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { MapSchema } from '../plugins-sdk/keys.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
-import { childPath, isRecord, walk } from '../plugins-sdk/schema/path.ts';
+import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, errorAt, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { readConfigFile } from './yaml.ts';
@@ -43,13 +43,11 @@ function parametersWithFile({ value: config, references }: Interpolated) {
       Object.assign(parameter, { map: standIn(parameter) });
       findings.push(errorAt(at, 'expected a mapping, found a string: write {file: …} for what a file holds'));
     }
-    if (!isRecord(map) || typeof map.file !== 'string') return;
-    const others = Object.keys(map).filter((key) => key !== 'file');
-    for (const key of others)
-      findings.push(errorAt(childPath(at, key), 'stands beside file, which holds the whole map: put it there'));
-    if (others.length > 0) Object.assign(parameter, { map: standIn(parameter) });
+    if (!isRecord(map)) return;
+    // With other keys beside it, "file" is a value that clients send.
+    const { file, ...others } = map;
     const isUnset = references.get(`${at}.file`)?.doubtful === true;
-    if (others.length === 0 && !isUnset) named.push({ path, parameter, file: map.file });
+    if (typeof file === 'string' && Object.keys(others).length === 0 && !isUnset) named.push({ path, parameter, file });
   });
   return { named, findings };
 }
