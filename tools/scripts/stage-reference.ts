@@ -11,7 +11,7 @@ function signature(name: StageName, types: ReadonlyMap<string, string>): string 
   const { kind, takes, returns, context, variants } = stageOf(name);
   if (context) return `${name}(context)  // one of the six hooks`;
   const given = takes.map((value) => `${value}: ${types.get(value)}`);
-  const result = returns === undefined ? 'void' : `${types.get(returns)} | undefined`;
+  const result = returns === undefined ? 'void' : [...new Set([types.get(returns), 'undefined'])].join(' | ');
   if (name === 'vary') return 'vary(exchange: Exchange, call: CallContext): Awaitable<string | undefined>';
   const value = types.get(takes[0] ?? '');
   const call = kind === 'around' ? `AroundCall<${value}, ${types.get(returns ?? '')}>` : 'CallContext';

@@ -1,4 +1,4 @@
-/** The example plugins import nothing but the SDK, and each is listed and tested. */
+/** The example plugins import nothing but the SDK, and each is listed. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
