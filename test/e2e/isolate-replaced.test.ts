@@ -37,7 +37,7 @@ test('a process that was stopped is replaced by another one, and nobody is refus
 });
 
 test('a process that is busy with the calls before is not taken for one that is stuck', async (t) => {
-  const { service, price } = await startWith(t, 'onBeforeSign() { block(20); }', 200);
+  const { service, price } = await startWith(t, 'onBeforeSign() { block(60); }', 1000);
   const answers = await Promise.all(Array.from({ length: 40 }, () => price()));
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
   assert.deepEqual(
