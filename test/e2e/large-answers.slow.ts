@@ -25,7 +25,7 @@ before(async () => {
     encoded: { path: '/answer', encoding: { type: '*', path: '*' } },
   };
   service = await startTestService(oneApi(upstream.url, endpoints));
-  const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 30_000 } });
+  const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 120_000 } });
   plugged = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 });
 after(async () => {
