@@ -15,6 +15,9 @@ const ALONE = [
   'e2e/spans.test.ts',
 ];
 
+/** What asks how fast the system itself is has the machine to itself: `npm run test:slow` runs it in the end. */
+const LAST = ['cli/drain.slow.ts'];
+
 /** What takes longest comes first, so that nothing waits for it in the end. */
 const FIRST = { test: ['cli', 'e2e', 'incidents', 'http', 'docs', 'examples', 'explorer', 'contracts'], slow: ['fhe'] };
 
@@ -26,7 +29,7 @@ const [, , kind = 'test'] = process.argv;
 const first = FIRST[kind] ?? [];
 const folder = new URL(`../../.cache/tests/${kind}/`, import.meta.url);
 const files = readdirSync(new URL('..', import.meta.url), { recursive: true })
-  .filter((name) => name.endsWith(`.${kind}.ts`))
+  .filter((name) => name.endsWith(`.${kind}.ts`) && !LAST.includes(name))
   .sort();
 
 /** The files of each folder. */
