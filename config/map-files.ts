@@ -9,7 +9,8 @@ import { readConfigFile } from './yaml.ts';
 
 type Parameter = Readonly<Record<string, unknown>>;
 
-const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
+/** The path of a parameter. */
+export const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
 /**
  * Puts what a file holds in the place of each parameter's `map` that names it, as `{file: symbols.yaml}` does. It is taken as it

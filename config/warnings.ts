@@ -3,6 +3,7 @@ import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord, isWithin, walk } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';
+import { PARAMETER } from './map-files.ts';
 import { writtenNumbers } from './tree.ts';
 
 /** Endpoints that anybody may ask because nobody said otherwise. */
@@ -30,8 +31,8 @@ export function misleadingTexts(tree: unknown): Finding[] {
 }
 
 const SHELL_VARIABLE = /^\$([A-Z_][A-Z0-9_]+)$/;
-const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
-const SENT = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]\.(?:fixed|default)\b/;
+/** The path of what a parameter sends, or of something in it. */
+const SENT = new RegExp(`${PARAMETER.source.slice(0, -1)}\\.(?:fixed|default)\\b`);
 
 /** Numbers that are sent otherwise than they are written, such as `1.10`, and those that lose leading zeros. */
 function rewrittenNumbers(path: string, holder: object, parameter: Readonly<Record<string, unknown>>): Finding[] {
