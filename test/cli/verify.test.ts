@@ -11,8 +11,6 @@ import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { type Ended, folderWith, launch, launchCli, PROGRAM, runCli } from './run.ts';
 
-const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const UNPINNED = 'Pinned: no, any signer was accepted; say with --node whose signature it must be';
 const SIGNED_AT = 1_767_225_600;
 const ID = keccak256(toUtf8Bytes('an endpoint'));
 const wallet = new Wallet(`0x${'11'.repeat(32)}`);
@@ -21,9 +19,9 @@ function digestOf(timestamp: number, data: string, endpointId = ID): string {
   return solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]);
 }
 
-async function answer(data = '0x1234', timestamp = SIGNED_AT) {
-  const signature = await wallet.signMessage(getBytes(digestOf(timestamp, data)));
-  return { node: wallet.address, endpointId: ID, timestamp, data, signature };
+async function answer() {
+  const signature = await wallet.signMessage(getBytes(digestOf(SIGNED_AT, '0x1234')));
+  return { node: wallet.address, endpointId: ID, timestamp: SIGNED_AT, data: '0x1234', signature };
 }
 
 function accepted(lines: readonly string[]): Ended {
@@ -113,20 +111,14 @@ describe('verify, with what the service sends', async () => {
 });
 
 describe('verify', () => {
-  const report = (timestamp: string, seconds: number) =>
-    accepted([
-      `Signer: ${wallet.address}`,
-      UNPINNED,
-      `Digest: ${digestOf(seconds, '0x1234')}`,
-      `Endpoint ID: ${ID}`,
-      `Timestamp: ${timestamp}`,
-      'Signed data: 0x1234',
-    ]);
-  const expected = report('2026-01-01T00:00:00.000Z (1767225600)', SIGNED_AT);
-
-  it('says when no signer was pinned', async (t) => {
-    assert.deepEqual(await verifyText(t, JSON.stringify(await answer())), expected);
-  });
+  const expected = accepted([
+    `Signer: ${wallet.address}`,
+    'Pinned: no, any signer was accepted; say with --node whose signature it must be',
+    `Digest: ${digestOf(SIGNED_AT, '0x1234')}`,
+    `Endpoint ID: ${ID}`,
+    'Timestamp: 2026-01-01T00:00:00.000Z (1767225600)',
+    'Signed data: 0x1234',
+  ]);
 
   it('reads stdin', async (t) => {
     const shell = '"$0" "$1" verify - < "$2"';
@@ -151,82 +143,18 @@ describe('verify', () => {
     assert.deepEqual(await verifyText(t, text.join('\r')), expected);
   });
 
-  it('shows a timestamp that no date can hold', async (t) => {
-    const late = await answer('0x1234', Number.MAX_SAFE_INTEGER);
-    assert.deepEqual(await verifyText(t, JSON.stringify(late)), report('9007199254740991', Number.MAX_SAFE_INTEGER));
-  });
-
-  const text = async (change: object) => JSON.stringify({ ...(await answer()), ...change });
-
-  it('refuses another signer than the one pinned', async (t) => {
-    const message = `FILE: the response is signed by ${wallet.address}, not by ${OTHER}`;
-    assert.deepEqual(await verifyText(t, await text({}), '--node', OTHER), refused(message));
-    assert.deepEqual(await verifyText(t, await text({}), `--node=${OTHER}`), refused(message));
-  });
-
-  it('refuses what was changed', async (t) => {
-    const message = `FILE: the signature is not by the node ${wallet.address}, or something in the response was changed`;
-    assert.deepEqual(await verifyText(t, await text({ data: '0x1235' })), refused(message));
-    assert.deepEqual(await verifyText(t, await text({ timestamp: SIGNED_AT + 1 })), refused(message));
-  });
-
-  it('refuses another endpoint and an old answer', async (t) => {
-    const other = keccak256('0x');
-    const otherEndpoint = await verifyText(t, await text({}), '--endpoint-id', other);
-    assert.deepEqual(otherEndpoint, refused(`FILE: the response is of endpoint ${ID}, not of ${other}`));
-    assert.deepEqual(await verifyText(t, await text({}), '--endpoint-id', ID), expected);
-    const { code, stdout, stderr } = await verifyText(t, await text({}), '--max-age', '0');
+  it('refuses an old answer', async (t) => {
+    const { code, stdout, stderr } = await verifyText(t, JSON.stringify(await answer()), '--max-age', '0');
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^error: FILE: the response is \d+ seconds old, more than 0\n$/);
   });
 
-  const inputs: [string, string | Buffer, string][] = [
-    ['an empty file', '', 'neither a JSON object nor an SSE frame'],
-    ['text', 'hello\n\nthere', 'neither a JSON object nor an SSE frame'],
-    ['an array', '[{}]', 'neither a JSON object nor an SSE frame'],
-    ['half a body', '{"node":"0x', 'malformed JSON'],
-    ['half a frame', 'data: {"node":', 'malformed JSON'],
-    ['a frame without an object', 'data: null\n\n', 'the response is no object'],
-    ['two frames', 'data: {}\n\ndata: {}\n\n', 'more than one SSE frame'],
-    ['bytes', Buffer.from([0x7b, 0xff, 0x7d]), 'not UTF-8'],
-    ['an empty object', '{}', 'the response has no node and no signature'],
-    [
-      'an error with control characters',
-      '{"error":"\\u001b[2J\\nerror: x"}',
-      'the response is an error, not a signed answer: \\u001b[2J error: x',
-    ],
-  ];
-  for (const [what, input, message] of inputs) {
-    it(`refuses ${what}`, async (t) => {
-      assert.deepEqual(await verifyText(t, input), refused(`FILE: ${message}`));
-    });
-  }
-
-  it('refuses what is too large, without reading to the end', async (t) => {
-    assert.deepEqual(await runCli(t, ['verify', '/dev/zero']), refused('/dev/zero: larger than 16 MiB'));
+  it('refuses bytes that are no text', async (t) => {
+    assert.deepEqual(await verifyText(t, Buffer.from([0x7b, 0xff, 0x7d])), refused('FILE: not UTF-8'));
   });
 
   it('names a file that cannot be read', async (t) => {
     const cwd = await folderWith(t);
-    assert.deepEqual(await runCli(t, ['verify', 'no'], { cwd }), refused(`${join(cwd, 'no')}: file not found`));
     assert.deepEqual(await runCli(t, ['verify', '.'], { cwd }), refused(`${cwd}: cannot be read (EISDIR)`));
   });
-
-  const address = 'option --node <address> must be 0x and 40 hex digits, mixed-case only with the right checksum';
-  const options: [string, string[], string][] = [
-    ['a short address', ['--node', OTHER.slice(0, -1)], address],
-    ['a mistyped address', ['--node', OTHER.replace('C8', 'c8')], address],
-    [
-      'an endpoint by its name',
-      ['--endpoint-id', 'api/price'],
-      'option --endpoint-id <id> must be 0x and 64 hex digits',
-    ],
-    ['an age with a unit', ['--max-age', '5m'], 'option --max-age <seconds> must be a whole number'],
-    ['a negative age', ['--max-age=-1'], 'option --max-age <seconds> must be a whole number'],
-  ];
-  for (const [what, words, message] of options) {
-    it(`refuses ${what} as an option`, async (t) => {
-      assert.deepEqual(await verifyText(t, await text({}), ...words), refused(message));
-    });
-  }
 });
