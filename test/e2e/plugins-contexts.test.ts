@@ -1,11 +1,13 @@
 /** Each hook gets its own members, and nothing more. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { postText } from '../support/http.ts';
 import { isolatedFiles } from '../support/isolated.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const HOOKS = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign', 'onResponseSent', 'onError'];
@@ -51,58 +53,35 @@ const COMMON = ['api', 'endpoint', 'endpointId', 'requestId'];
 for (const isolate of [false, true]) {
   describe(isolate ? 'isolated' : 'in the process of the service', () => {
     const wrap = isolate ? isolatedFiles() : String;
-    describe('what hooks get', () => {
-      let upstream: Upstream;
-      let service: RunningService;
+    describe('what hooks get', async () => {
       const answer = { price: 12.5, deep: { list: [1, 2] } };
-
-      before(async () => {
-        upstream = await startUpstream();
-        upstream.json('/prices/ETH', answer);
-        upstream.json('/raw', answer);
-        upstream.text('/exact', '{"price": 12345678901234567891, "deep": {"list": []}}');
-        upstream.on('/empty', faults.empty(204));
-        upstream.on('/down', faults.serverError());
-        const { files, plugins } = pluginFiles(
-          { spy: wrap(spy), witness: wrap(witness) },
-          { spy: { isolate }, witness: { isolate } },
-        );
-        const declared = [
-          { name: 'symbol', in: 'path', required: true },
-          { name: 'limit', default: 5 },
-          { name: 'unit', fixed: 'usd' },
-          { name: 'token', in: 'header', secret: true },
-          { name: 'filter', in: 'body' },
-          { name: 'absent' },
-        ];
-        service = await startTestService(
-          {
-            settings: { plugins },
-            apis: [
-              {
-                name: 'prices',
-                url: upstream.url,
-                auth: { type: 'apiKey', keys: ['client-key'] },
-                endpoints: [
-                  {
-                    name: 'encoded',
-                    path: '/prices/{symbol}',
-                    method: 'POST',
-                    parameters: declared,
-                    encoding: { type: 'int256', path: '$.price', times: '100' },
-                  },
-                  { name: 'raw', path: '/raw' },
-                  { name: 'exact', path: '/exact', encoding: { type: 'uint256', path: '$.price' } },
-                  { name: 'empty', path: '/empty' },
-                  { name: 'down', path: '/down' },
-                ],
-              },
-            ],
-          },
-          { files },
-        );
-      });
-      after(() => stopAll(service, upstream));
+      const upstream = await upstreamFor(suite);
+      upstream.json('/prices/ETH', answer);
+      upstream.json('/raw', answer);
+      upstream.text('/exact', '{"price": 12345678901234567891, "deep": {"list": []}}');
+      upstream.on('/empty', faults.empty(204));
+      upstream.on('/down', faults.serverError());
+      const sources = { spy: wrap(spy), witness: wrap(witness) };
+      const { files, plugins } = pluginFiles(sources, { spy: { isolate }, witness: { isolate } });
+      const parameters = [
+        { name: 'symbol', in: 'path', required: true },
+        { name: 'limit', default: 5 },
+        { name: 'unit', fixed: 'usd' },
+        { name: 'token', in: 'header', secret: true },
+        { name: 'filter', in: 'body' },
+        { name: 'absent' },
+      ];
+      const encoding = { type: 'int256', path: '$.price', times: '100' };
+      const endpoints = {
+        encoded: { path: '/prices/{symbol}', method: 'POST', parameters, encoding },
+        raw: {},
+        exact: { encoding: { type: 'uint256', path: '$.price' } },
+        empty: {},
+        down: {},
+      };
+      const api = { name: 'prices', auth: { type: 'apiKey', keys: ['client-key'] } };
+      const config = oneApi(upstream.url, endpoints, { api, settings: { plugins } });
+      const service = await serviceFor(suite, config, { files });
       beforeEach(() => notes.clear());
 
       const post = (endpoint: string, parameters?: unknown, headers: Record<string, string> = {}) =>
@@ -130,19 +109,15 @@ for (const isolate of [false, true]) {
         assert.equal(headers['x-tenant'], 'Acme');
         assert.equal(headers['content-type'], 'application/json');
         for (const name of Object.keys(headers)) assert.equal(name, name.toLowerCase());
-        assert.ok(
-          !('x-api-key' in headers) && !('x-payment-proof' in headers),
-          'credentials of the auth methods are left out',
-        );
+        for (const credential of ['x-api-key', 'x-payment-proof']) assert.ok(!(credential in headers), credential);
         assert.deepEqual(notes.of('onHttpRequest keys'), [[...COMMON, 'headers', 'ip', 'parameters'].sort()]);
 
         const visible = { symbol: 'ETH', limit: 5, filter };
         assert.deepEqual(notes.of('onBeforeApiCall'), [{ ...same, parameters: visible }]);
         assert.deepEqual(notes.of('onBeforeApiCall keys'), [[...COMMON, 'parameters'].sort()]);
 
-        assert.deepEqual(notes.of('onAfterApiCall'), [
-          { ...same, parameters: visible, response: { data: answer, status: 200 } },
-        ]);
+        const response200 = { data: answer, status: 200 };
+        assert.deepEqual(notes.of('onAfterApiCall'), [{ ...same, parameters: visible, response: response200 }]);
         assert.deepEqual(notes.of('onAfterApiCall keys'), [[...COMMON, 'parameters', 'response'].sort()]);
 
         assert.deepEqual(notes.of('onBeforeSign'), [{ ...same, data }]);
@@ -169,32 +144,19 @@ for (const isolate of [false, true]) {
       it('an error, its stage and its status in onError', async () => {
         const response = await post('down');
         assert.deepEqual([response.status, await response.json()], [502, { error: 'API call failed' }]);
-        assert.deepEqual(await notes.until('onError'), [
-          { ...common('down', response), stage: 'callApi', status: 502 },
-        ]);
+        const seen = { ...common('down', response), stage: 'callApi', status: 502 };
+        assert.deepEqual(await notes.until('onError'), [seen]);
         assert.deepEqual(await notes.until('onError error'), [[true, 'API call failed', []]]);
         assert.deepEqual(await notes.until('onError keys'), [[...COMMON, 'signal', 'error', 'stage', 'status'].sort()]);
         assert.deepEqual(notes.of('onResponseSent'), []);
       });
 
       it('an error without names for an endpoint that does not exist', async () => {
-        const url = `${service.url}/endpoints/not-an-id`;
-        const response = await fetch(url, {
-          method: 'POST',
-          headers: { 'Content-Type': 'application/json' },
-          body: '{}',
-        });
+        const response = await postText(`${service.url}/endpoints/not-an-id`, '{}');
         assert.deepEqual([response.status, await response.json()], [404, { error: 'Endpoint not found' }]);
-        assert.deepEqual(await notes.until('onError'), [
-          {
-            requestId: response.headers.get('x-request-id'),
-            endpointId: 'not-an-id',
-            api: undefined,
-            endpoint: undefined,
-            stage: 'resolve',
-            status: 404,
-          },
-        ]);
+        const nothing = { endpointId: 'not-an-id', api: undefined, endpoint: undefined };
+        const requestId = response.headers.get('x-request-id');
+        assert.deepEqual(await notes.until('onError'), [{ requestId, ...nothing, stage: 'resolve', status: 404 }]);
         assert.deepEqual(await notes.until('onError error'), [[true, 'Endpoint not found', []]]);
         assert.deepEqual(notes.of('onHttpRequest'), [], 'no other hook sees such a request');
       });
@@ -241,9 +203,7 @@ for (const isolate of [false, true]) {
       });
     });
 
-    describe('order and results', () => {
-      let upstream: Upstream;
-      let service: RunningService;
+    describe('order and results', async () => {
       const add = (name: string) =>
         pluginFile(
           name,
@@ -259,55 +219,35 @@ for (const isolate of [false, true]) {
        onBeforeSign({ data }) { note('order', '${name} onBeforeSign'); return { data: data + '0${name}' }; }`,
         );
 
-      before(async () => {
-        upstream = await startUpstream();
-        upstream.text('/a', '{"n": 12345678901234567891}');
-        const { files, plugins } = pluginFiles(
-          { b: wrap(add('b')), a: wrap(add('a')), c: wrap(add('c')) },
-          { b: { isolate }, a: { isolate }, c: { isolate } },
-        );
-        const parameters = [
-          { name: 'q' },
-          { name: 'pinned', fixed: 'yes' },
-          { name: 'hidden', secret: true, default: 'kept' },
-        ];
-        service = await startTestService(
-          {
-            settings: { plugins },
-            apis: [
-              {
-                name: 'x',
-                url: upstream.url,
-                endpoints: [
-                  { name: 'encoded', path: '/a', parameters, encoding: { type: 'uint256', path: '$.n' } },
-                  { name: 'raw', path: '/a', parameters },
-                ],
-              },
-            ],
-          },
-          { files },
-        );
-      });
-      after(() => stopAll(service, upstream));
+      const upstream = await upstreamFor(suite);
+      upstream.text('/a', '{"n": 12345678901234567891}');
+      const sources = Object.fromEntries(['b', 'a', 'c'].map((name) => [name, wrap(add(name))]));
+      const { files, plugins } = pluginFiles(sources, { b: { isolate }, a: { isolate }, c: { isolate } });
+      const parameters = [
+        { name: 'q' },
+        { name: 'pinned', fixed: 'yes' },
+        { name: 'hidden', secret: true, default: 'kept' },
+      ];
+      const encoding = { type: 'uint256', path: '$.n' };
+      const endpoints = { encoded: { path: '/a', parameters, encoding }, raw: { path: '/a', parameters } };
+      const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
       beforeEach(() => notes.clear());
 
       it('each hook sees what the one before it returned', async () => {
-        const { rawData } = await verifyRaw(await service.post('x/raw', { q: '-' }), service.signer.address);
+        const { rawData } = await verifyRaw(await service.post('api/raw', { q: '-' }), service.signer.address);
         assert.deepEqual(rawData, { n: 12345678901234567000, by: ['b', 'a', 'c'] });
         const stages = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall -bac'];
-        assert.deepEqual(
-          notes.of('order'),
-          stages.flatMap((stage) => ['b', 'a', 'c'].map((name) => `${name} ${stage}`)),
-        );
+        const order = stages.flatMap((stage) => ['b', 'a', 'c'].map((name) => `${name} ${stage}`));
+        assert.deepEqual(notes.of('order'), order);
       });
 
       it('fixed and secret values stay, undeclared ones do not reach the upstream', async () => {
-        await (await service.post('x/raw', { q: '-' })).text();
+        await (await service.post('api/raw', { q: '-' })).text();
         assert.equal(upstream.requests.at(-1)?.path, '/a?q=-bac&pinned=yes&hidden=kept');
       });
 
       it('what onBeforeSign returns is what gets signed and shown', async () => {
-        const response = await service.post('x/encoded', { q: '-' });
+        const response = await service.post('api/encoded', { q: '-' });
         const { data } = await verifyEncoded(response, service.signer.address);
         assert.equal(data.slice(66), '0b0a0c');
         assert.deepEqual(notes.of('order').slice(-3), ['b onBeforeSign', 'a onBeforeSign', 'c onBeforeSign']);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 
@@ -26,24 +27,15 @@ const copies = Object.fromEntries(
 );
 
 describe('built-ins that an operator has copied, with other import lines alone', async () => {
-  const files = Object.entries(COPIED).map(([name, exported]) => [
-    `${name}.ts`,
-    `export { ${exported} as default } from './copied-${name}/index.ts';`,
-  ]);
+  const shown = ([name, exported]: string[]) => `export { ${exported} as default } from './copied-${name}/index.ts';`;
+  const files = Object.fromEntries(Object.entries(COPIED).map((entry) => [`${entry[0]}.ts`, shown(entry)]));
   const plugins = Object.keys(COPIED).flatMap((name) => [
     { source: `builtin:${name}`, enabled: false },
     { source: `./${name}.ts` },
   ]);
-  const endpoints = [{ name: 'e', path: '/p' }];
-  const service = await serviceFor(
-    suite,
-    {
-      server: { rateLimit: { max: 3, window: 3_600_000 } },
-      settings: { openapi: true, plugins },
-      apis: [{ name: 'a', url: 'http://127.0.0.1:9', auth: { type: 'free' }, endpoints }],
-    },
-    { files: { ...copies, ...Object.fromEntries(files) } },
-  );
+  const more = { server: { rateLimit: { max: 3, window: 3_600_000 } }, settings: { openapi: true, plugins } };
+  const config = oneApi('http://127.0.0.1:9', { e: {} }, more);
+  const service = await serviceFor(suite, config, { files: { ...copies, ...files } });
 
   it('are changed as docs/plugins.md shows it of health', () => {
     const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8');
@@ -78,7 +70,7 @@ describe('built-ins that an operator has copied, with other import lines alone',
   });
 
   it('own keys of the config, and refuse clients by them', async () => {
-    const ask = async () => (await service.post('a/e')).status;
+    const ask = async () => (await service.post('api/e')).status;
     // The document was the first of three requests.
     assert.deepEqual([await ask(), await ask(), await ask()], [502, 502, 429]);
   });

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
+import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded } from '../support/verify.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
+import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
@@ -40,27 +41,14 @@ const fail = (stage, { headers }) => {
 };
 export const cases = Object.keys(thrown);
 globalThis.testNote('cases', cases);
-export default {
-  name: 'branded',
-  setup: () => ({
-    hooks: {
-      admit: (exchange) => fail('admit', exchange),
-      validate: (_, exchange) => fail('validate', exchange),
-      answer: (_, exchange) => fail('answer', exchange),
-      encrypt: (_, exchange) => fail('encrypt', exchange),
-      attest: (_, exchange) => fail('attest', exchange),
-      concluded: (_, exchange) => fail('concluded', exchange),
-      respond: (_, exchange) => fail('respond', exchange),
-    },
-  }),
-};
+const inner = ['validate', 'answer', 'encrypt', 'attest', 'concluded', 'respond'];
+const hooks = Object.fromEntries(inner.map((stage) => [stage, (_, exchange) => fail(stage, exchange)]));
+export default { name: 'branded', setup: () => ({ hooks: { ...hooks, admit: (exchange) => fail('admit', exchange) } }) };
 `;
 
 describe('whatever a plugin throws ends in a response', async () => {
   const upstream = await upstreamFor(suite);
-  upstream.json('/sync', { price: 7 });
-  upstream.json('/cached', { price: 7 });
-  upstream.json('/async', { price: 7 });
+  for (const path of ['/sync', '/cached', '/async']) upstream.json(path, { price: 7 });
   const { files, plugins } = pluginFiles({ branded });
   const cache = { maxAge: 60_000 };
   const endpoints = {
@@ -90,8 +78,7 @@ describe('whatever a plugin throws ends in a response', async () => {
       it(`a stage that may fail, ${stage}, ${how} it: the answer comes without it`, async () => {
         for (const name of cases()) {
           const headers = { 'x-stage': stage, 'x-how': name, ...(late && { 'x-late': '1' }) };
-          const response = await service.post('api/sync', {}, headers);
-          await verifyEncoded(response, TEST_ADDRESS);
+          await verifyEncoded(await service.post('api/sync', {}, headers), TEST_ADDRESS);
         }
       });
     }
@@ -99,11 +86,9 @@ describe('whatever a plugin throws ends in a response', async () => {
 
   it('an async request fails, and can be polled', async () => {
     for (const name of cases()) {
-      const submitted = await service.post('api/async', {}, { 'x-stage': 'encrypt', 'x-how': name, 'x-late': '1' });
-      assert.equal(submitted.status, 202);
-      const { pollUrl } = (await submitted.json()) as { pollUrl: string };
-      let record: { status: string; error?: string } = { status: 'pending' };
-      while (record.status !== 'failed') record = (await (await fetch(service.url + pollUrl)).json()) as typeof record;
+      const headers = { 'x-stage': 'encrypt', 'x-how': name, 'x-late': '1' };
+      const record = await finished(service, await submitted(await service.post('api/async', {}, headers)));
+      assert.equal(record.status, 'failed');
       if (name !== 'a status that changes') assert.equal(record.error, 'Internal server error');
     }
   });
@@ -191,14 +176,9 @@ describe('what plugins see of a request', async () => {
 
   it('cannot change what is asked, whose budget is spent or whether anybody waits', async () => {
     await assertRefused(await service.post('api/own', { symbol: 'ETH' }), 403, 'Plugin "slow" budget exhausted');
-    assert.deepEqual(
-      upstream.requests.map(({ path }) => path),
-      ['/own?symbol=ETH'],
-    );
-    const response = await service.post('api/other', { symbol: 'BTC' });
-    assert.equal(response.status, 200);
-    const answer = (await response.json()) as { endpointId: string };
-    assert.equal(answer.endpointId, service.ids['api/other']);
+    assert.equal(upstream.requests.map(({ path }) => path).join(), '/own?symbol=ETH');
+    const { endpointId } = await verifyRaw(await service.post('api/other', { symbol: 'BTC' }), TEST_ADDRESS);
+    assert.equal(endpointId, service.ids['api/other']);
     assert.equal(upstream.requests.at(-1)?.path, '/other?symbol=BTC');
     assert.equal(notes.of('fixed').length, 2);
     const refused = new Set(notes.of('refused').flat());
@@ -226,20 +206,14 @@ export default {
 `;
 
 describe('what plugins leave for each other', () => {
-  it('cannot be replaced by a plugin that only looks', async () => {
-    const upstream = await startUpstream();
+  it('cannot be replaced by a plugin that only looks', async (t) => {
+    const upstream = await upstreamFor(t);
     upstream.json('/own', { price: 7 });
     notes.clear();
     const { files, plugins } = pluginFiles({ replacing });
-    const service = await startTestService(oneApi(upstream.url, { own: {} }, { settings: { plugins } }), { files });
-    try {
-      const response = await service.post('api/own');
-      assert.deepEqual(((await response.json()) as { rawData: unknown }).rawData, { price: 7 });
-      assert.deepEqual(notes.of('refused').flat(), ['context key "clientAddress" has a value already']);
-    } finally {
-      await service.stop();
-      await upstream.close();
-    }
+    const service = await serviceFor(t, oneApi(upstream.url, { own: {} }, { settings: { plugins } }), { files });
+    assert.deepEqual((await verifyRaw(await service.post('api/own'), TEST_ADDRESS)).rawData, { price: 7 });
+    assert.deepEqual(notes.of('refused').flat(), ['context key "clientAddress" has a value already']);
   });
 });
 
@@ -263,6 +237,8 @@ const at = (stage, { headers }, next) => {
   const name = headers['x-value'] ?? '';
   return name.startsWith(stage + ' ') ? values[name](next) : undefined;
 };
+const route = (path, body, headers = {}, status = 200) =>
+  ({ method: 'GET', path, admit: false, handle: () => ({ status, headers, body }) });
 export default {
   name: 'returning',
   setup: () => ({
@@ -272,11 +248,11 @@ export default {
       attest: (_, exchange) => at('attest', exchange),
     },
     routes: [
-      { method: 'GET', path: '/broken', admit: false, handle: () => ({ status: 200, body: 'not json' }) },
-      { method: 'GET', path: '/json', admit: false, handle: () => ({ status: 200, body: '{"a":1}' }) },
-      { method: 'GET', path: '/text', admit: false, handle: () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body: 'text' }) },
-      { method: 'GET', path: '/problem', admit: false, handle: () => ({ status: 200, headers: { 'content-type': 'application/problem+json' }, body: '{' }) },
-      { method: 'GET', path: '/empty', admit: false, handle: () => ({ status: 204, body: 'surplus' }) },
+      route('/broken', 'not json'),
+      route('/json', '{"a":1}'),
+      route('/text', 'text', { 'content-type': 'text/plain' }),
+      route('/problem', '{', { 'content-type': 'application/problem+json' }),
+      route('/empty', 'surplus', {}, 204),
     ],
   }),
 };
@@ -301,15 +277,13 @@ describe('what plugins return is JSON, or no answer', async () => {
   });
 
   it('attest flips: the proof is what it was at first', async () => {
-    const response = await ask('attest flips');
-    assert.deepEqual(((await response.json()) as { proof: unknown }).proof, { a: 1 });
+    const { proof } = await verifyRaw(await ask('attest flips'), TEST_ADDRESS);
+    assert.deepEqual(proof, { a: 1 });
   });
 
   for (const value of ['attest a text', 'attest nothing']) {
     it(`${value}: no proof`, async () => {
-      const response = await ask(value);
-      assert.equal(response.status, 200);
-      assert.equal('proof' in ((await response.json()) as object), false);
+      assert.equal('proof' in (await verifyRaw(await ask(value), TEST_ADDRESS)), false);
     });
   }
 
@@ -328,9 +302,8 @@ describe('what plugins return is JSON, or no answer', async () => {
 
   it('a response without content has no length', async () => {
     const response = await fetch(`${service.url}/empty`);
-    assert.equal(response.status, 204);
-    assert.equal(response.headers.get('content-length'), null);
-    assert.equal(response.headers.get('content-type'), null);
+    const names = ['content-length', 'content-type'];
+    assert.deepEqual([response.status, ...names.map((name) => response.headers.get(name))], [204, null, null]);
     assert.equal(await response.text(), '');
   });
 });

@@ -4,19 +4,18 @@ import { after, describe, it } from 'node:test';
 import { loadObject } from '../support/config.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { notes, pluginFile, pluginTools } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
 
-const withMembers = ({ endpoints }: { endpoints: object[] }, members: object = {}) => ({
-  endpoints: endpoints.map((endpoint) => ({ ...endpoint, ...members })),
-});
-
-const apis = (url: string) => [
-  { name: 'x', url, auth: { type: 'free' }, endpoints: [{ name: 'raw', path: '/raw', parameters: [{ name: 'q' }] }] },
-];
+const apis = (url: string, members: object = {}) => {
+  const endpoints = [{ name: 'raw', path: '/raw', parameters: [{ name: 'q' }], ...members }];
+  return [{ name: 'x', url, auth: { type: 'free' }, endpoints }];
+};
+/** Nobody listens there. */
+const NOWHERE = 'http://127.0.0.1:1';
 
 describe('plugins are files that settings.plugins names', async () => {
   const files = {
@@ -109,193 +108,148 @@ describe('plugins are files that settings.plugins names', async () => {
 
   it('and those that can change what gets signed are named by a start-up warning', () => {
     const warnings = service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
-    assert.deepEqual(
-      warnings.filter((message) => message.includes('settings.plugins')),
-      ['settings.plugins[4]: plugin "parsed" can change what gets signed (onAfterApiCall)'],
-    );
+    const ours = warnings.filter((message) => message.includes('settings.plugins'));
+    assert.deepEqual(ours, ['settings.plugins[4]: plugin "parsed" can change what gets signed (onAfterApiCall)']);
   });
 });
 
 describe('a plugin may use the SDK whatever its extension, in a folder without a package.json', () => {
   for (const extension of ['ts', 'mts', 'js', 'mjs']) {
-    it(`.${extension}`, async () => {
+    it(`.${extension}`, async (t) => {
       const text = `import { Refusal, definePlugin } from '${SDK}';
         export default definePlugin({ name: 'p', setup: () => ({ hooks: { authenticate: { free: () => { throw new Refusal(418, 'Closed'); } } } }) });`;
-      const service = await startTestService(
-        {
-          settings: { plugins: [{ source: 'builtin:auth-free', enabled: false }, { source: `./p.${extension}` }] },
-          apis: apis('http://127.0.0.1:1').map(({ auth: _, ...api }) => api),
-        },
-        { files: { [`p.${extension}`]: text } },
-      );
-      try {
-        await assertRefused(await service.post('x/raw'), 418, 'Closed');
-      } finally {
-        await service.stop();
-      }
+      const plugins = [{ source: 'builtin:auth-free', enabled: false }, { source: `./p.${extension}` }];
+      const config = { settings: { plugins }, apis: apis(NOWHERE).map(({ auth: _, ...api }) => api) };
+      const service = await serviceFor(t, config, { files: { [`p.${extension}`]: text } });
+      await assertRefused(await service.post('x/raw'), 418, 'Closed');
     });
   }
 });
 
 describe('a plugin in doubt stops start-up', () => {
-  const faults: Readonly<
-    Record<
-      string,
-      {
-        readonly text: string;
-        readonly expected: RegExp;
-        readonly config?: object;
-        readonly without?: string;
-        readonly endpoint?: object;
-      }
-    >
-  > = {
-    'throws while it is loaded': {
-      text: 'throw new Error("no\\nway");',
-      expected: /settings\.plugins\[0\]\.source: .*p\.mjs.*no/,
-    },
-    'is no JavaScript': {
-      text: 'export default {\n  name: "p" hooks: {} };',
-      expected: /plugin "\.\/p\.mjs": cannot be loaded: Expected "\}" but found "hooks" \(p\.mjs:2\)$/,
-    },
-    'has no default export': { text: 'export const name = 1;', expected: /no default export/ },
-    'is neither object nor factory': { text: 'export default 7;', expected: /must be \{name, hooks\}/ },
-    'has no name': { text: 'export default { hooks: {} };', expected: /"name"/ },
-    'has a hook that does not exist': {
-      text: 'export default { name: "p", hooks: { onBeforeSing() {} } };',
-      expected: /unknown hook "onBeforeSing".*onBeforeSign/,
-    },
-    'has its only hook beside "hooks"': {
-      text: 'export default { name: "p", onHttpRequest() {} };',
-      expected: /: the default export has "onHttpRequest", which belongs into "hooks"$/,
-    },
-    'is a promise': {
-      text: 'export default (async () => ({ name: "p", hooks: {} }))();',
-      expected: /: the default export is a promise: export a function that returns it$/,
-    },
-    'has a member that no plugin has': {
-      text: 'export default { name: "p", version: "2", setup: () => ({}) };',
-      expected: /: the default export: version: unknown key, known keys: name, .*, openapi, setup$/,
-    },
-    'has a hook that is no function': {
-      text: 'export default { name: "p", hooks: { onBeforeSign: 1 } };',
-      expected: /"onBeforeSign" must be a function/,
-    },
-    'has a factory that throws': {
-      text: 'export default () => { throw new Error("out of order"); };',
-      expected: /out of order/,
-    },
-    'has a factory that makes nothing': {
-      text: 'export default () => undefined;',
-      expected: /must be \{name, hooks\}/,
-    },
-    'has the name of a built-in': {
-      text: 'export default { name: "cache", hooks: {} };',
-      expected: /"cache" is that of a built-in/,
-    },
-    'dislikes its config': {
-      text: `export const configSchema = { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] };
+  interface Start {
+    readonly config?: object;
+    readonly without?: string;
+    readonly endpoint?: object;
+  }
+  type Faults = Readonly<Record<string, readonly [text: string, expected: RegExp | string, start?: Start]>>;
+  const files: Faults = {
+    'throws while it is loaded': ['throw new Error("no\\nway");', /settings\.plugins\[0\]\.source: .*p\.mjs.*no/],
+    'is no JavaScript': [
+      'export default {\n  name: "p" hooks: {} };',
+      /plugin "\.\/p\.mjs": cannot be loaded: Expected "\}" but found "hooks" \(p\.mjs:2\)$/,
+    ],
+    'has no default export': ['export const name = 1;', /no default export/],
+    'dislikes its config': [
+      `export const configSchema = { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] };
         export default (config) => ({ name: 'p', hooks: {} });`,
-      config: { ulr: 'x' },
-      expected: /settings\.plugins\[0\]\.config/,
-    },
-    'observes what there is not': {
-      text: 'export default { name: "p", setup: () => ({ observe: { stages() {} } }) };',
-      expected: /"observe" has an unknown member "stages", did you mean "stage"\?$/,
-    },
-    'returns what there is not': {
-      text: 'export default { name: "p", setup: () => ({ hook: {} }) };',
-      expected: /: what "setup" returned: hook: unknown key, did you mean "hooks"\?$/,
-    },
-    'delivers a mode that it calls otherwise': {
-      text: 'export default { name: "p", modes: ["live"], setup: () => ({ hooks: { present: { liev: () => undefined } } }) };',
-      expected: /"hooks\.present" has "liev", which no plugin has in "modes", did you mean "live"\?$/,
-    },
-    'has an auth type that it does not check': {
-      text: 'export default { name: "p", auth: { t: {} }, setup: () => ({}) };',
-      endpoint: { auth: { type: 't' } },
-      expected:
-        /^settings\.plugins\[0\] \(line 4\): plugin "p": "auth" has "t", which no plugin checks in "hooks\.authenticate"$/,
-    },
-    'checks an auth type that nobody declares': {
-      text: 'export default { name: "p", setup: () => ({ hooks: { authenticate: { t: () => true } } }) };',
-      expected:
-        /^settings\.plugins\[0\] \(line 4\): plugin "p": "hooks\.authenticate" has "t", which no plugin has in "auth"$/,
-    },
-    'has a mode that it does not present': {
-      text: 'export default { name: "p", modes: ["m"], setup: () => ({}) };',
-      endpoint: { mode: 'm' },
-      expected:
-        /^settings\.plugins\[0\] \(line 4\): plugin "p": "modes" has "m", which no plugin delivers in "hooks\.present"$/,
-    },
-    'delivers a mode that nobody declares': {
-      text: 'export default { name: "p", setup: () => ({ hooks: { present: { m: () => undefined } } }) };',
-      expected:
-        /^settings\.plugins\[0\] \(line 4\): plugin "p": "hooks\.present" has "m", which no plugin has in "modes"$/,
-    },
-    'has no address for its signatures': {
-      text: 'export default { name: "p", signerAddress: () => "0x1", setup: () => ({}) };',
-      without: 'sign-eip191',
-      expected: /^settings\.plugins\[0\] \(line 4\): plugin "p": "signerAddress" returned no address$/,
-    },
-    'signs and does not say by which address': {
-      text: 'export default { name: "p", setup: () => ({ hooks: { sign: () => undefined } }) };',
-      without: 'sign-eip191',
-      expected:
-        /^nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"$/,
-    },
-    'exports a factory of a plugin that has no need of one': {
-      text: 'export default (config) => ({ name: "p", setup: () => ({}) });',
-      expected:
-        /^settings\.plugins\[0\]\.source: plugin "\.\/p\.mjs": its factory returns a plugin with "setup": export that plugin itself, with "configSchema" in it, and "setup" gets the config as its second argument$/,
-    },
-    'takes no config': {
-      text: 'export default { name: "p", hooks: {} };',
-      config: { a: 1 },
-      expected: /settings\.plugins\[0\]\.config: .*takes no config/,
-    },
+      /settings\.plugins\[0\]\.config/,
+      { config: { ulr: 'x' } },
+    ],
   };
-  const start = (plugins: object[], files: Record<string, string>, endpoint?: object) =>
-    startTestService(
-      {
-        settings: { plugins },
-        apis: apis('http://127.0.0.1:1').map((api) => ({ ...api, ...withMembers(api, endpoint) })),
-      },
-      { files },
-    );
+  const exported: Faults = {
+    'is neither object nor factory': ['7', /must be \{name, hooks\}/],
+    'has no name': ['{ hooks: {} }', /"name"/],
+    'is a promise': [
+      '(async () => ({ name: "p", hooks: {} }))()',
+      /: the default export is a promise: export a function that returns it$/,
+    ],
+    'has a factory that throws': ['() => { throw new Error("out of order"); }', /out of order/],
+    'has a factory that makes nothing': ['() => undefined', /must be \{name, hooks\}/],
+    'has the name of a built-in': ['{ name: "cache", hooks: {} }', /"cache" is that of a built-in/],
+    'exports a factory of a plugin that has no need of one': [
+      '(config) => ({ name: "p", setup: () => ({}) })',
+      'settings.plugins[0].source: plugin "./p.mjs": its factory returns a plugin with "setup": export that plugin itself, with "configSchema" in it, and "setup" gets the config as its second argument',
+    ],
+  };
+  const AT = 'settings.plugins[0] (line 4): plugin "p": ';
+  const without = 'sign-eip191';
+  /** Of a plugin with the name `p`, its other members. */
+  const members: Faults = {
+    'has a hook that does not exist': ['hooks: { onBeforeSing() {} }', /unknown hook "onBeforeSing".*onBeforeSign/],
+    'has its only hook beside "hooks"': [
+      'onHttpRequest() {}',
+      /: the default export has "onHttpRequest", which belongs into "hooks"$/,
+    ],
+    'has a member that no plugin has': [
+      'version: "2", setup: () => ({})',
+      /: the default export: version: unknown key, known keys: name, .*, openapi, setup$/,
+    ],
+    'has a hook that is no function': ['hooks: { onBeforeSign: 1 }', /"onBeforeSign" must be a function/],
+    'takes no config': ['hooks: {}', /settings\.plugins\[0\]\.config: .*takes no config/, { config: { a: 1 } }],
+    'has an auth type that it does not check': [
+      'auth: { t: {} }, setup: () => ({})',
+      `${AT}"auth" has "t", which no plugin checks in "hooks.authenticate"`,
+      { endpoint: { auth: { type: 't' } } },
+    ],
+    'has a mode that it does not present': [
+      'modes: ["m"], setup: () => ({})',
+      `${AT}"modes" has "m", which no plugin delivers in "hooks.present"`,
+      { endpoint: { mode: 'm' } },
+    ],
+    'delivers a mode that it calls otherwise': [
+      'modes: ["live"], setup: () => ({ hooks: { present: { liev: () => undefined } } })',
+      /"hooks\.present" has "liev", which no plugin has in "modes", did you mean "live"\?$/,
+    ],
+    'has no address for its signatures': [
+      'signerAddress: () => "0x1", setup: () => ({})',
+      `${AT}"signerAddress" returned no address`,
+      { without },
+    ],
+  };
+  /** Of a plugin with the name `p`, what its `setup` returns. */
+  const returned: Faults = {
+    'observes what there is not': [
+      'observe: { stages() {} }',
+      /"observe" has an unknown member "stages", did you mean "stage"\?$/,
+    ],
+    'returns what there is not': ['hook: {}', /: what "setup" returned: hook: unknown key, did you mean "hooks"\?$/],
+    'checks an auth type that nobody declares': [
+      'hooks: { authenticate: { t: () => true } }',
+      `${AT}"hooks.authenticate" has "t", which no plugin has in "auth"`,
+    ],
+    'delivers a mode that nobody declares': [
+      'hooks: { present: { m: () => undefined } }',
+      `${AT}"hooks.present" has "m", which no plugin has in "modes"`,
+    ],
+    'signs and does not say by which address': [
+      'hooks: { sign: () => undefined }',
+      'nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"',
+      { without },
+    ],
+  };
+  const start = (plugins: object[], files: Record<string, string>, endpoint?: object, env = {}) =>
+    startTestService({ settings: { plugins }, apis: apis(NOWHERE, endpoint) }, { files, env });
 
-  for (const [what, { text, expected, config, without, endpoint }] of Object.entries(faults)) {
-    it(`one that ${what}`, async () => {
-      await assert.rejects(
-        start(
-          [
-            { source: './p.mjs', ...(config && { config }) },
-            ...(without === undefined ? [] : [{ source: `builtin:${without}`, enabled: false }]),
-          ],
-          { 'p.mjs': text },
-          endpoint,
-        ),
-        ({ message }) => {
-          assert.match(message, expected);
+  const forms: [Faults, (text: string) => string][] = [
+    [files, (text) => text],
+    [exported, (value) => `export default ${value};`],
+    [members, (text) => `export default { name: "p", ${text} };`],
+    [returned, (text) => `export default { name: "p", setup: () => ({ ${text} }) };`],
+  ];
+  for (const [faults, fileOf] of forms) {
+    for (const [what, [text, expected, { config, without, endpoint } = {}]] of Object.entries(faults)) {
+      it(`one that ${what}`, async () => {
+        const plugins = [{ source: './p.mjs', ...(config && { config }) }];
+        const left = without === undefined ? [] : [{ source: `builtin:${without}`, enabled: false }];
+        const starting = start([...plugins, ...left], { 'p.mjs': fileOf(text) }, endpoint);
+        await assert.rejects(starting, ({ message }) => {
+          if (typeof expected === 'string') assert.equal(message, expected);
+          else assert.match(message, expected);
           assert.doesNotMatch(message, /\n {4}at /);
           return true;
-        },
-      );
-    });
+        });
+      });
+    }
   }
 
   it('one whose setup returns what cannot be right: with the place in the file, and the nearest name', async () => {
     const hooks =
-      'admit, resolve, parseBody, onHttpRequest, price, authenticate, validate, prepare, present, answer, onBeforeApiCall';
-    const more =
-      'callApi, onAfterApiCall, encode, encrypt, onBeforeSign, statements, sign, attest, approve, concluded, respond';
+      'admit, resolve, parseBody, onHttpRequest, price, authenticate, validate, prepare, present, answer, onBeforeApiCall, callApi, onAfterApiCall, encode, encrypt, onBeforeSign, statements, sign, attest, approve, concluded, respond, onResponseSent, onError';
     const made = 'what "setup" returned: ';
     const cases: readonly [string, string][] = [
       ['hooks: { onbeforesign() {} }', `${made}hooks.onbeforesign: unknown key, did you mean "onBeforeSign"?`],
-      [
-        'hooks: { toString() {} }',
-        `${made}hooks.toString: unknown key, known keys: ${hooks}, ${more}, onResponseSent, onError`,
-      ],
+      ['hooks: { toString() {} }', `${made}hooks.toString: unknown key, known keys: ${hooks}`],
       ['hooks: { vary() {} }', '"hooks" has "vary", which belongs beside it'],
       ['hooks: { onError: 1 }', `${made}hooks.onError: expected a function, found a number`],
       ['hooks: { present() {} }', `${made}hooks.present: expected a mapping, found a function`],
@@ -318,9 +272,9 @@ describe('a plugin in doubt stops start-up', () => {
 
   it('one that is not there, and two of one name', async () => {
     await assert.rejects(start([{ source: './none.mjs' }], {}), /settings\.plugins\[0\]\.source: .*no such file/);
-    const twice = pluginFile('same', '');
+    const files = { 'a.mjs': pluginFile('same', ''), 'b.mjs': pluginFile('same', '') };
     await assert.rejects(
-      start([{ source: './a.mjs' }, { source: './b.mjs' }], { 'a.mjs': twice, 'b.mjs': twice }),
+      start([{ source: './a.mjs' }, { source: './b.mjs' }], files),
       /settings\.plugins\[1\].*"same"/,
     );
   });
@@ -335,14 +289,8 @@ describe('a plugin in doubt stops start-up', () => {
           hooks: { onHttpRequest() { fail(dsn); }, onError() { fail(dsn); } },
         };
       } };`;
-    const startWith = (where: string) =>
-      startTestService(
-        {
-          settings: { plugins: [{ source: './leak.mjs', config: { dsn: `\${DSN}` } }] },
-          apis: apis('http://127.0.0.1:1'),
-        },
-        { files: { 'leak.mjs': thrower(where) }, env: { DSN: secret } },
-      );
+    const plugins = [{ source: './leak.mjs', config: { dsn: `\${DSN}` } }];
+    const startWith = (where: string) => start(plugins, { 'leak.mjs': thrower(where) }, {}, { DSN: secret });
     await assert.rejects(startWith('setup'), {
       message: 'settings.plugins[0] (line 4): plugin "leak" of ./leak.mjs cannot be set up: cannot reach ***',
     });
@@ -355,21 +303,17 @@ describe('a plugin in doubt stops start-up', () => {
   });
 
   it('an unknown built-in and one that cannot be left out', async () => {
-    const load = (plugin: object) => loadObject({ settings: { plugins: [plugin] }, apis: apis('http://127.0.0.1:1') });
+    const load = (plugin: object) => loadObject({ settings: { plugins: [plugin] }, apis: apis(NOWHERE) });
     await assert.rejects(load({ source: 'builtin:cahce' }), /unknown built-in plugin "cahce".*cache/);
     await assert.rejects(load({ source: 'builtin:parameters', enabled: false }), /cannot be left out/);
-    await assert.rejects(
-      start([{ source: 'builtin:sign-eip191', enabled: false }], {}),
-      /^Error: nothing signs answers/,
-    );
-    await assert.rejects(
-      start([{ source: 'builtin:request-body', enabled: false }], {}),
-      /no plugin provides "parseBody", without which nothing can be served/,
-    );
-    await assert.rejects(
-      start([{ source: 'builtin:endpoints', enabled: false }], {}),
-      /no plugin provides "resolve", without which nothing can be served/,
-    );
+    const needed: [string, RegExp][] = [
+      ['sign-eip191', /^Error: nothing signs answers/],
+      ['request-body', /no plugin provides "parseBody", without which nothing can be served/],
+      ['endpoints', /no plugin provides "resolve", without which nothing can be served/],
+    ];
+    for (const [name, why] of needed) {
+      await assert.rejects(start([{ source: `builtin:${name}`, enabled: false }], {}), why);
+    }
     await load({ source: 'builtin:cache', enabled: false });
     await assert.rejects(load({ source: './p.mjs', timeout: 0 }), /settings\.plugins\[0\]\.timeout/);
   });

@@ -1,6 +1,8 @@
 /** What a hook returns takes effect as documented, and anything else drops the request. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { inspect } from 'node:util';
+import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';
 import { serviceFor } from '../support/service.ts';
@@ -20,29 +22,17 @@ const parameters = [
   { name: 'q', in: 'query', required: true },
   { name: 'note', in: 'body' },
 ];
-const service = await serviceFor(
-  suite,
-  {
-    settings: { plugins },
-    apis: [
-      {
-        name: 'x',
-        url: upstream.url,
-        auth: { type: 'apiKey', keys: ['k'] },
-        endpoints: [
-          { name: 'encoded', path: '/price', parameters, encoding: { type: 'uint256', path: '$.price' } },
-          { name: 'raw', path: '/price', parameters: [] },
-        ],
-      },
-    ],
-  },
-  { files },
-);
+const endpoints = {
+  encoded: { path: '/price', parameters, encoding: { type: 'uint256', path: '$.price' } },
+  raw: { path: '/price', parameters: [] },
+};
+const api = { auth: { type: 'apiKey', keys: ['k'] } };
+const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins }, api }), { files });
 
 beforeEach(() => tidy(service, upstream));
 
-const encoded = (parameters: unknown = { q: 'a' }) => service.post('x/encoded', parameters, { 'X-Api-Key': 'k' });
-const raw = () => service.post('x/raw', {}, { 'X-Api-Key': 'k' });
+const encoded = (parameters: unknown = { q: 'a' }) => service.post('api/encoded', parameters, { 'X-Api-Key': 'k' });
+const raw = () => service.post('api/raw', {}, { 'X-Api-Key': 'k' });
 const on = (hook: string, act: (context: Readonly<Record<string, unknown>>) => unknown) => {
   acts.set(`puppet ${hook}`, act);
 };
@@ -70,7 +60,7 @@ async function assertDropped(hook: Mutation, what: string): Promise<void> {
 describe('onHttpRequest may reject', () => {
   it('with 403 by default, before authentication and before any API call', async () => {
     on('onHttpRequest', () => ({ reject: true }));
-    const [status, body] = await outcome(await service.post('x/encoded', { q: 'a' }));
+    const [status, body] = await outcome(await service.post('api/encoded', { q: 'a' }));
     assert.equal(status, 403);
     assert.deepEqual(Object.keys(body as object), ['error']);
     assert.equal(upstream.requests.length, 0);
@@ -98,10 +88,8 @@ describe('onHttpRequest may reject', () => {
     on('onHttpRequest', ({ parameters }) => {
       notes.add('seen', parameters);
     });
-    assert.deepEqual(await outcome(await service.post('x/encoded', { undeclared: [1] })), [
-      401,
-      { error: 'Missing X-Api-Key header' },
-    ]);
+    const refused = [401, { error: 'Missing X-Api-Key header' }];
+    assert.deepEqual(await outcome(await service.post('api/encoded', { undeclared: [1] })), refused);
     assert.deepEqual(await outcome(await encoded({})), [400, { error: 'Missing required parameter(s): q' }]);
     assert.deepEqual(notes.of('seen'), [{ undeclared: [1] }, {}]);
   });
@@ -132,18 +120,8 @@ describe('onBeforeApiCall changes what is asked', () => {
 
 describe('onAfterApiCall changes what was answered', () => {
   it('data of any JSON kind, undefined members being absent', async () => {
-    for (const data of [
-      null,
-      0,
-      -0,
-      '',
-      'x',
-      false,
-      [],
-      {},
-      [1, [2, { a: null }]],
-      JSON.parse('{"__proto__": {"a": 1}}'),
-    ]) {
+    const kinds = [null, 0, -0, '', 'x', false, [], {}, [1, [2, { a: null }]], JSON.parse('{"__proto__": {"a": 1}}')];
+    for (const data of kinds) {
       on('onAfterApiCall', () => ({ data }));
       const { rawData } = await verifyRaw(await raw(), service.signer.address);
       assert.equal(JSON.stringify(rawData), JSON.stringify(data));
@@ -259,27 +237,15 @@ const at = (key: string, values: Readonly<Record<string, () => unknown>>) =>
   Object.fromEntries(
     Object.entries(values).map(([what, make]) => [`${what} in "${key}"`, () => ({ [key]: make() })] as const),
   );
-const each = (...values: unknown[]) =>
-  Object.fromEntries(values.map((value, index) => [`case ${index}`, () => value] as const));
+const each = (key: string, values: readonly unknown[], more = {}) =>
+  Object.fromEntries(values.map((value) => [`${key} ${inspect(value)}`, () => ({ ...more, [key]: value })] as const));
 
 const wrong: Readonly<Record<Mutation, Readonly<Record<string, () => unknown>>>> = {
   onHttpRequest: {
     ...common,
-    ...each(
-      { reject: 'yes' },
-      { reject: 1 },
-      { reject: null },
-      { reject: true, status: 200 },
-      { reject: true, status: 302 },
-      { reject: true, status: 399 },
-      { reject: true, status: 600 },
-      { reject: true, status: 403.5 },
-      { reject: true, status: '403' },
-      { reject: true, status: null },
-      { reject: true, message: 7 },
-      { reject: true, message: null },
-      { reject: true, message: { LEAK: 1 } },
-    ),
+    ...each('reject', ['yes', 1, null]),
+    ...each('status', [200, 302, 399, 600, 403.5, '403', null], { reject: true }),
+    ...each('message', [7, null, { LEAK: 1 }], { reject: true }),
     'a getter that throws': () => ({
       get reject() {
         throw throwingProxy();
@@ -297,34 +263,14 @@ const wrong: Readonly<Record<Mutation, Readonly<Record<string, () => unknown>>>>
   onAfterApiCall: {
     ...common,
     ...at('data', notJson),
-    ...each(
-      { status: 200 },
-      { data: undefined },
-      { data: {}, status: 99 },
-      { data: {}, status: 600 },
-      { data: {}, status: '200' },
-      { data: {}, status: null },
-      { data: {}, status: 200.5 },
-    ),
+    'no data, but a status': () => ({ status: 200 }),
+    ...each('data', [undefined]),
+    ...each('status', [99, 600, '200', null, 200.5], { data: {} }),
   },
   onBeforeSign: {
     ...common,
-    ...each(
-      { data: null },
-      { data: undefined },
-      { data: 17 },
-      { data: '' },
-      { data: '0' },
-      { data: '0x1' },
-      { data: '0X12' },
-      { data: '1234' },
-      { data: '0xzz' },
-      { data: '0x12 ' },
-      { data: '0x12\n' },
-      { data: ['0x12'] },
-      { data: Buffer.from([1]) },
-      { data: Object('0x12') },
-    ),
+    ...each('data', [null, undefined, 17, '', '0', '0x1', '0X12', '1234', '0xzz', '0x12 ', '0x12\n', ['0x12']]),
+    ...each('data', [Buffer.from([1]), Object('0x12')]),
   },
 };
 

@@ -71,22 +71,13 @@ describe('routes of plugins', async () => {
   });
 
   it('cannot frame their own messages', async () => {
-    for (const name of [
-      'Transfer-Encoding',
-      'content-length',
-      'CONNECTION',
-      'Keep-Alive',
-      'Upgrade',
-      'Trailer',
-      'TE',
-    ]) {
+    const names = ['Transfer-Encoding', 'content-length', 'CONNECTION', 'Keep-Alive', 'Upgrade', 'Trailer', 'TE'];
+    for (const name of names) {
       await assertRefused(await get(`/framing/${name}`), 500, 'Internal server error');
       const warnings = service.logs.map(({ fields }) => String(fields.detail));
       const reason = `plugin "everything": Error: returned something of the wrong shape: the header ${name} is the connection's own`;
-      assert.ok(
-        warnings.some((text) => text.startsWith(reason)),
-        warnings.at(-1),
-      );
+      const isSaid = warnings.some((text) => text.startsWith(reason));
+      assert.ok(isSaid, warnings.at(-1));
     }
   });
 
@@ -111,11 +102,9 @@ describe('a route that cannot be served stops the start and names the plugin', (
   const starting = async (route: string): Promise<string> => {
     const odd = `export default { name: 'odd', setup: () => ({ routes: [${route}] }) };`;
     const { files, plugins } = pluginFiles({ odd });
+    const config = oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } });
     try {
-      const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), {
-        files,
-      });
-      await service.stop();
+      await (await startTestService(config, { files })).stop();
       return 'started';
     } catch (error) {
       assert.ok(error instanceof RegistrationError, String(error));

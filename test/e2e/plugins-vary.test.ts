@@ -5,7 +5,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** Hands a header of the client on, which no parameter says. */
 const LANGUAGES = `export default { name: 'languages', setup: () => ({
@@ -17,10 +17,8 @@ const SIZES = `export default { name: 'sizes', setup: () => ({ vary: ({ headers 
 
 it('what a plugin varies by is part of every key: in the cache, and among those who ask at the same time', async (t) => {
   const upstream = await upstreamFor(t, {
-    '/e': (_, response, { headers }) =>
-      void response
-        .setHeader('Content-Type', 'application/json')
-        .end(JSON.stringify({ language: headers['accept-language'] })),
+    '/e': (request, response, recorded) =>
+      faults.json({ language: recorded.headers['accept-language'] })(request, response, recorded),
   });
   const { files, plugins } = pluginFiles({ languages: LANGUAGES, sizes: SIZES });
   const endpoints = { e: { cache: { maxAge: 60_000 } } };

@@ -35,9 +35,8 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
         ...(hook === 'present' && { mode: 'mine' }),
         ...(hook === 'encode' && { encoding: { type: 'int256', path: '$.a' } }),
       };
-      const service = await serviceFor(t, oneApi(upstream.url, { e: endpoint }, { settings: { plugins } }), {
-        files,
-      });
+      const config = oneApi(upstream.url, { e: endpoint }, { settings: { plugins } });
+      const service = await serviceFor(t, config, { files });
       await assertRefused(await service.post('api/e'), 500, 'Internal server error');
       const line = service.logs.find(({ fields }) => fields.detail !== undefined);
       assert.equal(String(line?.fields.detail).split('\n')[0], `plugin "odd": Error: ${why}`);
