@@ -1,13 +1,10 @@
 /** Bodies that are not flat JSON, and lists in queries. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
-import { beforeEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
+import { askableService } from '../support/askable.ts';
 import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
-import { suite } from '../support/lifetime.ts';
-import { serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -50,24 +47,7 @@ const endpoints = {
 };
 
 describe('bodies and lists of parameters', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ value: 7 }));
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
-
-  beforeEach(() => {
-    upstream.requests.length = 0;
-  });
-
-  const ask = async (endpoint: string, parameters: unknown = {}) => {
-    const response = await service.post(`api/${endpoint}`, parameters);
-    assert.equal(response.status, 200, await response.clone().text());
-    return upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
-  };
-  const refuse = async (endpoint: string, parameters: unknown, text: string) => {
-    const calls = upstream.requests.length;
-    await assertRefused(await service.post(`api/${endpoint}`, parameters), 400, text);
-    assert.equal(upstream.requests.length, calls, 'before any call');
-  };
+  const { ask, refuse } = await askableService(endpoints);
 
   it('JSON-RPC: a pinned list is sent as it stands, whatever the client says', async () => {
     const body =
@@ -87,10 +67,8 @@ describe('bodies and lists of parameters', async () => {
     assert.equal(body, `{${query},"variables":{"symbol":"ETH","page":{"size":5}},"a.b":"flat"}`);
     assert.equal(headers['content-type'], 'application/json');
     const all = { 'variables.symbol': { deep: [1] }, 'variables.page.from': 2, '__proto__.x': 3, 'a.b': null };
-    assert.equal(
-      (await ask('graph', all)).body,
-      `{${query},"variables":{"symbol":{"deep":[1]},"page":{"size":5,"from":2}},"__proto__":{"x":3},"a.b":null}`,
-    );
+    const members = '"variables":{"symbol":{"deep":[1]},"page":{"size":5,"from":2}},"__proto__":{"x":3},"a.b":null';
+    assert.equal((await ask('graph', all)).body, `{${query},${members}}`);
     await refuse('graph', { variables: { symbol: 'ETH' } }, 'Missing required parameter(s): variables.symbol');
   });
 
@@ -98,10 +76,9 @@ describe('bodies and lists of parameters', async () => {
     const { body, headers } = await ask('form', { symbol: 'E T&H=ü+' });
     assert.equal(body, 'symbol=E%20T%26H%3D%C3%BC%2B&a%20b=1000000000000000000000&on=true');
     assert.equal(headers['content-type'], 'application/x-www-form-urlencoded');
-    assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), {
-      ...{ symbol: 'E T&H=ü+', 'a b': '1000000000000000000000', on: 'true' },
-    });
-    assert.equal((await ask('strict')).body, '');
+    const fields = { symbol: 'E T&H=ü+', 'a b': '1000000000000000000000', on: 'true' };
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), fields);
+    assert.equal((await ask('strict', {})).body, '');
   });
 
   it('a form carries texts: null and lone surrogates are 400, a list or an object as outside a body', async () => {
@@ -113,10 +90,9 @@ describe('bodies and lists of parameters', async () => {
 
   it('a list in a query is sent by its style; what is none stays one text', async () => {
     assert.equal((await ask('repeat')).path, '/repeat?ids=x&ids=y');
-    assert.equal(
-      (await ask('repeat', { ids: ['a&b', 1e21, true, ''], q: [1, 2] })).path,
-      '/repeat?ids=a%26b&ids=1000000000000000000000&ids=true&ids=&q=1%2C2',
-    );
+    const list = 'ids=a%26b&ids=1000000000000000000000&ids=true&ids=';
+    const { path } = await ask('repeat', { ids: ['a&b', 1e21, true, ''], q: [1, 2] });
+    assert.equal(path, `/repeat?${list}&q=1%2C2`);
     assert.equal((await ask('repeat', { ids: [] })).path, '/repeat');
     assert.equal((await ask('repeat', { ids: 'a,b' })).path, '/repeat?ids=a%2Cb');
     assert.equal((await ask('comma', { ids: ['a,b', 'c'] })).path, '/comma?ids=a%2Cb,c&v=1,2');
@@ -134,7 +110,11 @@ describe('bodies and lists of parameters', async () => {
 
 describe('bodies and lists in the config', () => {
   const config = (endpoint: Block, api: Block = {}) => oneApi('https://upstream.example', { e: endpoint }, { api });
-  const errors = (endpoint: Block) => errorsOf(config(endpoint));
+  const isWrong = async (endpoint: Block, ...lines: string[]) =>
+    assert.deepEqual(
+      await errorsOf(config(endpoint)),
+      lines.map((line) => `${AT}.${line}`),
+    );
   const places = 'lists and objects are for in: body, lists also for in: query with a style';
 
   it('lists and objects stand in a body, lists of texts in a query with a style', async () => {
@@ -144,46 +124,37 @@ describe('bodies and lists in the config', () => {
       ['header', [1]],
       ['cookie', {}],
     ] as const)
-      for (const key of ['fixed', 'default'])
-        assert.deepEqual(await errors({ parameters: [{ name: 'a', in: place, [key]: value }] }), [
-          `${AT}.parameters[0].${key}: cannot be sent as ${place}: ${places}`,
-        ]);
-    assert.deepEqual(await errors({ parameters: [{ name: 'a', style: 'comma', fixed: [[1]] }] }), [
-      `${AT}.parameters[0].fixed: cannot be sent as query: ${places}`,
-    ]);
-    for (const fixed of [[1], {}])
-      assert.deepEqual(await errors(post([inBody('a', { fixed })], form)), [
-        `${AT}.parameters[0].fixed: cannot be sent as a member of a form: ${places}`,
-      ]);
+      for (const key of ['fixed', 'default']) {
+        const parameters = [{ name: 'a', in: place, [key]: value }];
+        await isWrong({ parameters }, `parameters[0].${key}: cannot be sent as ${place}: ${places}`);
+      }
+    const list = { parameters: [{ name: 'a', style: 'comma', fixed: [[1]] }] };
+    await isWrong(list, `parameters[0].fixed: cannot be sent as query: ${places}`);
+    const inForm = `parameters[0].fixed: cannot be sent as a member of a form: ${places}`;
+    for (const fixed of [[1], {}]) await isWrong(post([inBody('a', { fixed })], form), inForm);
   });
 
   it('`style` is for queries, `nested` for bodies of JSON', async () => {
-    assert.deepEqual(await errors(post([inBody('a', { style: 'comma' }), { name: 'b', nested: true }])), [
-      `${AT}.parameters[0].style: is for parameters with in: query`,
-      `${AT}.parameters[1].nested: is for parameters with in: body`,
-    ]);
-    assert.deepEqual(await errors(post([inBody('a.b', { nested: true })], form)), [
-      `${AT}.parameters[0].nested: bodyType: form has no objects`,
-    ]);
-    assert.deepEqual(await errors({ parameters: [{ name: 'a', style: 'pipe' }] }), [
-      `${AT}.parameters[0].style: expected one of "repeat", "comma"`,
-    ]);
-    assert.deepEqual(await errors({ ...post([]), bodyType: 'xml' }), [
-      `${AT}.bodyType: expected one of "json", "form"`,
-    ]);
+    const swapped = post([inBody('a', { style: 'comma' }), { name: 'b', nested: true }]);
+    const places = ['[0].style: is for parameters with in: query', '[1].nested: is for parameters with in: body'];
+    await isWrong(swapped, ...places.map((line) => `parameters${line}`));
+    const nested = post([inBody('a.b', { nested: true })], form);
+    await isWrong(nested, 'parameters[0].nested: bodyType: form has no objects');
+    const style = { parameters: [{ name: 'a', style: 'pipe' }] };
+    await isWrong(style, 'parameters[0].style: expected one of "repeat", "comma"');
+    await isWrong({ ...post([]), bodyType: 'xml' }, 'bodyType: expected one of "json", "form"');
   });
 
   it('a nested name is names with dots, and leads through no other parameter', async () => {
-    for (const name of ['.', 'a.', '.a', 'a..b'])
-      assert.deepEqual(await errors(post([inBody(name, { nested: true })])), [
-        `${AT}.parameters[0].name: must be names with one dot between them, since nested is true`,
-      ]);
+    const shape = 'parameters[0].name: must be names with one dot between them, since nested is true';
+    for (const name of ['.', 'a.', '.a', 'a..b']) await isWrong(post([inBody(name, { nested: true })]), shape);
     const inner = inBody('a.b.c', { nested: true });
     for (const outer of [inBody('a', { fixed: { b: 1 } }), inBody('a.b', { nested: true })])
-      assert.deepEqual(await errors(post([inner, outer])), [
-        `${AT}.parameters[0].name: leads into "${outer.name}", which is a parameter itself`,
-      ]);
-    assert.deepEqual(await errors(post([inner, inBody('a.b')])), []);
+      await isWrong(
+        post([inner, outer]),
+        `parameters[0].name: leads into "${outer.name}", which is a parameter itself`,
+      );
+    await isWrong(post([inner, inBody('a.b')]));
   });
 
   it('a type of the API that is not that of the body is warned of, and wins', async () => {
@@ -191,46 +162,50 @@ describe('bodies and lists in the config', () => {
       warningsOf(config(endpoint, { headers: { 'Content-Type': type } }));
     const aForm = post([inBody('a')], form);
     assert.deepEqual(await typed('application/x-www-form-urlencoded; charset=utf-8', aForm), []);
+    const warning =
+      'apis[0].headers.Content-Type: announces something else than the form that bodyType: form sends: leave it out';
     for (const type of ['application/json', 'multipart/form-data'])
-      assert.deepEqual(await typed(type, aForm), [
-        'apis[0].headers.Content-Type: announces something else than the form that bodyType: form sends: leave it out',
-      ]);
-    assert.deepEqual(await warningsOf(config({ ...post([{ name: 'q' }]), ...form })), [
-      `${AT}.bodyType: has no effect: no parameter has in: body`,
-    ]);
+      assert.deepEqual(await typed(type, aForm), [warning]);
+    const idle = await warningsOf(config({ ...post([{ name: 'q' }]), ...form }));
+    assert.deepEqual(idle, [`${AT}.bodyType: has no effect: no parameter has in: body`]);
   });
 
   it('what changes the request enters the endpoint ID, only where it is set', async () => {
     const textOf = async (endpoint: Block) => (await loadObject(config(endpoint))).explained[0]?.text ?? '';
     const parametersOf = async (endpoint: Block): Promise<unknown> => JSON.parse(await textOf(endpoint)).parameters;
     const plain = { in: 'body', name: 'a', required: false, secret: false };
-    assert.deepEqual(await parametersOf(post([inBody('a')])), [plain]);
     const unset = post([inBody('a', { nested: false })], { bodyType: 'json' });
     assert.equal(await textOf(unset), await textOf(post([inBody('a')])));
-    assert.deepEqual(await parametersOf(post([inBody('a'), { name: 'q' }], form)), [
-      { ...plain, form: true },
-      { ...plain, name: 'q', in: 'query' },
-    ]);
-    assert.deepEqual(await parametersOf(post([inBody('a', { nested: true, fixed: [{ y: 1, x: null }] })])), [
-      { ...plain, nested: true, fixed: [{ x: null, y: 1 }] },
-    ]);
-    assert.deepEqual(await parametersOf({ parameters: [{ name: 'a', style: 'comma', default: [1] }] }), [
-      { ...plain, in: 'query', style: 'comma', default: [1] },
-    ]);
+    const cases: [Block, object[]][] = [
+      [post([inBody('a')]), [plain]],
+      [
+        post([inBody('a'), { name: 'q' }], form),
+        [
+          { ...plain, form: true },
+          { ...plain, name: 'q', in: 'query' },
+        ],
+      ],
+      [
+        post([inBody('a', { nested: true, fixed: [{ y: 1, x: null }] })]),
+        [{ ...plain, nested: true, fixed: [{ x: null, y: 1 }] }],
+      ],
+      [
+        { parameters: [{ name: 'a', style: 'comma', default: [1] }] },
+        [{ ...plain, in: 'query', style: 'comma', default: [1] }],
+      ],
+    ];
+    for (const [endpoint, parameters] of cases) assert.deepEqual(await parametersOf(endpoint), parameters);
   });
 
   it('a variable inside a fixed list makes the parameter secret; one inside a default is warned of', async () => {
     const load = (key: string, value: unknown) =>
       loadObject(config(post([inBody('a', { [key]: value })])), { KEY: 'hidden' });
     const { explained } = await load('fixed', { list: ['${KEY}'] });
-    assert.match(
-      explained[0]?.text ?? '',
-      /"parameters":\[\{"in":"body","name":"a","required":false,"secret":true\}\]/,
-    );
+    const secret = /"parameters":\[\{"in":"body","name":"a","required":false,"secret":true\}\]/;
+    assert.match(explained[0]?.text ?? '', secret);
     const { warnings } = await load('default', ['${KEY}']);
-    assert.deepEqual(
-      warnings.map(({ path, message }) => `${path}: ${message}`),
-      [`${AT}.parameters[0].default[0]: contains a variable: its value enters the endpoint ID, and --explain shows it`],
-    );
+    const message = 'contains a variable: its value enters the endpoint ID, and --explain shows it';
+    const told = warnings.map(({ path, message }) => ({ path, message }));
+    assert.deepEqual(told, [{ path: `${AT}.parameters[0].default[0]`, message }]);
   });
 });

@@ -10,14 +10,12 @@ import { stringify } from 'yaml';
 import { ConfigErrors, loadConfig } from '../../config/index.ts';
 import { definitions } from '../../service/index.ts';
 import { oneApi } from '../support/answers.ts';
+import { askableService } from '../support/askable.ts';
 import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { suite } from '../support/lifetime.ts';
 import { mcpClient } from '../support/mcp.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
 
 const map = { 'AAVE/USD': 'aave', 'BTC/USD': 'bitcoin', 'A B': 'a&b=ü', '1': 'one', constructor: 'made' };
 const q = (more: object = {}) => ({ parameters: [{ name: 'q', map, ...more }] });
@@ -43,49 +41,30 @@ const endpoints = {
   chosen: { ...q(), encoding: { type: '*', path: '$.value' } },
 };
 
-const changing = `
-export default {
-  name: 'changing',
-  setup: () => ({
-    hooks: {
-      onBeforeApiCall: ({ parameters }) => {
-        globalThis.testSeen = parameters;
-        return globalThis.testBefore?.(parameters);
-      },
-    },
-  }),
-};`;
+const changing = `export default { name: 'changing', hooks: { onBeforeApiCall({ parameters }) {
+  globalThis.testSeen = parameters;
+  return globalThis.testBefore?.(parameters);
+} } };`;
 
 describe('maps of parameters', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ value: 7 }));
   const { files, plugins } = pluginFiles({ changing });
-  const config = oneApi(upstream.url, endpoints, { settings: { plugins, openapi: true, mcp: true, explorer: true } });
-  const service = await serviceFor(suite, config, {
-    files: {
-      ...files,
-      'symbols.yaml': 'AAVE/USD: aave # first\n"${HOME}": "${HOME}"\nfile: kept\n',
-      'deep/symbols.json': '{\n\t"AAVE/USD": "aave",\n\t"0x1": "\\u00fc"\n}\n',
-    },
+  const more = { settings: { plugins, openapi: true, mcp: true, explorer: true } };
+  const {
+    service,
+    ask: sent,
+    refuse: refused,
+  } = await askableService(endpoints, more, {
+    ...files,
+    'symbols.yaml': 'AAVE/USD: aave # first\n"${HOME}": "${HOME}"\nfile: kept\n',
+    'deep/symbols.json': '{\n\t"AAVE/USD": "aave",\n\t"0x1": "\\u00fc"\n}\n',
   });
 
   beforeEach(() => {
-    upstream.requests.length = 0;
     for (const name of ['testSeen', 'testBefore']) Reflect.deleteProperty(globalThis, name);
   });
 
-  const sent = async (endpoint: string, parameters: object = {}) => {
-    const response = await service.post(`api/${endpoint}`, parameters);
-    assert.equal(response.status, 200, await response.text());
-    const [request, ...others] = upstream.requests.splice(0);
-    assert.equal(others.length, 0);
-    assert.ok(request);
-    return request;
-  };
   const refuse = async (endpoint: string, name: string, ...values: unknown[]) => {
-    for (const value of values)
-      await assertRefused(await service.post(`api/${endpoint}`, { [name]: value }), 400, `Invalid parameter: ${name}`);
-    assert.equal(upstream.requests.length, 0, 'before any call');
+    for (const value of values) await refused(endpoint, { [name]: value }, `Invalid parameter: ${name}`);
   };
 
   it('sends what the map has for a text, wherever it goes', async () => {
@@ -128,11 +107,7 @@ describe('maps of parameters', async () => {
 
   it('leaves the check to a schema, which sees what the client gave', async () => {
     assert.equal((await sent('some', { q: 'AAVE/USD' })).path, '/some?q=aave');
-    await assertRefused(
-      await service.post('api/some', { q: 'A B' }),
-      400,
-      'Invalid parameter: q (must match the pattern /USD$)',
-    );
+    await refused('some', { q: 'A B' }, 'Invalid parameter: q (must match the pattern /USD$)');
     await refuse('some', 'q', 'ETH/USD');
   });
 
@@ -183,19 +158,14 @@ describe('maps of parameters', async () => {
   it('is read anew at a reload', async () => {
     const before = service.ids['api/file'];
     await writeFile(join(service.folder, 'symbols.yaml'), 'ETH/USD: 5\n');
-    const at = 'apis[0].endpoints[10].parameters[0].map';
+    const at = `apis[0].endpoints[10].parameters[0].map.file: ${service.folder}/symbols.yaml`;
     const { lines } = await reload(service);
-    assert.ok(
-      lines.includes(
-        `error ${at}.file: ${service.folder}/symbols.yaml: ["ETH/USD"]: expected a string, found a number, write it in quotes (api/file, line 96)`,
-      ),
-      lines.join('\n'),
-    );
+    const error = `error ${at}: ["ETH/USD"]: expected a string, found a number, write it in quotes (api/file, line 96)`;
+    assert.ok(lines.includes(error), lines.join('\n'));
     assert.equal((await sent('file', { q: 'AAVE/USD' })).path, '/file?q=aave');
     await writeFile(join(service.folder, 'symbols.yaml'), 'ETH/USD: ethereum\n');
     assert.deepEqual((await reload(service)).done, true);
-    const response = await service.post('api/file', { q: 'AAVE/USD' });
-    await assertRefused(response, 404, 'Endpoint not found');
+    await assertRefused(await service.post('api/file', { q: 'AAVE/USD' }), 404, 'Endpoint not found');
     assert.notEqual(before, undefined);
   });
 });
@@ -204,73 +174,61 @@ describe('a map in the config', () => {
   const AT = 'apis[0].endpoints[0].parameters[0]';
   const of = (parameter: object, more: object = {}) =>
     oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }], ...more } });
-  const errors = (parameter: object, more: object = {}) => errorsOf(of(parameter, more));
+  const isWrong = async (parameter: object, lines: string[], more: object = {}) =>
+    assert.deepEqual(
+      await errorsOf(of(parameter, more)),
+      lines.map((line) => AT + line),
+    );
+  const NO_MAP = '.map: expected a mapping, found a string: write {file: …} for what a file holds';
 
   it('has texts, and at least one', async () => {
-    assert.deepEqual(await errors({ map: {} }), [`${AT}.map: must not be empty`]);
-    assert.deepEqual(await errors({ map: [] }), [`${AT}.map: expected a mapping, found a list`]);
-    assert.deepEqual(await errors({ map: 'symbols.yaml' }), [
-      `${AT}.map: expected a mapping, found a string: write {file: …} for what a file holds`,
-    ]);
-    assert.deepEqual(await errors({ map: { a: 5 } }), [
-      `${AT}.map.a: expected a string, found a number, write it in quotes`,
-    ]);
-    assert.deepEqual(await errors({ map: { a: { b: 'c' } } }), [`${AT}.map.a: expected a string, found a mapping`]);
-    assert.deepEqual(await errors({ map: { a: null } }), [`${AT}.map.a: expected a string, found nothing`]);
-    assert.deepEqual(await errors({ map: { file: 5 } }), [
-      `${AT}.map.file: expected a string, found a number, write it in quotes`,
-    ]);
+    const cases: [unknown, string][] = [
+      [{}, '.map: must not be empty'],
+      [[], '.map: expected a mapping, found a list'],
+      ['symbols.yaml', NO_MAP],
+      [{ a: 5 }, '.map.a: expected a string, found a number, write it in quotes'],
+      [{ a: { b: 'c' } }, '.map.a: expected a string, found a mapping'],
+      [{ a: null }, '.map.a: expected a string, found nothing'],
+      [{ file: 5 }, '.map.file: expected a string, found a number, write it in quotes'],
+    ];
+    for (const [map, line] of cases) await isWrong({ map }, [line]);
   });
 
   it('holds what the operator sends', async () => {
     for (const key of ['fixed', 'default'])
       for (const value of ['c', 'b', 1, true, 'toString'])
-        assert.deepEqual(await errors({ map: { a: 'b', '1': 'x' }, [key]: value }), [
-          `${AT}.${key}: is not in the map`,
-        ]);
-    assert.deepEqual(await errors({ map: { a: 'b' }, default: 'a' }), []);
+        await isWrong({ map: { a: 'b', '1': 'x' }, [key]: value }, [`.${key}: is not in the map`]);
+    await isWrong({ map: { a: 'b' }, default: 'a' }, []);
     // Only a map of this one key names a file.
-    assert.deepEqual(await errors({ map: { file: 'symbols.yaml', a: 'b' }, default: 'file' }), []);
+    await isWrong({ map: { file: 'symbols.yaml', a: 'b' }, default: 'file' }, []);
   });
 
   it('that cannot be read is all that is said to be wrong', async () => {
-    const own = { fixed: 'BTC/USD', in: 'path' };
-    const path = { path: '/{q}' };
-    assert.deepEqual(await errors({ ...own, map: 'symbols.yaml' }, path), [
-      `${AT}.map: expected a mapping, found a string: write {file: …} for what a file holds`,
-    ]);
-    const missing = await errors({ default: 'BTC/USD', map: { file: '/nowhere/symbols.yaml' } });
-    assert.deepEqual(missing, [`${AT}.map.file: /nowhere/symbols.yaml: file not found`]);
+    await isWrong({ fixed: 'BTC/USD', in: 'path', map: 'symbols.yaml' }, [NO_MAP], { path: '/{q}' });
+    const missing = { default: 'BTC/USD', map: { file: '/nowhere/symbols.yaml' } };
+    await isWrong(missing, ['.map.file: /nowhere/symbols.yaml: file not found']);
   });
 
   it('has values that can be sent', async () => {
-    const path = { path: '/{q}' };
-    assert.deepEqual(await errors({ in: 'path', map: { ok: 'x', 'a/b': '..', c: '' } }, path), [
-      `${AT}.map["a/b"]: cannot be sent as path`,
-      `${AT}.map.c: cannot be sent as path`,
-    ]);
-    assert.deepEqual(await errors({ in: 'header', map: { a: 'x\ny' } }), [`${AT}.map.a: cannot be sent as header`]);
-    assert.deepEqual(await errors({ in: 'cookie', map: { a: 'x;y' } }), [`${AT}.map.a: cannot be sent as cookie`]);
+    const both = ['.map["a/b"]: cannot be sent as path', '.map.c: cannot be sent as path'];
+    await isWrong({ in: 'path', map: { ok: 'x', 'a/b': '..', c: '' } }, both, { path: '/{q}' });
+    await isWrong({ in: 'header', map: { a: 'x\ny' } }, ['.map.a: cannot be sent as header']);
+    await isWrong({ in: 'cookie', map: { a: 'x;y' } }, ['.map.a: cannot be sent as cookie']);
   });
 
   it('may hold variables, of which a warning says where they go', async () => {
     const map = { a: '${MINE}', 'b/c': '${MINE}' };
     const message = 'contains a variable: its value enters the endpoint ID, and --explain shows it';
-    assert.deepEqual(await warningsOf(of({ map }), { MINE: 'hunter2' }), [
-      `${AT}.map.a: ${message}`,
-      `${AT}.map["b/c"]: ${message}`,
-    ]);
+    const both = ['.map.a', '.map["b/c"]'].map((at) => `${AT}${at}: ${message}`);
+    assert.deepEqual(await warningsOf(of({ map }), { MINE: 'hunter2' }), both);
     assert.deepEqual(await warningsOf(of({ map, secret: true }), { MINE: 'hunter2' }), []);
   });
 
   it('is part of the endpoint ID, as far as there is one', async () => {
     const textOf = async (parameter: object) => (await loadObject(of(parameter))).explained[0]?.text;
     const plain = { name: 'q', in: 'query', required: false, secret: false };
-    const text = (parameter: object) =>
-      canonicalize({
-        ...{ url: 'https://a.example', path: '/', method: 'GET' },
-        ...{ parameters: [parameter], encoding: null, encrypt: null },
-      });
+    const rest = { url: 'https://a.example', path: '/', method: 'GET', encoding: null, encrypt: null };
+    const text = (parameter: object) => canonicalize({ ...rest, parameters: [parameter] });
     assert.equal(await textOf({}), text(plain));
     assert.equal(await textOf({ map: { b: 'x', a: 'y' } }), text({ ...plain, map: { a: 'y', b: 'x' } }));
     assert.equal(await textOf({ map: { a: 'y' }, secret: true }), text({ ...plain, secret: true }));
@@ -292,24 +250,21 @@ describe('the file of a map', () => {
     });
     return { loading, options };
   }
-  const AT = 'apis[0].endpoints[0].parameters[0].map';
+  const AT = 'apis[0].endpoints[0].parameters[0].map.file: <folder>';
 
   it('is one whose faults are told with their place', async (t) => {
     const cases: [string | undefined, string][] = [
-      [undefined, `${AT}.file: <folder>/symbols.yaml: file not found`],
-      ['', `${AT}.file: <folder>/symbols.yaml: is empty`],
-      ['- a\n', `${AT}.file: <folder>/symbols.yaml: expected a mapping (key: value) at the top level`],
-      ['a: x\na: y\n', `${AT}.file: <folder>/symbols.yaml:2:1: duplicate key "a"`],
-      ['{}', `${AT}.file: <folder>/symbols.yaml: must not be empty`],
-      ['a: 1.5', `${AT}.file: <folder>/symbols.yaml: a: expected a string, found a number, write it in quotes`],
-      ['a: {b: c}', `${AT}.file: <folder>/symbols.yaml: a: expected a string, found a mapping`],
+      [undefined, 'file not found'],
+      ['', 'is empty'],
+      ['- a\n', 'expected a mapping (key: value) at the top level'],
+      ['{}', 'must not be empty'],
+      ['a: 1.5', 'a: expected a string, found a number, write it in quotes'],
+      ['a: {b: c}', 'a: expected a string, found a mapping'],
     ];
-    for (const [content, message] of cases) {
-      const { loading } = await load(t, content);
-      assert.equal(await loading, message);
-    }
-    const { loading } = await load(t, 'a: b', '.');
-    assert.equal(await loading, `${AT}.file: <folder>: is a directory, expected a file`);
+    const wrong = async (...given: [string | undefined, string?]) => (await load(t, ...given)).loading;
+    for (const [content, message] of cases) assert.equal(await wrong(content), `${AT}/symbols.yaml: ${message}`);
+    assert.equal(await wrong('a: x\na: y\n'), `${AT}/symbols.yaml:2:1: duplicate key "a"`);
+    assert.equal(await wrong('a: b', '.'), `${AT}: is a directory, expected a file`);
   });
 
   it('may be named by a variable, without which the endpoint has no ID', async (t) => {

@@ -15,39 +15,25 @@ import { verifyEncoded } from '../support/verify.ts';
 const places = ['query', 'path', 'header', 'cookie', 'body'] as const;
 type Place = (typeof places)[number];
 
-/** An endpoint with one parameter `n` there. */
-const taking = (place: Place, more: object = {}) => ({
-  path: place === 'path' ? '/x/{n}' : '/x',
-  method: 'POST',
-  parameters: [{ name: 'n', in: place, ...more }],
-});
+const taking = (place: Place, more: object = {}) => {
+  const parameters = [{ name: 'n', in: place, ...more }];
+  return { path: place === 'path' ? '/x/{n}' : '/x', method: 'POST', parameters };
+};
 
 /** Replaces the value by one that JSON cannot say. */
-const changer = pluginFile(
-  'changer',
-  `onBeforeApiCall({ endpoint, parameters }) {
-    if (endpoint === 'changed') return { parameters: { n: parameters.n * 1e300 } };
-  }`,
-);
+const change = `onBeforeApiCall({ endpoint, parameters }) {
+  if (endpoint === 'changed') return { parameters: { n: parameters.n * 1e300 } };
+}`;
+const changer = pluginFile('changer', change);
+const both = (one: object, other: object) => ({ parameters: [one, other] });
 
 const endpoints = {
   ...Object.fromEntries(places.map((place) => [place, taking(place)])),
-  'two-places': {
-    path: '/x/{n}',
-    parameters: [
-      { name: 'n', in: 'path' },
-      { name: 'n', in: 'query' },
-    ],
-  },
+  'two-places': { path: '/x/{n}', ...both({ name: 'n', in: 'path' }, { name: 'n', in: 'query' }) },
   fixed: taking('query', { fixed: 7 }),
   changed: { ...taking('query'), path: '/changed' },
-  'config-numbers': {
-    parameters: [
-      { name: 'f', fixed: 1e21 },
-      { name: 'd', in: 'header', default: 1.5e-7 },
-    ],
-  },
-  required: { parameters: [{ name: 'n' }, { name: 'other', required: true }] },
+  'config-numbers': both({ name: 'f', fixed: 1e21 }, { name: 'd', in: 'header', default: 1.5e-7 }),
+  required: both({ name: 'n' }, { name: 'other', required: true }),
   times: { encoding: { type: 'uint256', path: '$.one', times: '*' } },
   'pinned-times': { encoding: { type: 'uint256', path: '$.one', times: '3' } },
 };
@@ -99,18 +85,9 @@ describe('numbers in requests', async () => {
   const inexact = (name: string) => `Invalid parameter: ${name} (send this number as a string)`;
 
   it('one that a double does not hold exactly is 400, in every place', async () => {
-    const numbers = [
-      '1234567890123456789',
-      '-1234567890123456789',
-      '9007199254740993',
-      '0.10000000000000000555',
-      '3.14159265358979323846',
-      '1e-400',
-      '4.9e-324',
-      '12345678901234567890e-5',
-      `1${'0'.repeat(60)}1`,
-      '1.7976931348623158e308',
-    ];
+    const whole = ['1234567890123456789', '-1234567890123456789', '9007199254740993', `1${'0'.repeat(60)}1`];
+    const parts = ['0.10000000000000000555', '3.14159265358979323846', '12345678901234567890e-5'];
+    const numbers = [...whole, ...parts, '1e-400', '4.9e-324', '1.7976931348623158e308'];
     for (const place of places) {
       for (const number of numbers) await refused(place, `{"n":${number}}`, inexact('n'));
     }
@@ -125,11 +102,8 @@ describe('numbers in requests', async () => {
   });
 
   it('is found wherever it is nested in a body parameter, and only there', async () => {
-    const nested = [
-      '[1,[2,{"a":[1234567890123456789]}]]',
-      '{"a":{"b":1234567890123456789}}',
-      '[ 1234567890123456789 ]',
-    ];
+    const big = '1234567890123456789';
+    const nested = [`[1,[2,{"a":[${big}]}]]`, `{"a":{"b":${big}}}`, `[ ${big} ]`];
     for (const value of nested) await refused('body', `{"n":${value}}`, inexact('n'));
     await answered('body', '{"n":{"a":"1234567890123456789","b":[1,2]}}');
     await answered('body', '{"n":["\\"1234567890123456789",": 1234567890123456789","\\\\"]}');
@@ -226,26 +200,22 @@ describe('numbers in requests', async () => {
   });
 
   const digits = (max: number) => fc.array(fc.constantFrom(...'0123456789'), { minLength: 1, maxLength: max });
+  const zeroOr = <T>(given: fc.Arbitrary<T>, text: (value: T) => string) => fc.oneof(fc.constant(''), given.map(text));
+  const whole = fc.oneof(
+    fc.constant('0'),
+    fc.tuple(fc.constantFrom(...'123456789'), digits(25)).map(([first, rest]) => first + rest.join('')),
+    fc.bigInt({ min: 2n ** 53n - 9n, max: 2n ** 53n + 9n }).map(String),
+  );
+  const power = fc.tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.integer({ min: 0, max: 330 }));
+  const fraction = zeroOr(digits(25), (all) => `.${all.join('')}`);
   const number = fc
-    .record({
-      sign: fc.constantFrom('', '-'),
-      whole: fc.oneof(
-        fc.constant('0'),
-        fc.tuple(fc.constantFrom(...'123456789'), digits(25)).map(([first, rest]) => first + rest.join('')),
-        fc.bigInt({ min: 2n ** 53n - 9n, max: 2n ** 53n + 9n }).map(String),
-      ),
-      fraction: fc.oneof(
-        fc.constant(''),
-        digits(25).map((all) => `.${all.join('')}`),
-      ),
-      power: fc.oneof(
-        fc.constant(''),
-        fc
-          .tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.integer({ min: 0, max: 330 }))
-          .map((parts) => parts.join('')),
-      ),
-    })
-    .map(({ sign, whole, fraction, power }) => sign + whole + fraction + power);
+    .tuple(
+      fc.constantFrom('', '-'),
+      whole,
+      fraction,
+      zeroOr(power, (parts) => parts.join('')),
+    )
+    .map((parts) => parts.join(''));
 
   it('any number is refused, or reaches the upstream with the value that was sent', async () => {
     const literal = fc.oneof(number, fc.double({ noNaN: true, noDefaultInfinity: true }).map(String));

@@ -4,12 +4,10 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
+import { askableService } from '../support/askable.ts';
 import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
-import { suite } from '../support/lifetime.ts';
+import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
 
 const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });
 const body = (schema: object) => ({ method: 'POST', parameters: [{ name: 'b', in: 'body', schema }] });
@@ -35,44 +33,26 @@ const endpoints = {
 };
 
 /** Runs after the built-in functions, at `validate` and before the call. */
-const changing = `
-export default {
-  name: 'changing',
-  setup: () => ({
-    hooks: {
-      validate: (parameters) => globalThis.testValidate?.(parameters),
-      onBeforeApiCall: ({ parameters }) => globalThis.testBefore?.(parameters),
-    },
-  }),
-};`;
+const changing = `export default { name: 'changing', setup: () => ({ hooks: {
+  validate: (parameters) => globalThis.testValidate?.(parameters),
+  onBeforeApiCall: ({ parameters }) => globalThis.testBefore?.(parameters),
+} }) };`;
 
 describe('schemas of parameters', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ value: 7 }));
   const { files, plugins } = pluginFiles({ changing });
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const { ask, refuse: refused } = await askableService(endpoints, { settings: { plugins } }, files);
 
   beforeEach(() => {
-    upstream.requests.length = 0;
     for (const name of ['testValidate', 'testBefore']) Reflect.deleteProperty(globalThis, name);
   });
 
+  const nameOf = (endpoint: string) => (endpoint === 'order' ? 'b' : 'q');
   const take = async (endpoint: string, ...values: unknown[]) => {
-    for (const value of values) {
-      const response = await service.post(`api/${endpoint}`, endpoint === 'order' ? { b: value } : { q: value });
-      assert.equal(response.status, 200, `${JSON.stringify(value)}: ${await response.text()}`);
-    }
-    upstream.requests.length = 0;
+    for (const value of values) await ask(endpoint, { [nameOf(endpoint)]: value });
   };
   const refuse = async (endpoint: string, why: string, ...values: unknown[]) => {
-    const name = endpoint === 'order' ? 'b' : 'q';
-    for (const value of values)
-      await assertRefused(
-        await service.post(`api/${endpoint}`, { [name]: value }),
-        400,
-        `Invalid parameter: ${name} (${why})`,
-      );
-    assert.equal(upstream.requests.length, 0, 'before any call');
+    const name = nameOf(endpoint);
+    for (const value of values) await refused(endpoint, { [name]: value }, `Invalid parameter: ${name} (${why})`);
   };
 
   it('a text does not satisfy `integer`', async () => {
@@ -96,7 +76,7 @@ describe('schemas of parameters', async () => {
   });
 
   it('what is not given is not checked, and neither is null outside a body', async () => {
-    assert.equal((await service.post('api/integer', {})).status, 200);
+    await ask('integer', {});
     await take('integer', null);
   });
 
@@ -104,8 +84,7 @@ describe('schemas of parameters', async () => {
     await refuse('evil', 'must be either string or number or boolean', ['aB'], {});
     await refuse('list', 'must not have more than 2 items', [1, 2, 3]);
     await take('list', 'all', [1, 2]);
-    assert.equal((await service.post('api/list', { q: ['a', 'b'] })).status, 200);
-    assert.equal(upstream.requests[0]?.path, '/list?q=a%2Cb');
+    assert.equal((await ask('list', { q: ['a', 'b'] })).path, '/list?q=a%2Cb');
   });
 
   it('a value in a body may be a list or an object, and its faults have a place', async () => {
@@ -129,22 +108,12 @@ describe('schemas of parameters', async () => {
         Reflect.set(globalThis, at, () => (at === 'testBefore' ? { parameters: changed } : changed));
       };
       answer('5');
-      await assertRefused(await service.post('api/integer', { q: 5 }), 400, 'Invalid parameter: q (must be integer)');
+      await refuse('integer', 'must be integer', 5);
       answer(['BTC', 'ETH']);
-      await assertRefused(
-        await service.post('api/choice', { q: 7 }),
-        400,
-        'Invalid parameter: q (must be either string or number or boolean)',
-      );
-      await assertRefused(
-        await service.post('api/evil', {}),
-        400,
-        'Invalid parameter: q (must be either string or number or boolean)',
-      );
-      assert.equal(upstream.requests.length, 0);
+      await refuse('choice', 'must be either string or number or boolean', 7);
+      await refuse('evil', 'must be either string or number or boolean', undefined);
       answer(7);
-      assert.equal((await service.post('api/integer', { q: 5 })).status, 200);
-      assert.equal(upstream.requests.splice(0)[0]?.path, '/integer?q=7');
+      assert.equal((await ask('integer', { q: 5 })).path, '/integer?q=7');
       Reflect.deleteProperty(globalThis, at);
     }
   });
@@ -161,20 +130,19 @@ describe('schemas of parameters', async () => {
 
 describe('a schema in the config', () => {
   const AT = 'apis[0].endpoints[0].parameters[0]';
-  const errors = (parameter: object) =>
-    errorsOf(oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }] } }));
+  const of = (parameter: object) =>
+    oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }] } });
+  const errors = (parameter: object) => errorsOf(of(parameter));
 
   it('is refused where it is none, with the path of what is wrong', async () => {
+    const PATTERN = '.schema.pattern: is no pattern that can be used: ';
     const wrong: [object, string][] = [
       [{ typ: 'string' }, '.schema.typ: unknown key, did you mean "type"?'],
       [{ type: 'text' }, '.schema.type: expected "string" or "number" or "integer" or "boolean" or '],
       [{ minimum: '1' }, '.schema.minimum: expected a number, found a string'],
       [{ minLength: -1 }, '.schema.minLength: must be at least 0'],
-      [
-        { pattern: '(' },
-        '.schema.pattern: is no pattern that can be used: Invalid regular expression: /(/u: Unterminated group',
-      ],
-      [{ items: { pattern: 'a{,2}' } }, '.schema.items.pattern: is no pattern that can be used: '],
+      [{ pattern: '(' }, `${PATTERN}Invalid regular expression: /(/u: Unterminated group`],
+      [{ items: { pattern: 'a{,2}' } }, PATTERN.replace('schema', 'schema.items')],
       [{ items: { properties: { a: { maxx: 1 } } } }, '.schema.items.properties.a.maxx: unknown key, known keys: '],
       [{ anyOf: [true, 5] }, '.schema.anyOf[1]: expected a mapping, found a number'],
       [{ format: 'date' }, '.schema.format: unknown key'],
@@ -196,16 +164,13 @@ describe('a schema in the config', () => {
   });
 
   it('may hold variables, which stay texts and are shown to clients', async () => {
-    const of = (parameter: object) =>
-      oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }] } });
     const env = { MINE: 'usd', LEAST: '5' };
     const schema = { enum: ['${MINE}', 'eur'] };
     const warned = `${AT}.schema.enum[0]: contains a variable: clients see its value`;
     assert.deepEqual(await warningsOf(of({ schema }), env), [warned]);
     assert.deepEqual(await warningsOf(of({ schema, secret: true }), env), []);
-    assert.deepEqual(await errorsOf(of({ schema: { minimum: '${LEAST}' } }), env), [
-      `${AT}.schema.minimum: expected a number, found a string`,
-    ]);
+    const least = await errorsOf(of({ schema: { minimum: '${LEAST}' } }), env);
+    assert.deepEqual(least, [`${AT}.schema.minimum: expected a number, found a string`]);
   });
 
   it('is no part of the endpoint ID', async () => {
@@ -225,8 +190,6 @@ describe('a schema in the config', () => {
 });
 
 describe('strictParameters', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ value: 7 }));
   const parameters = [
     { name: 'symbol', schema: { pattern: '^[A-Z]+$', type: 'string' }, description: 'Of what' },
     { name: 'hidden', secret: true, schema: { const: 'LEAK' } },
@@ -240,51 +203,32 @@ describe('strictParameters', async () => {
       { name: 'id', in: 'body', schema: { maximum: 9 } },
     ],
   };
-  const service = await serviceFor(
-    suite,
-    oneApi(
-      upstream.url,
-      { twice, strict: { parameters }, encoded: { encoding }, lenient: { parameters, strictParameters: false } },
-      { api: { strictParameters: true }, settings: { openapi: true } },
-    ),
+  const { service, ask, refuse } = await askableService(
+    { twice, strict: { parameters }, encoded: { encoding }, lenient: { parameters, strictParameters: false } },
+    { api: { strictParameters: true }, settings: { openapi: true } },
   );
-
-  const send = (endpoint: string, text: string) =>
-    fetch(`${service.url}/endpoints/${service.ids[`api/${endpoint}`]}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: text,
-    });
+  const send = (endpoint: string, text: string) => postText(endpointUrl(service, `api/${endpoint}`), text);
 
   it('refuses names that the endpoint does not take, those of fixed parameters among them', async () => {
-    assert.equal((await service.post('api/strict', { symbol: 'BTC' })).status, 200);
-    assert.equal((await service.post('api/strict', {})).status, 200);
-    upstream.requests.length = 0;
-    for (const name of ['symbl', 'tier', '_type', '__proto__', 'Symbol'])
-      await assertRefused(
-        await send('strict', `{"parameters":{"symbol":"BTC","${name}":"x"}}`),
-        400,
-        `Unknown parameter: ${name}`,
-      );
+    await ask('strict', { symbol: 'BTC' });
+    await ask('strict', {});
+    for (const name of ['symbl', 'tier', '_type', '__proto__', 'Symbol']) {
+      const given = JSON.parse(`{"symbol":"BTC","${name}":"x"}`);
+      await refuse('strict', given, `Unknown parameter: ${name}`);
+    }
     const long = 'x'.repeat(1000);
-    await assertRefused(
-      await service.post('api/strict', { [long]: 1 }),
-      400,
-      `Unknown parameter: ${long.slice(0, 64)}…`,
-    );
-    assert.equal(upstream.requests.length, 0);
+    await refuse('strict', { [long]: 1 }, `Unknown parameter: ${long.slice(0, 64)}…`);
   });
 
   it('takes the reserved parameters of what the operator left open, and no others', async () => {
-    assert.equal((await service.post('api/encoded', { _type: 'int256' })).status, 200);
-    const both = { _type: 'int256', _times: '10' };
-    await assertRefused(await service.post('api/encoded', both), 400, 'Unknown parameter: _times');
+    await ask('encoded', { _type: 'int256' });
+    await refuse('encoded', { _type: 'int256', _times: '10' }, 'Unknown parameter: _times');
   });
 
   it('takes of two parameters with one name what is right for both', async () => {
-    assert.equal((await service.post('api/twice', { id: 5 })).status, 200);
-    await assertRefused(await service.post('api/twice', { id: 0 }), 400, 'Invalid parameter: id (must be >= 1)');
-    await assertRefused(await service.post('api/twice', { id: 10 }), 400, 'Invalid parameter: id (must be <= 9)');
+    await ask('twice', { id: 5 });
+    await refuse('twice', { id: 0 }, 'Invalid parameter: id (must be >= 1)');
+    await refuse('twice', { id: 10 }, 'Invalid parameter: id (must be <= 9)');
   });
 
   it('refuses a body without `parameters`', async () => {
@@ -302,13 +246,10 @@ describe('strictParameters', async () => {
     const { required, properties } = schemaOf('strict');
     assert.deepEqual(required, ['parameters']);
     assert.equal(properties.parameters.additionalProperties, false);
-    assert.deepEqual(properties.parameters.properties, {
-      symbol,
-      hidden: { type: ['string', 'number', 'boolean'] },
-    });
-    assert.deepEqual(schemaOf('twice').properties.parameters.properties, {
-      id: { allOf: [{ type: 'integer', minimum: 1, description: 'Of whom' }, { maximum: 9 }] },
-    });
+    const hidden = { type: ['string', 'number', 'boolean'] };
+    assert.deepEqual(properties.parameters.properties, { symbol, hidden });
+    const id = { allOf: [{ type: 'integer', minimum: 1, description: 'Of whom' }, { maximum: 9 }] };
+    assert.deepEqual(schemaOf('twice').properties.parameters.properties, { id });
     assert.equal(schemaOf('lenient').required, undefined);
     assert.equal(schemaOf('lenient').properties.parameters.additionalProperties, true);
   });

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { beforeEach } from 'node:test';
+import { oneApi } from './answers.ts';
+import { assertRefused } from './http.ts';
+import { suite } from './lifetime.ts';
+import { serviceFor } from './service.ts';
+import { faults, type RecordedRequest, upstreamFor } from './upstream.ts';
+
+type Config = Parameters<typeof oneApi>;
+
+/** A service of one API whose upstream answers everything with `{value: 7}`, for the suite, and how its tests ask it. */
+export async function askableService(endpoints: Config[1], more?: Config[2], files: Record<string, string> = {}) {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }) });
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, more), { files });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+  });
+  return {
+    upstream,
+    service,
+    /** The one request that the upstream has got for an answer. */
+    async ask(endpoint: string, parameters?: unknown): Promise<RecordedRequest> {
+      const calls = upstream.requests.length;
+      const response = await service.post(`api/${endpoint}`, parameters);
+      assert.equal(response.status, 200, `${JSON.stringify(parameters)}: ${await response.text()}`);
+      assert.equal(upstream.requests.length, calls + 1);
+      return upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
+    },
+    /** Asserts a 400 before any call. */
+    async refuse(endpoint: string, parameters: unknown, error: string): Promise<void> {
+      const calls = upstream.requests.length;
+      await assertRefused(await service.post(`api/${endpoint}`, parameters), 400, error);
+      assert.equal(upstream.requests.length, calls, 'before any call');
+    },
+  };
+}
