@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { packageVersion } from '../../service/surroundings.ts';
 import { suite } from '../support/lifetime.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { folderWith, runCli } from './run.ts';
 
 /** The line that begins a section, and the text below it. */
@@ -73,15 +73,24 @@ async function printed(t: TestContext, cwd: string, words: readonly string[]): P
   return [stdout, stderr.replace(/^(?=.|\n)/gm, '! '), ...end.map((line) => `${line}\n`)].join('');
 }
 
+/** A redirect leads to its text. */
+function answer(text: string, status: number): Handler {
+  return status >= 300 && status < 400 ? faults.redirect(text, status) : faults.text(text, { status });
+}
+
 async function check(t: TestContext, sections: readonly Section[]): Promise<void> {
   const cwd = await folderWith(t);
   const filled = (text: string) =>
-    text.replaceAll('<cwd>', cwd).replaceAll('<upstream>', upstream.url).replaceAll('<version>', packageVersion());
+    text
+      .replaceAll('<cwd>', cwd)
+      .replaceAll('<upstream>', upstream.url)
+      .replaceAll('<host>', new URL(upstream.url).host)
+      .replaceAll('<version>', packageVersion());
   for (const [head, text] of sections) {
     const [, path, status = '200', name = ''] = /^-- (?:<upstream>(\S+)(?: (\d+))?|(.+)) --$/.exec(head) ?? [];
     if (head.startsWith('$')) assert.equal(await printed(t, cwd, wordsOf(filled(head.slice(2)))), filled(text), head);
     else if (path === undefined) await writeFile(join(cwd, name), filled(text), { mode: 0o600 });
-    else upstream.text(path, filled(text).trimEnd(), { status: Number(status) });
+    else upstream.on(path, answer(filled(text).trimEnd(), Number(status)));
   }
 }
 
