@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { assertRefused, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { notes, pluginFile } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 type Body = NonNullable<RequestInit['body']>;
@@ -28,33 +29,15 @@ const spy = pluginFile(
 );
 
 describe('the request body', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
-  const { files, plugins } = pluginFiles({ spy });
-  const service = await serviceFor(
-    suite,
-    {
-      settings: { plugins },
-      apis: [
-        {
-          name: 'prices',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            {
-              name: 'get',
-              path: '/price',
-              method: 'POST',
-              parameters: [{ name: 'symbol' }, { name: 'nested', in: 'body' }],
-              encoding: { type: 'uint256', path: '$.price' },
-            },
-          ],
-        },
-      ],
-    },
-    { files },
-  );
-  const url = endpointUrl(service, 'prices/get');
+  const price = {
+    method: 'POST',
+    parameters: [{ name: 'symbol' }, { name: 'nested', in: 'body' }],
+    encoding: { type: 'uint256', path: '$.price' },
+  };
+  const answers = { '/price': faults.json({ price: 7 }) };
+  const { upstream, service, at } = await served(suite, { price }, { answers, sources: { spy } });
+  const url = at('price');
+  const { pathname } = new URL(url);
 
   beforeEach(() => {
     notes.clear();
@@ -73,25 +56,11 @@ describe('the request body', async () => {
 
   describe('malformed JSON is 400 Request body must be valid JSON', () => {
     const texts = [
-      '{',
-      '{"parameters":{}',
-      '{"parameters":{}}}',
-      '{}{}',
-      '{"parameters":{},}',
-      "{'parameters':{}}",
-      '{parameters:{}}',
-      '{"parameters":{"symbol":NaN}}',
-      '{"parameters":{"symbol":01}}',
-      '{"parameters":{"symbol":"\n"}}',
-      '{"parameters":{"symbol":"\\x"}}',
-      '{"parameters":undefined}',
-      '// comment\n{}',
-      ' ',
-      '\n',
-      'parameters=1',
-      '\0',
-      '{"a":"\0"}',
-      '<xml/>',
+      ...['{', '{"parameters":{}', '{"parameters":{}}}', '{}{}', '{"parameters":{},}'],
+      ...["{'parameters':{}}", '{parameters:{}}', '{"parameters":undefined}', '// comment\n{}'],
+      ...['{"parameters":{"symbol":NaN}}', '{"parameters":{"symbol":01}}'],
+      ...['{"parameters":{"symbol":"\n"}}', '{"parameters":{"symbol":"\\x"}}', '{"a":"\0"}', '\0'],
+      ...[' ', '\n', 'parameters=1', '<xml/>'],
     ];
     for (const text of texts) {
       it(JSON.stringify(text), () => refused(text, 400, INVALID));
@@ -176,8 +145,7 @@ describe('the request body', async () => {
     }
 
     it('an empty chunked body', async () => {
-      const path = new URL(url).pathname;
-      const head = requestHead(`POST ${path}`, { ...JSON_HEADERS, 'Transfer-Encoding': 'chunked' });
+      const head = requestHead(`POST ${pathname}`, { ...JSON_HEADERS, 'Transfer-Encoding': 'chunked' });
       assert.equal(parseResponse(await exchangeRaw(service.url, `${head}\r\n0\r\n\r\n`)).status, 200);
     });
   });
@@ -211,19 +179,14 @@ describe('the request body', async () => {
     });
 
     it('text of all planes arrives as UTF-8', async () => {
-      assert.equal(
-        await answered('{"parameters":{"symbol":"ü€\u{1f4a5}"}}'),
-        '/price?symbol=%C3%BC%E2%82%AC%F0%9F%92%A5',
-      );
+      const path = await answered('{"parameters":{"symbol":"ü€\u{1f4a5}"}}');
+      assert.equal(path, '/price?symbol=%C3%BC%E2%82%AC%F0%9F%92%A5');
     });
 
     it('a lone surrogate has no UTF-8 form', async () => {
       for (const lone of ['\\ud800', 'a\\udfffb', '\\udc00\\ud800']) {
-        await assertRefused(
-          await postText(url, `{"parameters":{"symbol":"${lone}"}}`),
-          400,
-          'Invalid parameter: symbol',
-        );
+        const response = await postText(url, `{"parameters":{"symbol":"${lone}"}}`);
+        await assertRefused(response, 400, 'Invalid parameter: symbol');
       }
       assert.equal(upstream.requests.length, 0);
     });
@@ -231,8 +194,9 @@ describe('the request body', async () => {
     it('1e-999, which a double makes zero, is a fault of its parameter only', async () => {
       assert.equal(await answered('{"other":1e-999,"parameters":{"undeclared":1e-999,"symbol":0}}'), '/price?symbol=0');
       // As often as it is sent, and whatever is sent in between.
-      for (const body of ['{"parameters":{"symbol":1e-999}}', '{"parameters":{"symbol":1e-999}}']) {
-        await assertRefused(await postText(url, body), 400, 'Invalid parameter: symbol (send this number as a string)');
+      for (let count = 0; count < 2; count += 1) {
+        const response = await postText(url, '{"parameters":{"symbol":1e-999}}');
+        await assertRefused(response, 400, 'Invalid parameter: symbol (send this number as a string)');
         assert.equal(await answered('{"parameters":{"symbol":0}}'), '/price?symbol=0');
       }
     });
@@ -240,17 +204,9 @@ describe('the request body', async () => {
 
   describe('Content-Type must be application/json', () => {
     const good = [
-      'application/json',
-      'application/json; charset=utf-8',
-      'application/json;charset=UTF-8',
-      'APPLICATION/JSON',
-      'Application/Json ; Charset="utf-8"',
-      'application/json;',
-      'application/json; charset=',
-      'application/json; charset=utf-16',
-      'application/json; charset="',
-      'application/json; @',
-      '  application/json  ',
+      ...['application/json', 'APPLICATION/JSON', '  application/json  ', 'application/json;', 'application/json; @'],
+      ...['application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/Json ; Charset="utf-8"'],
+      ...['application/json; charset=', 'application/json; charset=utf-16', 'application/json; charset="'],
     ];
     for (const type of good) {
       it(`the media type may carry a charset: ${type}`, async () => {
@@ -260,33 +216,19 @@ describe('the request body', async () => {
     }
 
     const bad = [
-      'text/plain',
-      'text/json',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data; boundary=x',
-      'application/jsonp',
-      'application/json-patch+json',
-      'application/vnd.api+json',
-      'application/ld+json',
-      'application',
-      'json',
-      '*/*',
-      'application/*',
-      'application/json, text/plain',
-      'text/plain; application/json',
-      ';application/json',
-      '',
+      ...['text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'],
+      ...['application/jsonp', 'application/json-patch+json', 'application/vnd.api+json', 'application/ld+json'],
+      ...['application', 'json', '*/*', 'application/*', ''],
+      ...['application/json, text/plain', 'text/plain; application/json', ';application/json'],
     ];
     for (const type of bad) {
       it(`${type || '(empty)'} is 415`, () => refused('{}', 415, CONTENT_TYPE, { 'Content-Type': type }));
     }
 
     it('a missing one is 415, with and without a body', async () => {
-      const path = new URL(url).pathname;
       for (const end of ['Content-Length: 2\r\n\r\n{}', 'Content-Length: 0\r\n\r\n', '\r\n']) {
-        const response = parseResponse(await exchangeRaw(service.url, requestHead(`POST ${path}`) + end));
-        assert.equal(response.status, 415);
-        assert.equal(response.body, JSON.stringify({ error: CONTENT_TYPE }));
+        const response = parseResponse(await exchangeRaw(service.url, requestHead(`POST ${pathname}`) + end));
+        assert.deepEqual([response.status, response.body], [415, JSON.stringify({ error: CONTENT_TYPE })]);
       }
     });
 
@@ -297,18 +239,8 @@ describe('the request body', async () => {
 
   describe('a compressed request body is refused (415)', () => {
     for (const coding of [
-      'gzip',
-      'deflate',
-      'br',
-      'zstd',
-      'GZIP',
-      'x-gzip',
-      'identity, gzip',
-      'gzip, identity',
-      'x',
-      'identity;q=1',
-      'identityx',
-      ',gzip',
+      ...['gzip', 'deflate', 'br', 'zstd', 'GZIP', 'x-gzip', 'x'],
+      ...['identity, gzip', 'gzip, identity', 'identity;q=1', 'identityx', ',gzip'],
     ]) {
       it(coding, () => refused(gzipSync('{}'), 415, CONTENT_TYPE, { ...JSON_HEADERS, 'Content-Encoding': coding }));
     }
@@ -320,7 +252,7 @@ describe('the request body', async () => {
 
     it('nor may the transfer be compressed', async () => {
       const headers = { ...JSON_HEADERS, 'Transfer-Encoding': 'gzip, chunked' };
-      const head = requestHead(`POST ${new URL(url).pathname}`, headers);
+      const head = requestHead(`POST ${pathname}`, headers);
       const response = parseResponse(await exchangeRaw(service.url, `${head}\r\n2\r\n{}\r\n0\r\n\r\n`));
       assert.deepEqual([response.status, response.body], [415, JSON.stringify({ error: CONTENT_TYPE })]);
     });

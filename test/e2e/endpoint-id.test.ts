@@ -6,11 +6,7 @@ import canonicalize from 'canonicalize';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
-import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded } from '../support/verify.ts';
+import { serviceFor } from '../support/service.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -82,27 +78,25 @@ describe('endpoint IDs', () => {
   it('the least specification', async () => {
     const { id, text } = await load(oneApi('http://a.example', { e: { path: '/x' } }));
     const least = { url: 'http://a.example', path: '/x', method: 'GET', parameters: [], encoding: null, encrypt: null };
-    assert.equal(
-      text,
-      '{"encoding":null,"encrypt":null,"method":"GET","parameters":[],"path":"/x","url":"http://a.example"}',
-    );
+    assert.equal(text, canonicalize(least));
     assert.equal(id, hash(least));
-    const encoded = await load(
-      oneApi('http://a.example', { e: { path: '/x', encoding: { type: 'bool', path: '$.a' } } }),
-    );
-    assert.equal(encoded.id, hash({ ...least, encoding: { type: 'bool', path: '$.a', times: null } }));
+    const encoding = { type: 'bool', path: '$.a' };
+    const encoded = await load(oneApi('http://a.example', { e: { path: '/x', encoding } }));
+    assert.equal(encoded.id, hash({ ...least, encoding: { ...encoding, times: null } }));
   });
 
   it('defaults that are written out, and `secret: false`, change nothing', async () => {
     const short = { path: '/x', parameters: [{ name: 'a' }] };
-    const long = {
-      path: '/x',
-      method: 'GET',
-      mode: 'sync',
-      parameters: [{ name: 'a', in: 'query', required: false, secret: false }],
-    };
-    assert.equal(await idOf(long), await idOf(short));
+    const long = { name: 'a', in: 'query', required: false, secret: false };
+    assert.equal(await idOf({ path: '/x', method: 'GET', mode: 'sync', parameters: [long] }), await idOf(short));
   });
+
+  /** The endpoint with these changes of the parameter of that name. */
+  const change = (name: string, changed: Block) => ({
+    ...endpoint,
+    parameters: parameters.map((p) => (p.name === name ? { ...p, ...changed } : p)),
+  });
+  const encrypted = (contract: string, type = 'euint64') => ({ ...endpoint, encrypt: { type, contract } });
 
   it('two configurations of one specification give one ID', async () => {
     const id = await idOf(endpoint);
@@ -112,26 +106,11 @@ describe('endpoint IDs', () => {
       ['descriptions', { ...endpoint, description: 'text', parameters: described }],
       ['a trailing slash', endpoint, { url: `${URL}/` }],
       ['another value of a secret variable', endpoint, { env: { KEY: 'another' } }],
-      [
-        'another secret default',
-        { ...endpoint, parameters: parameters.map((p) => (p.name === 'token' ? { ...p, default: 'x' } : p)) },
-      ],
-      [
-        'a secret without a default',
-        {
-          ...endpoint,
-          parameters: parameters.map((p) => (p.name === 'token' ? { name: 'token', in: 'cookie', secret: true } : p)),
-        },
-      ],
-      [
-        '`secret: true` written out',
-        { ...endpoint, parameters: parameters.map((p) => (p.name === 'key' ? { ...p, secret: true } : p)) },
-      ],
-      ['a contract in lower case', { ...endpoint, encrypt: { type: 'euint64', contract: CONTRACT.toLowerCase() } }],
-      [
-        'a contract in upper case',
-        { ...endpoint, encrypt: { type: 'euint64', contract: `0x${CONTRACT.slice(2).toUpperCase()}` } },
-      ],
+      ['another secret default', change('token', { default: 'x' })],
+      ['a secret without a default', change('token', { default: undefined })],
+      ['`secret: true` written out', change('key', { secret: true })],
+      ['a contract in lower case', encrypted(CONTRACT.toLowerCase())],
+      ['a contract in upper case', encrypted(`0x${CONTRACT.slice(2).toUpperCase()}`)],
       ['another mode', { ...endpoint, mode: 'stream' }],
       [
         'auth, cache, timeout and headers',
@@ -146,10 +125,6 @@ describe('endpoint IDs', () => {
     assert.ok((await loadObject({ settings, ...later }, { KEY: 'k' })).endpoints.some((found) => found.id === id));
   });
 
-  const change = (name: string, changed: Block) => ({
-    ...endpoint,
-    parameters: parameters.map((p) => (p.name === name ? { ...p, ...changed } : p)),
-  });
   const { encrypt: _, ...plain } = endpoint;
   const variants: [string, Block, Parameters<typeof idOf>[1]?][] = [
     ['nothing', endpoint],
@@ -167,11 +142,8 @@ describe('endpoint IDs', () => {
     ['no encoding', { ...plain, encoding: undefined }],
     ['type delegated', { ...plain, encoding: { type: '*', path: '$.price', times: '*' } }],
     ['path delegated', { ...plain, encoding: { type: 'uint256', path: '*', times: '*' } }],
-    ['encrypt type', { ...endpoint, encrypt: { type: 'euint32', contract: CONTRACT } }],
-    [
-      'encrypt contract',
-      { ...endpoint, encrypt: { type: 'euint64', contract: CONTRACT.replace('0x3C', '0x4c').toLowerCase() } },
-    ],
+    ['encrypt type', encrypted(CONTRACT, 'euint32')],
+    ['encrypt contract', encrypted(CONTRACT.replace('0x3C', '0x4c').toLowerCase())],
     ['a parameter more', { ...endpoint, parameters: [...parameters, { name: 'more' }] }],
     ['a parameter less', { ...endpoint, parameters: parameters.slice(0, -1) }],
     ['a name', change('Ünï', { name: 'Uni' })],
@@ -242,51 +214,12 @@ describe('endpoint IDs', () => {
   });
 });
 
-describe('endpoint IDs over HTTP', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ v: 1 }));
+it('start-up logs one line per endpoint, `<api_name>/<endpoint_name> <endpoint_id>`', async (t) => {
   const encoding = { type: 'int256', path: '$.v' };
-  const service = await serviceFor(suite, oneApi(upstream.url, { a: { encoding }, b: { encoding, method: 'POST' } }));
-
-  const post = (id: string) =>
-    fetch(`${service.url}/endpoints/${id}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{}',
-    });
-
-  it('start-up logs one line per endpoint, `<api_name>/<endpoint_name> <endpoint_id>`', () => {
-    const spec = (path: string, method: string) => ({
-      url: upstream.url,
-      path,
-      method,
-      parameters: [],
-      encoding: { type: 'int256', path: '$.v', times: null },
-      encrypt: null,
-    });
-    assert.deepEqual(service.ids, { 'api/a': hash(spec('/a', 'GET')), 'api/b': hash(spec('/b', 'POST')) });
-  });
-
-  it('hex is case-insensitive; the answer has it in lower case, and signs it', async () => {
-    const id = service.ids['api/a'] ?? '';
-    for (const written of [id, `0x${id.slice(2).toUpperCase()}`]) {
-      const body = await verifyEncoded(await post(written), TEST_ADDRESS);
-      assert.equal(body.endpointId, id);
-    }
-  });
-
-  it('anything else is 404 `Endpoint not found`', async () => {
-    const id = service.ids['api/a'] ?? '';
-    for (const wrong of [
-      id.slice(2),
-      id.slice(0, -1),
-      `${id}0`,
-      `0x${'0'.repeat(64)}`,
-      'x',
-      `${id.slice(0, -1)}g`,
-      '__proto__',
-    ]) {
-      await assertRefused(await post(wrong), 404, 'Endpoint not found');
-    }
+  const { ids } = await serviceFor(t, oneApi(URL, { a: { encoding }, b: { encoding, method: 'POST' } }));
+  const spec = { url: URL, parameters: [], encoding: { ...encoding, times: null }, encrypt: null };
+  assert.deepEqual(ids, {
+    'api/a': hash({ ...spec, path: '/a', method: 'GET' }),
+    'api/b': hash({ ...spec, path: '/b', method: 'POST' }),
   });
 });

@@ -1,55 +1,41 @@
 /** Each route checks in order, and its responses carry the same headers. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { assertRefused, assertRouteHeaders, JSON_HEADERS, postText, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 describe('routes', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
   const encoding = { type: 'uint256', path: '$.price' };
-  const service = await serviceFor(suite, {
-    apis: [
-      {
-        name: 'prices',
-        url: upstream.url,
-        auth: { type: 'free' },
-        endpoints: [
-          { name: 'sync', path: '/price', encoding },
-          { name: 'async', path: '/price', encoding, mode: 'async', parameters: [{ name: 'a' }] },
-          { name: 'stream', path: '/price', encoding, mode: 'stream', parameters: [{ name: 'b' }] },
-        ],
-      },
-    ],
-  });
-  const id = service.ids['prices/sync'] ?? '';
+  const endpoints = {
+    sync: { encoding },
+    async: { encoding, mode: 'async' },
+    stream: { encoding, mode: 'stream' },
+  };
+  const { service, post, at } = await served(suite, endpoints, { answers: { '*': faults.json({ price: 7 }) } });
+  const id = service.ids['api/sync'] ?? '';
+
+  /** The response to a request of which just the head is sent, with these headers. */
+  const answerTo = async (line: string, headers: Record<string, string> = {}) =>
+    parseResponse(await exchangeRaw(service.url, `${requestHead(line, headers)}\r\n`));
+  /** Asserts how the response ends to a request whose body does not. */
+  const assertEnd = async (end: string, line: string, headers: Record<string, string>, body = '') => {
+    const connection = openRaw(service.url);
+    connection.write(`${requestHead(line, headers)}\r\n${body}`);
+    await connection.until((text) => text.endsWith(end));
+    connection.destroy();
+  };
+  const chunked = { ...JSON_HEADERS, 'Transfer-Encoding': 'chunked' };
 
   describe('unknown path is 404 Not Found', () => {
     const paths = [
-      '/',
-      '/endpoints',
-      '/endpoints/',
-      '/endpoints/0x00/more',
-      '/endpoint/0x00',
-      '/requests',
-      '/requests/',
-      '/requests/a/b',
-      '/health/',
-      '/HEALTH',
-      '/%68ealth',
-      '//health',
-      '/health%00',
-      '/%zz',
-      '/%',
-      '/%ff%fe',
-      '/favicon.ico',
-      '/..%2fhealth',
-      '/__proto__',
-      '/constructor',
+      ...['/', '/endpoints', '/endpoints/', '/endpoints/0x00/more', '/endpoint/0x00'],
+      ...['/requests', '/requests/', '/requests/a/b', '/favicon.ico', '/__proto__', '/constructor'],
+      ...['/health/', '/HEALTH', '/%68ealth', '//health', '/health%00', '/..%2fhealth', '/%zz', '/%', '/%ff%fe'],
     ];
     for (const path of paths) {
       it(`GET and POST ${path}`, async () => {
@@ -63,30 +49,24 @@ describe('routes', async () => {
     });
 
     it('a request target that is no URL', async () => {
-      const response = parseResponse(await exchangeRaw(service.url, `${requestHead('GET http://[/health')}\r\n`));
-      assert.equal(response.status, 404);
-      assert.equal(response.body, '{"error":"Not Found"}');
-      assert.equal(response.headers['access-control-allow-origin'], '*');
+      const { status, headers, body } = await answerTo('GET http://[/health');
+      assert.deepEqual([status, body], [404, '{"error":"Not Found"}']);
+      assert.equal(headers['access-control-allow-origin'], '*');
     });
 
     it('GET * is a path, not a wildcard', async () => {
-      const response = parseResponse(await exchangeRaw(service.url, `${requestHead('GET *')}\r\n`));
-      assert.deepEqual([response.status, response.body], [404, '{"error":"Not Found"}']);
+      const { status, body } = await answerTo('GET *');
+      assert.deepEqual([status, body], [404, '{"error":"Not Found"}']);
     });
 
-    it('an endless body gets its 404', async () => {
-      const connection = openRaw(service.url);
-      connection.write(`${requestHead('POST /nowhere', { 'Transfer-Encoding': 'chunked' })}\r\n`);
-      connection.write('4\r\naaaa\r\n');
-      await connection.until((text) => text.endsWith('{"error":"Not Found"}'));
-      connection.destroy();
-    });
+    it('an endless body gets its 404', () =>
+      assertEnd('{"error":"Not Found"}', 'POST /nowhere', { 'Transfer-Encoding': 'chunked' }, '4\r\naaaa\r\n'));
   });
 
   describe('wrong method is 405 Method Not Allowed with Allow', () => {
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
       it(`${method} of an endpoint`, async () => {
-        const response = await fetch(endpointUrl(service, 'prices/sync'), { method });
+        const response = await fetch(at('sync'), { method });
         await assertRefused(response, 405, 'Method Not Allowed');
         assert.equal(response.headers.get('allow'), 'POST');
       });
@@ -106,7 +86,7 @@ describe('routes', async () => {
     }
 
     it('HEAD of an endpoint: the same without the body', async () => {
-      const response = await fetch(endpointUrl(service, 'prices/sync'), { method: 'HEAD' });
+      const response = await fetch(at('sync'), { method: 'HEAD' });
       assert.equal(response.status, 405);
       assert.equal(response.headers.get('allow'), 'POST');
       assert.equal(await response.text(), '');
@@ -123,31 +103,16 @@ describe('routes', async () => {
   describe('endpoint 404 Endpoint not found', () => {
     const zeros = '0'.repeat(64);
     const ids = [
-      `0x${zeros}`,
-      zeros,
-      `0x${'0'.repeat(63)}`,
-      `0x${'0'.repeat(65)}`,
-      `0x${'g'.repeat(64)}`,
-      'not-hex',
-      '%zz',
-      '%00',
-      '%2F',
-      '__proto__',
-      'constructor',
-      '%F0%9F%92%A5',
-      'a'.repeat(8000),
+      ...[`0x${zeros}`, zeros, `0x${zeros.slice(1)}`, `0x${zeros}0`, `0x${'g'.repeat(64)}`, 'a'.repeat(8000)],
+      ...['x', 'not-hex', '%zz', '%00', '%2F', '__proto__', 'constructor', '%F0%9F%92%A5'],
+      // Those of an endpoint, but for one digit or the 0x.
+      ...[id.slice(0, -1), `${id.slice(0, -1)}g`, `${id}0`, id.slice(2), `${id}%00`, `%20${id}`],
     ];
     for (const unknown of ids) {
       it(`id ${unknown.slice(0, 70)}`, async () => {
         await assertRefused(await postText(`${service.url}/endpoints/${unknown}`, '{}'), 404, 'Endpoint not found');
       });
     }
-
-    it('a real id with one digit missing, one more, or without 0x', async () => {
-      for (const wrong of [id.slice(0, -1), `${id}0`, id.slice(2), `${id}%00`, `%20${id}`]) {
-        await assertRefused(await postText(`${service.url}/endpoints/${wrong}`, '{}'), 404, 'Endpoint not found');
-      }
-    });
 
     it('hex is case-insensitive', async () => {
       const url = `${service.url}/endpoints/0x${id.slice(2).toUpperCase()}`;
@@ -162,35 +127,29 @@ describe('routes', async () => {
       await assertRefused(await postText(url, '{'), 404, 'Endpoint not found');
     });
 
-    it('the body is not read: an endless one gets its 404', async () => {
-      const connection = openRaw(service.url);
-      const headers = { ...JSON_HEADERS, 'Transfer-Encoding': 'chunked' };
-      connection.write(`${requestHead(`POST /endpoints/0x${zeros}`, headers)}\r\n4\r\n{"a"\r\n`);
-      await connection.until((text) => text.endsWith('{"error":"Endpoint not found"}'));
-      connection.destroy();
-    });
-
-    it('the body is not read: one that never arrives gets its 404', async () => {
-      const connection = openRaw(service.url);
-      const headers = { ...JSON_HEADERS, 'Content-Length': '1000' };
-      connection.write(`${requestHead(`POST /endpoints/0x${zeros}`, headers)}\r\n`);
-      await connection.until((text) => text.endsWith('{"error":"Endpoint not found"}'));
-      connection.destroy();
-    });
+    const unread = {
+      'an endless one': chunked,
+      'one that never arrives': { ...JSON_HEADERS, 'Content-Length': '1000' },
+    };
+    for (const [what, headers] of Object.entries(unread))
+      it(`the body is not read: ${what} gets its 404`, () => {
+        const begun = headers === chunked ? '4\r\n{"a"\r\n' : '';
+        return assertEnd('{"error":"Endpoint not found"}', `POST /endpoints/0x${zeros}`, headers, begun);
+      });
   });
 
   describe('X-Request-Id', () => {
     it('is on every response of a route, in all modes, and never the same', async () => {
       const responses = [
-        await service.post('prices/sync'),
-        await service.post('prices/async'),
-        await service.post('prices/stream'),
+        await post('sync'),
+        await post('async'),
+        await post('stream'),
         await fetch(`${service.url}/health`),
         await fetch(`${service.url}/health`, { method: 'HEAD' }),
         await fetch(`${service.url}/requests/unknown`),
         await fetch(`${service.url}/nowhere`),
         await fetch(`${service.url}/nowhere`, { method: 'OPTIONS' }),
-        await postText(endpointUrl(service, 'prices/sync'), '{'),
+        await postText(at('sync'), '{'),
       ];
       assert.deepEqual(
         responses.map(({ status }) => status),
@@ -204,7 +163,7 @@ describe('routes', async () => {
     });
 
     it('is the service’s own, whatever the client sends', async () => {
-      const response = await service.post('prices/sync', {}, { 'X-Request-Id': `0x${'1'.repeat(64)}` });
+      const response = await post('sync', {}, { 'X-Request-Id': `0x${'1'.repeat(64)}` });
       assertRouteHeaders(response);
       assert.notEqual(response.headers.get('x-request-id'), `0x${'1'.repeat(64)}`);
     });
@@ -212,32 +171,28 @@ describe('routes', async () => {
 
   describe('unusual but sound requests', () => {
     it('a query string changes nothing', async () => {
-      await verifyEncoded(await postText(`${endpointUrl(service, 'prices/sync')}?a=%zz&b`, '{}'), TEST_ADDRESS);
+      await verifyEncoded(await postText(`${at('sync')}?a=%zz&b`, '{}'), TEST_ADDRESS);
       assert.equal((await fetch(`${service.url}/health?x=1`)).status, 200);
     });
 
     it('a request target in absolute form (RFC 9112, section 3.2.2)', async () => {
-      const text = await exchangeRaw(service.url, `${requestHead('GET http://other.example/health')}\r\n`);
-      assert.equal(parseResponse(text).body, `{"status":"ok","node":"${TEST_ADDRESS}"}`);
+      const { body } = await answerTo('GET http://other.example/health');
+      assert.equal(body, `{"status":"ok","node":"${TEST_ADDRESS}"}`);
     });
 
     it('HTTP/1.0 without Host', async () => {
-      const text = await exchangeRaw(service.url, 'GET /health HTTP/1.0\r\n\r\n');
-      assert.equal(parseResponse(text).status, 200);
+      assert.equal(parseResponse(await exchangeRaw(service.url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200);
     });
 
     it('an expectation that nobody knows (RFC 9110, section 10.1.1)', async () => {
-      const text = await exchangeRaw(service.url, `${requestHead('GET /health', { Expect: 'miracles' })}\r\n`);
-      assert.equal(parseResponse(text).status, 200);
-      assert.match(text, /\r\nX-Request-Id: 0x/);
+      const { status, headers } = await answerTo('GET /health', { Expect: 'miracles' });
+      assert.equal(status, 200);
+      assert.match(headers['x-request-id'] ?? '', REQUEST_ID);
     });
 
     it('an upgrade that nobody offers', async () => {
       const headers = { Connection: 'Upgrade, close', Upgrade: 'websocket' };
-      assert.equal(
-        parseResponse(await exchangeRaw(service.url, `${requestHead('GET /health', headers)}\r\n`)).status,
-        200,
-      );
+      assert.equal((await answerTo('GET /health', headers)).status, 200);
     });
 
     it('two requests in one packet are answered in order', async () => {
