@@ -1,7 +1,7 @@
 /** What contracts ask by ERC-3668 is answered as a client's request is, and refused so that clients try other gateways where those may answer. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { AbiCoder, Interface, keccak256 } from 'ethers';
 import { ccipRead } from '../../builtins/ccip-read/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
@@ -9,10 +9,10 @@ import { oneApi } from '../support/answers.ts';
 import { type AuditLine, auditLines } from '../support/audit.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { pluginFiles } from '../support/plugin-files.ts';
 import { requestHash, verifyReceipt } from '../support/receipts.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const SENDER = `0x${'5e'.repeat(20)}`;
@@ -39,11 +39,12 @@ const unwilling = `export default { name: 'unwilling', hooks: { onHttpRequest: (
   endpoint === 'unwanted' ? { reject: true, status: 403, message: 'Not today' } : undefined } };`;
 
 describe('CCIP-Read', async () => {
-  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 2064 }), '/gone': faults.serverError() });
-  const { files, plugins } = pluginFiles({ unwilling });
-  const settings = { ccipRead: true, openapi: true, plugins, audit: { path: 'audit.jsonl' } };
-  const env = { LOG_FORMAT: 'json' };
-  const service = await serviceFor(suite, oneApi(upstream.url, ENDPOINTS, { settings }), { files, env });
+  const { upstream, service } = await served(suite, ENDPOINTS, {
+    answers: { '*': faults.json({ price: 2064 }), '/gone': faults.serverError() },
+    sources: { unwilling },
+    settings: { ccipRead: true, openapi: true, audit: { path: 'audit.jsonl' } },
+    env: { LOG_FORMAT: 'json' },
+  });
 
   const get = (data: string, { sender = SENDER, headers = {} } = {}) =>
     fetch(`${service.url}/ccip/${sender}/${data}.json`, { headers });
@@ -79,11 +80,8 @@ describe('CCIP-Read', async () => {
     it(`answers ${how} with the answer that a contract checks, and its receipt`, async () => {
       const { receiptSignature, ...answer } = await decoded(asked(callOf(idOf('price'))));
       assert.equal(answer.data, AbiCoder.defaultAbiCoder().encode(['int256'], [2064]));
-      const receipt = {
-        requestHash: requestHash(ETHUSD),
-        dataHash: keccak256(answer.data),
-        signature: receiptSignature,
-      };
+      const hashes = { requestHash: requestHash(ETHUSD), dataHash: keccak256(answer.data) };
+      const receipt = { ...hashes, signature: receiptSignature };
       await verifyReceipt({ ...answer, receipt }, ETHUSD, TEST_ADDRESS);
       assert.equal(answer.endpointId, idOf('price'));
       assert.equal(upstream.requests.at(-1)?.path, '/price?symbol=ETHUSD');
@@ -107,11 +105,9 @@ describe('CCIP-Read', async () => {
     const path = join(service.folder, 'audit.jsonl');
     let line: AuditLine | undefined;
     while (line === undefined) line = (await auditLines(path)).find(({ requestId }) => requestId === id);
-    assert.deepEqual(
-      [asked?.fields.endpoint, outer?.fields.endpoint, line?.endpoint],
-      ['api/plain', undefined, 'api/plain'],
-    );
-    assert.equal(Object(asked?.fields.signed).digest, line?.digest);
+    const endpoints = [asked?.fields.endpoint, outer?.fields.endpoint, line.endpoint];
+    assert.deepEqual(endpoints, ['api/plain', undefined, 'api/plain']);
+    assert.equal(Object(asked?.fields.signed).digest, line.digest);
     assert.equal(outer?.fields.route, '/ccip/:sender/:data.json');
   });
 
@@ -119,13 +115,9 @@ describe('CCIP-Read', async () => {
     const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' };
     const preflight = await fetch(`${service.url}/ccip`, { method: 'OPTIONS', headers });
     const answered = await get(callOf(idOf('plain'), '{}'), { headers });
-    assert.deepEqual(
-      [preflight, answered].map(({ status, headers: given }) => [status, given.get('access-control-allow-origin')]),
-      [
-        [204, '*'],
-        [200, '*'],
-      ],
-    );
+    assert.deepEqual([preflight.status, answered.status], [204, 200]);
+    for (const response of [preflight, answered])
+      assert.equal(response.headers.get('access-control-allow-origin'), '*');
   });
 
   describe('refuses, so that clients stop,', () => {
@@ -165,18 +157,14 @@ describe('CCIP-Read', async () => {
       const word = (value: number) => value.toString(16).padStart(64, '0');
       const max = 'f'.repeat(64);
       const id = '11'.repeat(32);
+      const head = `${id}${word(0x40)}`;
       for (const wrong of [
-        '',
-        args().slice(2),
-        `${args()}00`,
-        `${id}${word(0x40)}`,
-        `${id}${word(0x60)}${word(0)}${word(0)}`,
-        `${id}${max}${word(0)}`,
-        `${id}${word(0x40)}${max}`,
-        `${id}${word(0x40)}${word(1e9)}7b7d`,
-        `${id}${word(0x40)}${word(2)}${'7b7d'.padEnd(64, '1')}`,
-        `${id}${word(0x40)}${word(2)}${'ff7d'.padEnd(64, '0')}`,
-        `${id}${word(0x40)}${word(2)}${'c080'.padEnd(64, '0')}`,
+        ...['', args().slice(2), `${args()}00`],
+        ...[head, `${id}${word(0x60)}${word(0)}${word(0)}`, `${id}${max}${word(0)}`],
+        ...[`${head}${max}`, `${head}${word(1e9)}7b7d`],
+        ...['7b7d'.padEnd(64, '1'), ...['ff7d', 'c080'].map((text) => text.padEnd(64, '0'))].map(
+          (text) => `${head}${word(2)}${text}`,
+        ),
       ])
         assert.equal(await refusal(ask(`${selector}${wrong}`)), WRONG.call);
     });
@@ -225,71 +213,51 @@ describe('CCIP-Read', async () => {
     assert.equal(await refusal(get(callOf(idOf('unwanted')))), '503 Not today');
   });
 
-  it('takes from the limit of its client once for each question, and says when to ask again', async () => {
-    const server = { rateLimit: { max: 2, window: 3_600_000 } };
-    const limited = await startTestService(
-      oneApi(upstream.url, { plain: { encoding } }, { server, settings: { ccipRead: true } }),
-    );
-    try {
-      const body = JSON.stringify({ data: callOf(limited.ids['api/plain'], '{}'), sender: SENDER });
-      assert.equal((await post(body, limited.url)).status, 200);
-      assert.equal((await limited.post('api/plain')).status, 200);
-      const full = await post(body, limited.url);
-      assert.deepEqual([full.status, full.headers.get('retry-after')], [503, '1800']);
-      assert.deepEqual(await full.json(), { error: 'Too Many Requests', message: 'Too Many Requests' });
-      assert.equal((await limited.post('api/plain')).status, 429);
-    } finally {
-      await limited.stop();
-    }
+  const limit = (t: TestContext, max: number, endpoint: object) => {
+    const rest = { server: { rateLimit: { max, window: 3_600_000 } }, settings: { ccipRead: true } };
+    return serviceFor(t, oneApi(upstream.url, { e: { encoding, ...endpoint } }, rest));
+  };
+  const calling = (data: string) => JSON.stringify({ data, sender: SENDER });
+
+  it('takes from the limit of its client once for each question, and says when to ask again', async (t) => {
+    const limited = await limit(t, 2, {});
+    const body = calling(callOf(limited.ids['api/e'], '{}'));
+    assert.equal((await post(body, limited.url)).status, 200);
+    assert.equal((await limited.post('api/e')).status, 200);
+    const full = await post(body, limited.url);
+    assert.deepEqual([full.status, full.headers.get('retry-after')], [503, '1800']);
+    assert.deepEqual(await full.json(), { error: 'Too Many Requests', message: 'Too Many Requests' });
+    assert.equal((await limited.post('api/e')).status, 429);
   });
 
-  it('takes from that limit for a question that is wrong, too', async () => {
-    const server = { rateLimit: { max: 4, window: 3_600_000 } };
-    const keyed = { encoding, auth: { type: 'apiKey', keys: ['valid'] } };
-    const limited = await startTestService(oneApi(upstream.url, { keyed }, { server, settings: { ccipRead: true } }));
-    try {
-      const closed = JSON.stringify({ data: callOf(limited.ids['api/keyed'], '{}'), sender: SENDER });
-      const unknown = JSON.stringify({ data: '0x12345678', sender: SENDER });
-      const statuses = [];
-      for (const body of ['{', '{}', unknown, closed, closed, unknown]) {
-        const { status, headers } = await post(body, limited.url);
-        statuses.push([status, headers.get('retry-after')]);
-      }
-      assert.deepEqual(statuses, [
-        ...[400, 400, 404, 403].map((status) => [status, null]),
-        ...[503, 503].map((status) => [status, '900']),
-      ]);
-    } finally {
-      await limited.stop();
+  it('takes from that limit for a question that is wrong, too', async (t) => {
+    const limited = await limit(t, 4, { auth: { type: 'apiKey', keys: ['valid'] } });
+    const closed = calling(callOf(limited.ids['api/e'], '{}'));
+    const unknown = calling('0x12345678');
+    const statuses = [];
+    for (const body of ['{', '{}', unknown, closed, closed, unknown]) {
+      const { status, headers } = await post(body, limited.url);
+      statuses.push([status, headers.get('retry-after')]);
     }
+    const inLimit = [400, 400, 404, 403].map((status) => [status, null]);
+    assert.deepEqual(statuses, [...inLimit, [503, '900'], [503, '900']]);
   });
 
   it('is described, with who can be asked and who needs a key', async () => {
     const { paths } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
+    const open = ['price', 'strict', 'plain', 'either', 'gone', 'unwanted'].map((name) => `\`api/${name}\``);
+    const closed = 'The endpoint needs a key or a payment, even of a client that sends one: `api/keyed`';
     for (const { responses } of [paths['/ccip'].post, paths['/ccip/{sender}/{data}.json'].get]) {
-      assert.equal(
-        responses[200].description,
-        'Contracts can ask: `api/price`, `api/strict`, `api/plain`, `api/either`, `api/gone`, `api/unwanted`',
-      );
-      assert.equal(
-        responses[403].description,
-        'The endpoint needs a key or a payment, even of a client that sends one: `api/keyed`',
-      );
+      assert.equal(responses[200].description, `Contracts can ask: ${open.join(', ')}`);
+      assert.equal(responses[403].description, closed);
     }
   });
 
-  it('is off unless the config says so', async () => {
-    const off = await startTestService(oneApi(upstream.url, { plain: { encoding } }, { settings: { openapi: true } }));
-    try {
-      assert.equal((await post('{}', off.url)).status, 404);
-      const { paths } = JSON.parse(await (await fetch(`${off.url}/openapi.json`)).text());
-      assert.deepEqual(
-        Object.keys(paths).filter((path) => path.startsWith('/ccip')),
-        [],
-      );
-    } finally {
-      await off.stop();
-    }
+  it('is off unless the config says so', async (t) => {
+    const off = await serviceFor(t, oneApi(upstream.url, { plain: {} }, { settings: { openapi: true } }));
+    assert.equal((await post('{}', off.url)).status, 404);
+    const { paths } = JSON.parse(await (await fetch(`${off.url}/openapi.json`)).text());
+    assert.ok(!Object.keys(paths).some((path) => path.startsWith('/ccip')));
   });
 });
 

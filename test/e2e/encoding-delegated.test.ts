@@ -2,12 +2,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String } from 'ethers';
-import { oneApi } from '../support/answers.ts';
-import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 const coder = AbiCoder.defaultAbiCoder();
 
@@ -16,9 +13,11 @@ const DATA = `{"v":1.5,"big":12345678901234567891,"neg":-7,"s":"text","b":true,"
 
 const full = { _type: 'int256', _path: '$.v', _times: '10' };
 
+const PINNED = ['bool', 'bytes', 'bytes32', 'address', 'string'];
+const missing = (name: string) => `Endpoint requires \`${name}\` request parameter`;
+const invalid = (name: string) => `Invalid \`${name}\` request parameter`;
+
 describe('delegated encodings', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.text(DATA));
   // Every combination of what is pinned, what is delegated, and times that is left out.
   const combinations = ['int256', '*'].flatMap((type) =>
     ['$.v', '*'].flatMap((path) =>
@@ -27,31 +26,28 @@ describe('delegated encodings', async () => {
   );
   const name = ({ type, path, times = 'none' }: { type: string; path: string; times?: string }) =>
     [type, path, times].map((text) => (text === '*' ? 'free' : text.replace('$.', ''))).join('-');
-  const endpoints = Object.fromEntries(combinations.map((encoding) => [name(encoding), { encoding }]));
-  const service = await serviceFor(
-    suite,
-    oneApi(upstream.url, {
-      ...endpoints,
-      'int8-type': { encoding: { type: 'int8', path: '*' } },
-      pair: { encoding: { type: 'int256,bool', path: '*', times: '*' } },
-      raw: {},
-    }),
-  );
+  const endpoints = {
+    ...Object.fromEntries(combinations.map((encoding) => [name(encoding), { encoding }])),
+    'int8-type': { encoding: { type: 'int8', path: '*' } },
+    pair: { encoding: { type: 'int256,bool', path: '*', times: '*' } },
+    raw: {},
+  };
+  const answers = { '*': faults.text(DATA) };
+  const { upstream, encoded, raw, refused } = await served(suite, endpoints, { answers });
 
   beforeEach(() => {
     upstream.requests.length = 0;
   });
 
-  const decoded = async (endpoint: string, parameters: unknown, types = ['int256']) => {
-    const { data } = await verifyEncoded(await service.post(`api/${endpoint}`, parameters), TEST_ADDRESS);
-    return coder.decode(types, data).toArray();
+  const assertSigned = async (values: unknown[], endpoint: string, parameters: unknown, types = 'int256') => {
+    const { data } = await encoded(endpoint, parameters);
+    assert.deepEqual(coder.decode(types.split(','), data).toArray(), values, JSON.stringify([endpoint, parameters]));
   };
   const refuse = async (endpoint: string, parameters: unknown, error: string) => {
-    await assertRefused(await service.post(`api/${endpoint}`, parameters), 400, error);
-    assert.equal(upstream.requests.length, 0, 'before any upstream call');
+    const { length } = upstream.requests;
+    await refused(400, error, endpoint, parameters);
+    assert.equal(upstream.requests.length, length, 'before any upstream call');
   };
-  const missing = (name: string) => `Endpoint requires \`${name}\` request parameter`;
-  const invalid = (name: string) => `Invalid \`${name}\` request parameter`;
 
   it('every combination takes what it delegates from the request and ignores the rest', async () => {
     const cases: [string, bigint][] = [
@@ -68,9 +64,8 @@ describe('delegated encodings', async () => {
       ['free-free-100', -700n],
       ['free-free-free', -70n],
     ];
-    for (const [endpoint, value] of cases) {
-      assert.deepEqual(await decoded(endpoint, { _type: 'int256', _path: '$.neg', _times: '10' }), [value], endpoint);
-    }
+    const parameters = { _type: 'int256', _path: '$.neg', _times: '10' };
+    for (const [endpoint, value] of cases) await assertSigned([value], endpoint, parameters);
   });
 
   it('a missing one is 400 `Endpoint requires `<_param>` request parameter` (rule 5)', async () => {
@@ -99,26 +94,10 @@ describe('delegated encodings', async () => {
       ['string', '$.s', 'text'],
       ['bytes', '$.s', '0x74657874'],
     ];
-    for (const [type, path, value] of good) {
-      assert.deepEqual(await decoded('free-free-none', { _type: type, _path: path }, [type]), [value]);
-    }
-    upstream.requests.length = 0;
-    for (const type of [
-      'int8',
-      'uint128',
-      'bytes4',
-      'int',
-      'float',
-      '*',
-      '',
-      'int256,',
-      'INT256',
-      'toString',
-      'x'.repeat(2000),
-    ]) {
-      await refuse('free-free-none', { _type: type, _path: '$.v' }, invalid('_type'));
-    }
-    for (const type of [1, true, [], {}, ['int256']])
+    for (const [type, path, value] of good)
+      await assertSigned([value], 'free-free-none', { _type: type, _path: path }, type);
+    const texts = ['int8', 'uint128', 'bytes4', 'int', 'float', '*', '', 'int256,', 'INT256', 'toString'];
+    for (const type of [...texts, 'x'.repeat(2000), 1, true, [], {}, ['int256']])
       await refuse('free-free-none', { _type: type, _path: '$.v' }, invalid('_type'));
   });
 
@@ -131,36 +110,16 @@ describe('delegated encodings', async () => {
       ['', 1n],
       [1e21, 15n * 10n ** 20n],
     ];
-    for (const [times, value] of good)
-      assert.deepEqual(await decoded('int256-v-free', { _times: times }), [value], String(times));
-    upstream.requests.length = 0;
-    for (const times of [
-      'x',
-      '1e78',
-      '1e-78',
-      '1e999999999',
-      '9'.repeat(101),
-      '0x10',
-      'NaN',
-      '1,2',
-      ' ,',
-      true,
-      [],
-      {},
-      [1],
-    ]) {
+    for (const [times, value] of good) await assertSigned([value], 'int256-v-free', { _times: times });
+    const large = ['1e78', '1e-78', '1e999999999', '9'.repeat(101)];
+    for (const times of [...large, 'x', '0x10', 'NaN', '1,2', ' ,', true, [], {}, [1]])
       await refuse('int256-v-free', { _times: times }, invalid('_times'));
-    }
-    for (const type of ['string', 'bool', 'bytes', 'bytes32', 'address']) {
+    for (const type of PINNED) {
       await refuse('free-free-free', { _type: type, _path: '$.s', _times: '10' }, invalid('_times'));
       await refuse('free-free-100', { _type: type, _path: '$.s' }, invalid('_type'));
     }
-    assert.deepEqual(await decoded('free-free-free', { _type: 'string', _path: '$.s', _times: '1' }, ['string']), [
-      'text',
-    ]);
-    assert.deepEqual(await decoded('free-free-free', { _type: 'string', _path: '$.s', _times: '' }, ['string']), [
-      'text',
-    ]);
+    for (const times of ['1', ''])
+      await assertSigned(['text'], 'free-free-free', { _type: 'string', _path: '$.s', _times: times }, 'string');
   });
 
   it('`_path` is a JSONPath without scripts, filters and other extensions, of bounded length', async () => {
@@ -173,44 +132,20 @@ describe('delegated encodings', async () => {
       ['$.deep.*.v', 9n],
       ['big', 12345678901234567891n],
     ];
-    for (const [path, value] of good)
-      assert.deepEqual(await decoded('int256-free-none', { _path: path }), [value], path);
-    upstream.requests.length = 0;
+    for (const [path, value] of good) await assertSigned([value], 'int256-free-none', { _path: path });
     const bad = [
-      '$.list[?(@ > 1)]',
-      '$.list[(@.length-1)]',
-      '$[?(process.exit())]',
-      '$.list^',
-      '$.list~',
-      '$..`x`',
-      '$..*@number()',
-      '$.',
-      '$[',
-      '',
-      '*',
-      '$$',
-      '$.a,$.b',
-      `$.${'a'.repeat(511)}`,
-      `$${'.a'.repeat(2000)}`,
+      ...['$.list[?(@ > 1)]', '$.list[(@.length-1)]', '$[?(process.exit())]', '$.list^', '$.list~', '$..`x`'],
+      ...['$..*@number()', '$.', '$[', '', '*', '$$', '$.a,$.b', `$.${'a'.repeat(511)}`, `$${'.a'.repeat(2000)}`],
     ];
-    for (const path of bad) await refuse('int256-free-none', { _path: path }, invalid('_path'));
-    for (const path of [1, null, {}, ['$.v']]) {
-      await refuse('int256-free-none', { _path: path }, path === null ? missing('_path') : invalid('_path'));
-    }
+    for (const path of [...bad, 1, {}, ['$.v']]) await refuse('int256-free-none', { _path: path }, invalid('_path'));
   });
 
   it('lists of a requester must fit each other and what is pinned', async () => {
     const lists = { _type: 'int256,bool,string', _path: "$['x,y'],$.b,$.s", _times: '10,,' };
-    assert.deepEqual(await decoded('free-free-free', lists, ['int256', 'bool', 'string']), [40n, true, 'text']);
-    assert.deepEqual(
-      await decoded('free-free-free', { _type: 'int256,int256', _path: '$.v,$.neg', _times: '10' }, [
-        'int256',
-        'int256',
-      ]),
-      [15n, -70n],
-    );
-    assert.deepEqual(await decoded('pair', { _path: '$.neg,$.b', _times: '2,' }, ['int256', 'bool']), [-14n, true]);
-    upstream.requests.length = 0;
+    await assertSigned([40n, true, 'text'], 'free-free-free', lists, 'int256,bool,string');
+    const two = { _type: 'int256,int256', _path: '$.v,$.neg', _times: '10' };
+    await assertSigned([15n, -70n], 'free-free-free', two, 'int256,int256');
+    await assertSigned([-14n, true], 'pair', { _path: '$.neg,$.b', _times: '2,' }, 'int256,bool');
     await refuse('free-free-free', { ...lists, _path: '$.v,$.b' }, invalid('_path'));
     await refuse('free-free-free', { ...lists, _times: '1,' }, invalid('_times'));
     await refuse('free-free-free', { ...lists, _times: '1,2,' }, invalid('_times'));
@@ -222,69 +157,50 @@ describe('delegated encodings', async () => {
   });
 
   it('what the upstream value cannot be encoded as is 502, what is not there is named', async () => {
-    const ask = (parameters: unknown) => service.post('api/free-free-none', parameters);
-    await assertRefused(await ask({ _type: 'address', _path: '$.s' }), 502, 'API call failed');
-    await assertRefused(await ask({ _type: 'uint256', _path: '$.neg' }), 502, 'API call failed');
-    await assertRefused(await ask({ _type: 'int256', _path: '$.null' }), 502, 'API call failed');
-    await assertRefused(await ask({ _type: 'int256', _path: '$.list' }), 502, 'API call failed');
-    await assertRefused(await ask({ _type: 'int256', _path: '$.none.x' }), 502, 'No value found at path: $.none.x');
-    await assertRefused(
-      await ask({ _type: 'int256', _path: '$.__proto__' }),
-      502,
-      'No value found at path: $.__proto__',
-    );
-    await assertRefused(await ask({ _type: 'int256', _path: '$.s.length' }), 502, 'No value found at path: $.s.length');
-    await assertRefused(
-      await ask({ _type: 'string', _path: '$.constructor.name' }),
-      502,
-      'No value found at path: $.constructor.name',
-    );
+    for (const [type, path] of [
+      ['address', '$.s'],
+      ['uint256', '$.neg'],
+      ['int256', '$.null'],
+      ['int256', '$.list'],
+    ])
+      await refused(502, 'API call failed', 'free-free-none', { _type: type, _path: path });
+    for (const path of ['$.none.x', '$.__proto__', '$.s.length', '$.constructor.name'])
+      await refused(502, `No value found at path: ${path}`, 'free-free-none', { _type: 'string', _path: path });
   });
 
-  it('`int8` is pinned, so a requester gets it although it is none of the seven', async () => {
-    assert.deepEqual(await decoded('int8-type', { _path: '$.neg', _type: 'int256' }, ['int8']), [-7n]);
-  });
+  it('`int8` is pinned, so a requester gets it although it is none of the seven', () =>
+    assertSigned([-7n], 'int8-type', { _path: '$.neg', _type: 'int256' }, 'int8'));
 
   it('an endpoint without an encoding returns raw JSON whatever reserved parameters are sent (rule 6)', async () => {
-    const { rawData } = await verifyRaw(await service.post('api/raw', full), TEST_ADDRESS);
-    assert.deepEqual(rawData, JSON.parse(DATA));
-    await verifyRaw(await service.post('api/raw', { _type: 1, _path: '$[?(', _times: {} }), TEST_ADDRESS);
+    for (const parameters of [full, { _type: 1, _path: '$[?(', _times: {} }])
+      assert.deepEqual(await raw('raw', parameters), JSON.parse(DATA));
   });
 
-  it('whatever a requester sends costs bounded time and memory', async () => {
-    const costly = await startUpstream();
+  it('whatever a requester sends costs bounded time and memory', async (t) => {
     const nested = `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`;
-    costly.on('/deep', faults.text(`[${Array(800).fill(nested).join(',')}]`));
-    costly.on('/wide', faults.text(`[${Array(500_000).fill(0).join(',')}]`));
-    costly.on('/text', faults.text(JSON.stringify('x'.repeat(1_000_000))));
+    const answers = {
+      '/deep': faults.text(`[${Array(800).fill(nested).join(',')}]`),
+      '/wide': faults.text(`[${Array(500_000).fill(0).join(',')}]`),
+      '/text': faults.text(JSON.stringify('x'.repeat(1_000_000))),
+    };
     const encoding = { type: '*', path: '*' };
     // Its own bounds are counted in steps: a busy machine must not come before them.
     const settings = { plugins: [{ source: 'builtin:encode-abi', timeout: 60_000 }] };
-    const bounded = await startTestService(
-      oneApi(costly.url, { deep: { encoding }, wide: { encoding }, text: { encoding } }, { settings }),
+    const bounded = await served(
+      t,
+      { deep: { encoding }, wide: { encoding }, text: { encoding } },
+      { answers, settings },
     );
-    try {
-      const paths = [
-        '$..a..a..a..a',
-        '$..*..*..*..b',
-        `$${'..*'.repeat(100)}`,
-        '$..[0,0,0,0,0,0,0,0]..b',
-        '$..[::-1]..[::-1]..b',
-      ];
-      for (const endpoint of ['api/deep', 'api/wide']) {
-        for (const path of paths) {
-          const response = await bounded.post(endpoint, { _type: 'int256', _path: path });
-          const { error } = JSON.parse(await response.text());
-          const allowed = [invalid('_path'), `No value found at path: ${path}`, 'API call failed', undefined];
-          assert.ok(allowed.includes(error), `${endpoint} ${path}: ${error}`);
-        }
+    const paths = ['$..a..a..a..a', '$..*..*..*..b', `$${'..*'.repeat(100)}`];
+    const slices = ['$..[0,0,0,0,0,0,0,0]..b', '$..[::-1]..[::-1]..b'];
+    for (const endpoint of ['deep', 'wide'])
+      for (const path of [...paths, ...slices]) {
+        const response = await bounded.post(endpoint, { _type: 'int256', _path: path });
+        const { error } = JSON.parse(await response.text());
+        const allowed = [invalid('_path'), `No value found at path: ${path}`, 'API call failed', undefined];
+        assert.ok(allowed.includes(error), `${endpoint} ${path}: ${error}`);
       }
-      const many = 146;
-      const lists = { _type: Array(many).fill('string').join(','), _path: Array(many).fill('$').join(',') };
-      await assertRefused(await bounded.post('api/text', lists), 502, 'API call failed');
-    } finally {
-      await bounded.stop();
-      await costly.close();
-    }
+    const lists = { _type: Array(146).fill('string').join(), _path: Array(146).fill('$').join() };
+    await bounded.refused(502, 'API call failed', 'text', lists);
   });
 });

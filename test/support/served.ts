@@ -13,7 +13,7 @@ type Headers = Record<string, string>;
 interface More extends Block {
   /** Keys of the API. */
   readonly api?: Block;
-  readonly settings?: Block;
+  readonly settings?: Block & { readonly plugins?: readonly object[] };
   /** Answers of the upstream, by path. */
   readonly answers?: Readonly<Record<string, Handler>>;
   /** Sources of plugin files, by name. */
@@ -26,9 +26,10 @@ interface More extends Block {
 /** A service of one free API called `api`, and its upstream: both end with the test or the suite. */
 export async function served(lifetime: Lifetime, endpoints: Readonly<Record<string, Block>>, more: More = {}) {
   const { answers, sources = {}, entries = {}, env = {}, settings = {}, ...config } = more;
+  const { plugins: own = [], ...others } = settings;
   const upstream = await upstreamFor(lifetime, answers);
   const { files, plugins } = pluginFiles(sources, entries);
-  const all = oneApi(upstream.url, endpoints, { ...config, settings: { ...settings, plugins } });
+  const all = oneApi(upstream.url, endpoints, { ...config, settings: { ...others, plugins: [...own, ...plugins] } });
   const service = await serviceFor(lifetime, all, { files, env });
   return { upstream, service, ...asking(service) };
 }
