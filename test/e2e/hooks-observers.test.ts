@@ -1,16 +1,15 @@
 /** Observers are told of each answer and each failure, once, and change nothing. */
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
 import { beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { finished, submitted } from '../support/async.ts';
-import { assertRefused, eventually, JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { acts, hostileThrows, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { acts, hostileThrows, notes, puppetFile } from '../support/plugin-files.ts';
+import { openRaw, requestHead } from '../support/raw-http.ts';
+import { served } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { faults } from '../support/upstream.ts';
 
 const X402 = {
   type: 'x402',
@@ -23,47 +22,33 @@ const X402 = {
 
 const LIMITED = { name: 'limited', key: 'limited', rateLimit: { window: 3_600_000, max: 1 } };
 
-const upstream = await upstreamFor(suite);
-upstream.json('/price', { price: 7 });
-upstream.on('/down', faults.serverError());
-const names = ['first', 'second', 'quick'];
-const { files, plugins } = pluginFiles(Object.fromEntries(names.map((name) => [name, puppetFile(name)])), {
-  first: { timeout: 30_000 },
-  quick: { timeout: 50 },
-});
 const encoding = { type: 'uint256', path: '$.price' };
-const free = { type: 'free' };
-const service = await serviceFor(
-  suite,
-  {
-    server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } },
-    settings: { plugins },
-    apis: [
-      {
-        name: 'x',
-        url: upstream.url,
-        endpoints: [
-          { name: 'sync', path: '/price', auth: free, encoding },
-          { name: 'raw', path: '/price', auth: free },
-          { name: 'cached', path: '/price?c', auth: free, encoding, cache: { maxAge: 600_000 } },
-          { name: 'async', path: '/price?a', auth: free, encoding, mode: 'async' },
-          { name: 'stream', path: '/price?s', auth: free, encoding, mode: 'stream' },
-          { name: 'nothing', path: '/price?n', auth: free, encoding: { ...encoding, path: '$.none' } },
-          { name: 'down', path: '/down', auth: free },
-          { name: 'down-async', path: '/down?a', auth: free, mode: 'async' },
-          { name: 'down-stream', path: '/down?s', auth: free, mode: 'stream' },
-          { name: 'needs', path: '/price?q', auth: free, parameters: [{ name: 'q', required: true }] },
-          { name: 'keyed', path: '/price?k', auth: { type: 'apiKey', keys: ['k'] } },
-          { name: 'limited', path: '/price?l', auth: { type: 'apiKey', keys: [LIMITED] } },
-          { name: 'paid', path: '/price?p', auth: X402 },
-          { name: 'paid-or-keyed', path: '/price?pk', auth: [X402, { type: 'apiKey', keys: ['k'] }] },
-          { name: 'keyed-or-paid', path: '/price?kp', auth: [{ type: 'apiKey', keys: ['k'] }, X402] },
-        ],
-      },
-    ],
-  },
-  { files },
-);
+const keyed = { type: 'apiKey', keys: ['k'] };
+const endpoints = {
+  sync: { encoding },
+  raw: {},
+  cached: { encoding, cache: { maxAge: 600_000 } },
+  async: { encoding, mode: 'async' },
+  stream: { encoding, mode: 'stream' },
+  nothing: { encoding: { ...encoding, path: '$.none' } },
+  down: {},
+  'down-async': { mode: 'async' },
+  'down-stream': { mode: 'stream' },
+  needs: { parameters: [{ name: 'q', required: true }] },
+  keyed: { auth: keyed },
+  limited: { auth: { type: 'apiKey', keys: [LIMITED] } },
+  paid: { auth: X402 },
+  'paid-or-keyed': { auth: [X402, keyed] },
+  'keyed-or-paid': { auth: [keyed, X402] },
+};
+const down = Object.fromEntries(['/down', '/down-async', '/down-stream'].map((path) => [path, faults.serverError()]));
+const names = ['first', 'second', 'quick'];
+const { upstream, service, post, at, encoded, raw, refused } = await served(suite, endpoints, {
+  answers: { '*': faults.json({ price: 7 }), ...down },
+  server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } },
+  sources: Object.fromEntries(names.map((name) => [name, puppetFile(name)])),
+  entries: { first: { timeout: 30_000 }, quick: { timeout: 50 } },
+});
 
 beforeEach(() => tidy(service, upstream));
 beforeEach(() => {
@@ -75,26 +60,22 @@ beforeEach(() => {
   );
 });
 
-/** As `Promise.withResolvers` of later ECMAScript. */
-function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve: () => void = () => undefined;
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
+const idOf = (response: Response) => response.headers.get('x-request-id');
+/** Hooks of a plugin that hang until they are let go. */
+function hanging(...names: string[]) {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  for (const name of names)
+    acts.set(name, () => {
+      notes.add('began');
+      return released.then(() => notes.add('ended'));
+    });
+  return () => release();
 }
 
-const idOf = (response: Response) => response.headers.get('x-request-id');
-const post = (name: string, parameters?: unknown, headers?: Record<string, string>) =>
-  service.post(`x/${name}`, parameters, headers);
-
 describe('onResponseSent fires for every signed answer', () => {
-  for (const [name, what] of [
-    ['sync', 'sync'],
-    ['raw', 'raw'],
-    ['stream', 'stream'],
-  ] as const) {
-    it(`${what}`, async () => {
+  for (const name of ['sync', 'raw', 'stream']) {
+    it(name, async () => {
       const response = await post(name);
       await response.text();
       assert.deepEqual(await notes.until('sent'), [[name, 200, idOf(response)]]);
@@ -114,14 +95,10 @@ describe('onResponseSent fires for every signed answer', () => {
   });
 
   it('in async mode when the record completes, not at the 202', async () => {
-    const { promise: held, resolve: release } = withResolvers();
-    acts.set('second onAfterApiCall', () => {
-      notes.add('held');
-      return held;
-    });
+    const release = hanging('second onAfterApiCall');
     const response = await post('async');
     const submission = await submitted(response);
-    await notes.until('held');
+    await notes.until('began');
     assert.deepEqual(notes.of('sent'), []);
     release();
     await finished(service, submission);
@@ -130,36 +107,34 @@ describe('onResponseSent fires for every signed answer', () => {
 });
 
 describe('onError fires for every request that a stage refused or failed', () => {
-  const refused: readonly [string, unknown, string, number, string][] = [
-    ['nothing', {}, 'encode', 502, 'No value found at path: $.none'],
-    ['down', {}, 'callApi', 502, 'API call failed'],
-    ['down-stream', {}, 'callApi', 502, 'API call failed'],
-    ['needs', {}, 'prepare', 400, 'Missing required parameter(s): q'],
-    ['keyed', {}, 'authenticate', 401, 'Missing X-Api-Key header'],
-    ['paid-or-keyed', {}, 'authenticate', 401, 'Missing X-Api-Key header'],
+  const told: readonly [string, string, number, string][] = [
+    ['nothing', 'encode', 502, 'No value found at path: $.none'],
+    ['down', 'callApi', 502, 'API call failed'],
+    ['down-stream', 'callApi', 502, 'API call failed'],
+    ['needs', 'prepare', 400, 'Missing required parameter(s): q'],
+    ['keyed', 'authenticate', 401, 'Missing X-Api-Key header'],
+    ['paid-or-keyed', 'authenticate', 401, 'Missing X-Api-Key header'],
   ];
-  for (const [name, parameters, stage, status, error] of refused) {
+  for (const [name, stage, status, error] of told) {
     it(`${name}: ${status} at ${stage}`, async () => {
-      const response = await post(name, parameters);
+      const response = await post(name);
       await assertRefused(response, status, error);
       assert.deepEqual(await notes.until('error'), [[name, stage, status, error, idOf(response)]]);
       assert.deepEqual(notes.of('sent'), []);
     });
   }
 
-  it('a rejection by a plugin', async () => {
-    acts.set('second onHttpRequest', () => ({ reject: true, status: 451, message: 'Not here' }));
-    await assertRefused(await post('sync'), 451, 'Not here');
-    const [note] = (await notes.until('error')) as [unknown[]];
-    assert.deepEqual(note.slice(0, 4), ['sync', 'onHttpRequest', 451, 'Not here']);
-  });
-
-  it('an error status that a plugin set', async () => {
-    acts.set('second onAfterApiCall', () => ({ data: null, status: 404 }));
-    await assertRefused(await post('sync'), 502, 'API call failed');
-    const [note] = (await notes.until('error')) as [unknown[]];
-    assert.deepEqual(note.slice(0, 4), ['sync', 'onAfterApiCall', 502, 'API call failed']);
-  });
+  const byPlugins: readonly [what: string, hook: string, result: object, status: number, error: string][] = [
+    ['a rejection by a plugin', 'onHttpRequest', { reject: true, status: 451, message: 'Not here' }, 451, 'Not here'],
+    ['an error status that a plugin set', 'onAfterApiCall', { data: null, status: 404 }, 502, 'API call failed'],
+  ];
+  for (const [what, hook, result, status, error] of byPlugins)
+    it(what, async () => {
+      acts.set(`second ${hook}`, () => result);
+      const response = await post('sync');
+      await assertRefused(response, status, error);
+      assert.deepEqual(await notes.until('error'), [['sync', hook, status, error, idOf(response)]]);
+    });
 
   it('background ones included', async () => {
     const response = await post('down-async');
@@ -179,23 +154,25 @@ describe('onError fires for every request that a stage refused or failed', () =>
   ];
   for (const [body, headers, status, error] of unread) {
     it(`a body that is refused: ${status} ${error}`, async () => {
-      const url = `${service.url}/endpoints/${service.ids['x/async']}`;
-      const response = await fetch(url, { method: 'POST', headers: { ...JSON_HEADERS, ...headers }, body });
+      const response = await postText(at('async'), body, { ...JSON_HEADERS, ...headers });
       await assertRefused(response, status, error);
       assert.deepEqual(await notes.until('error'), [['async', 'parseBody', status, error, idOf(response)]]);
     });
   }
 
   it('but not a client that left while it sent its body', async () => {
-    const { hostname, port } = new URL(service.url);
-    const head = `POST /endpoints/${service.ids['x/sync']} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
-    for (const begun of ['Content-Length: 20\r\n\r\n{', 'Transfer-Encoding: chunked\r\n\r\n1\r\n{']) {
+    const line = `POST ${new URL(at('sync')).pathname}`;
+    const begun = [
+      [{ 'Content-Length': '20' }, '{'],
+      [{ 'Transfer-Encoding': 'chunked' }, '1\r\n{'],
+    ] as const;
+    for (const [headers, body] of begun) {
       service.logs.length = 0;
-      const socket = connect(Number(port), hostname);
-      socket.write(head + begun);
+      const client = openRaw(service.url);
+      await client.sent(`${requestHead(line, { ...JSON_HEADERS, ...headers })}\r\n${body}`);
       await new Promise((done) => setTimeout(done, 50));
-      socket.destroy();
-      await eventually(() => service.logs.find(({ message }) => / 499 /.test(message)), begun);
+      client.destroy();
+      await eventually(() => service.logs.find(({ message }) => / 499 /.test(message)), body);
     }
     await (await post('sync')).text();
     await notes.until('sent');
@@ -207,74 +184,53 @@ describe('onError fires for every request that a stage refused or failed', () =>
     await (await post('limited', {}, headers)).text();
     const response = await post('limited', {}, headers);
     await assertRefused(response, 429, 'Too Many Requests');
-    const told = ['limited', 'authenticate', 429, 'Too Many Requests', idOf(response)];
-    assert.deepEqual(await notes.until('error'), [told]);
+    const limit = ['limited', 'authenticate', 429, 'Too Many Requests', idOf(response)];
+    assert.deepEqual(await notes.until('error'), [limit]);
   });
 
-  for (const name of ['paid', 'keyed-or-paid'])
-    it(`the 402 challenge: ${name}`, async () => {
-      const response = await post(name);
+  const unpaid: readonly [what: string, name: string, headers: Record<string, string>, error: string][] = [
+    ['the 402 challenge: paid', 'paid', {}, 'Payment required'],
+    ['the 402 challenge: keyed-or-paid', 'keyed-or-paid', {}, 'Payment required'],
+    ['a header that is no proof of payment', 'paid', { 'X-Payment-Proof': '{}' }, 'Invalid payment proof'],
+  ];
+  for (const [what, name, headers, error] of unpaid)
+    it(what, async () => {
+      const response = await post(name, {}, headers);
       assert.equal(response.status, 402);
       await response.text();
-      const expected = [name, 'authenticate', 402, 'Payment required', idOf(response)];
-      assert.deepEqual(await notes.until('error'), [expected]);
+      assert.deepEqual(await notes.until('error'), [[name, 'authenticate', 402, error, idOf(response)]]);
     });
 
-  it('a header that is no proof of payment', async () => {
-    const bad = await post('paid', {}, { 'X-Payment-Proof': '{}' });
-    assert.equal(bad.status, 402);
-    await bad.text();
-    assert.deepEqual(await notes.until('error'), [['paid', 'authenticate', 402, 'Invalid payment proof', idOf(bad)]]);
-  });
-
-  it('not what never reached the pipeline: the rate limit, unknown paths and wrong methods', async () => {
-    const limited = await startTestService(
-      {
-        server: { rateLimit: { max: 1 } },
-        settings: { plugins: [{ source: './first.mjs' }] },
-        apis: [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'sync', path: '/price' }] }],
-      },
-      { files: { 'first.mjs': puppetFile('first') } },
-    );
-    try {
-      await (await limited.post('x/sync')).text();
-      await assertRefused(await limited.post('x/sync'), 429, 'Too Many Requests');
-      await assertRefused(await fetch(`${limited.url}/nowhere`), 404, 'Not Found');
-      const url = `${limited.url}/endpoints/${limited.ids['x/sync']}`;
-      await assertRefused(await fetch(url, { method: 'PUT' }), 405, 'Method Not Allowed');
-    } finally {
-      // Observers that still run are waited for.
-      await limited.stop();
-    }
+  it('not what never reached the pipeline: the rate limit, unknown paths and wrong methods', async (t) => {
+    const server = { rateLimit: { max: 1 } };
+    const limited = await served(t, { price: {} }, { server, sources: { first: puppetFile('first') } });
+    limited.upstream.json('/price', 1);
+    await (await limited.post('price')).text();
+    await limited.refused(429, 'Too Many Requests', 'price');
+    await assertRefused(await fetch(`${limited.service.url}/nowhere`), 404, 'Not Found');
+    await assertRefused(await fetch(limited.at('price'), { method: 'PUT' }), 405, 'Method Not Allowed');
+    // Whoever is told of them is told by the time that another one is.
+    acts.set('first onError', ({ requestId }) => notes.add('error', requestId));
+    const last = await post('down');
+    assert.deepEqual(await notes.until('error'), [idOf(last)]);
     assert.equal(notes.of('sent').length, 1);
-    assert.deepEqual(notes.of('error'), []);
   });
 });
 
 describe('observation hooks never delay or change the answer', () => {
   it('one that hangs', async () => {
-    const { promise: stuck, resolve: release } = withResolvers();
-    for (const hook of ['onResponseSent', 'onError']) {
-      acts.set(`first ${hook}`, () => {
-        notes.add('began');
-        return stuck.then(() => notes.add('ended'));
-      });
-    }
-    await verifyEncoded(await post('sync'), service.signer.address);
-    await assertRefused(await post('down'), 502, 'API call failed');
+    const release = hanging('first onResponseSent', 'first onError');
+    await encoded('sync');
+    await refused(502, 'API call failed', 'down');
     await notes.until('began', 2);
-    await verifyEncoded(await post('sync'), service.signer.address);
+    await encoded('sync');
     assert.deepEqual(notes.of('ended'), []);
     release();
     await notes.until('ended', 3);
   });
 
   it('one that blocks the process: the response is out before it begins', async () => {
-    for (const [name, hook] of [
-      ['sync', 'onResponseSent'],
-      ['stream', 'onResponseSent'],
-      ['down', 'onError'],
-    ] as const) {
+    for (const [name, hook] of Object.entries({ sync: 'onResponseSent', stream: 'onResponseSent', down: 'onError' })) {
       notes.clear();
       const flag = new Int32Array(new SharedArrayBuffer(4));
       acts.set(`first ${hook}`, () => notes.add('waited', Atomics.wait(flag, 0, 0, 10_000)));
@@ -287,7 +243,7 @@ describe('observation hooks never delay or change the answer', () => {
              Atomics.notify(workerData.flag, 0);
              parentPort.postMessage(answer);
            });`,
-        { eval: true, execArgv: [], workerData: { flag, url: `${service.url}/endpoints/${service.ids[`x/${name}`]}` } },
+        { eval: true, execArgv: [], workerData: { flag, url: at(name) } },
       );
       const [status] = await new Promise<[number, string]>((resolve, reject) => {
         worker.once('message', resolve).once('error', reject);
@@ -310,38 +266,36 @@ describe('observation hooks never delay or change the answer', () => {
       Object.assign(context.error as Error, { message: 'other' });
       return { status: 200, reject: false };
     });
-    await verifyRaw(await post('raw'), service.signer.address);
+    await raw('raw');
     await notes.until('attempt');
     acts.set('second onError', ({ error }) => notes.add('message', (error as Error).message));
-    await assertRefused(await post('down'), 502, 'API call failed');
+    await refused(502, 'API call failed', 'down');
     assert.deepEqual(await notes.until('message'), ['API call failed'], 'each observer has an error of its own');
   });
 
   it('one that fails is named in the log; the others see everything', async () => {
-    for (const [hook, name] of [
-      ['onResponseSent', 'sync'],
-      ['onError', 'down'],
-    ] as const) {
-      for (const [what, make] of Object.entries(hostileThrows)) {
-        for (const act of [
-          () => {
-            throw make();
-          },
-          () => Promise.reject(make()),
-        ]) {
-          notes.clear();
-          service.logs.length = 0;
-          acts.set(`first ${hook}`, act);
-          acts.set(`second ${hook}`, () => notes.add('second'));
-          const response = await post(name);
-          const text = await response.text();
-          assert.equal(response.status, name === 'down' ? 502 : 200, what);
-          assert.ok(!text.includes('LEAK'), text);
-          await notes.until('second');
-          const line = await eventually(() => service.logs.find(({ level }) => level === 'error'), `${hook}: ${what}`);
-          assert.equal(line.message, `plugin "first" failed in ${hook}`);
-          assert.equal(line.fields.requestId, idOf(response));
-        }
+    const thrown = Object.entries(hostileThrows).flatMap(([what, make]) => [
+      { what, act: () => Promise.reject(make()) },
+      {
+        what,
+        act: () => {
+          throw make();
+        },
+      },
+    ]);
+    for (const [hook, name] of Object.entries({ onResponseSent: 'sync', onError: 'down' })) {
+      for (const { what, act } of thrown) {
+        notes.clear();
+        service.logs.length = 0;
+        acts.set(`first ${hook}`, act);
+        acts.set(`second ${hook}`, () => notes.add('second'));
+        const response = await post(name);
+        const text = await response.text();
+        assert.equal(response.status, name === 'down' ? 502 : 200, what);
+        assert.ok(!text.includes('LEAK'), text);
+        await notes.until('second');
+        const line = await eventually(() => service.logs.find(({ level }) => level === 'error'), `${hook}: ${what}`);
+        assert.deepEqual([line.message, line.fields.requestId], [`plugin "first" failed in ${hook}`, idOf(response)]);
       }
     }
   });
