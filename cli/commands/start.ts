@@ -1,10 +1,10 @@
 import { type Stats, watchFile } from 'node:fs';
+import { type Deferred, deferred } from '../../lib/time/deferred.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
+import { silentLog } from '../../plugins-sdk/log.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import { reportCrashesTo } from '../../service/crash.ts';
-import type { Service } from '../../service/index.ts';
-import { createLog, logSettings, type ProcessLog } from '../../service/log.ts';
-import type { ReadVariables } from '../../service/reload.ts';
+import { createLog, logSettings } from '../../service/log.ts';
 import {
   environmentFile,
   openFileWarning,
@@ -15,6 +15,7 @@ import {
 import { startWatchdog, watchdogSeconds } from '../../service/watchdog.ts';
 import { configuredWorkers, MOST_WORKERS, refusePipes } from '../../service/workers/count.ts';
 import { readWorkerIdentity } from '../../service/workers/link.ts';
+import type { WorkerOptions } from '../../service/workers/worker.ts';
 import { checkedOption, type Given } from '../arguments.ts';
 
 /** Milliseconds between looks at a watched file. */
@@ -29,13 +30,15 @@ export async function start(given: Given): Promise<number> {
   // Before anything slow: a signal during start-up ends the process as cleanly as one that comes later.
   const signalled = firstSignal();
   const identity = readWorkerIdentity();
-  const reloads = new Reloads();
-  process.on('SIGHUP', () => reloads.ask());
+  // SIGHUP would end the process otherwise. An early one is answered after the start.
+  const reload: Reload = deferred();
+  const reloadSoon = () => void reload.promise.then((now) => now());
+  process.on('SIGHUP', reloadSoon);
   const file = userPath(given.value('config'));
   const envFile = given.optional('env');
   const files = [file, environmentFile(envFile)];
   // Workers reload when the primary process says so.
-  if (given.flag('watch') && identity === undefined) for (const path of files) watch(path, () => reloads.ask());
+  if (given.flag('watch') && identity === undefined) for (const path of files) watch(path, reloadSoon);
   const outside = signerVariables(process.env);
   const doubts: Finding[] = [];
   const env = await Promise.race([readEnvironment(envFile, (finding) => doubts.push(finding)), signalled]);
@@ -44,26 +47,20 @@ export async function start(given: Given): Promise<number> {
   const log = createLog(settings);
   reportCrashesTo(log);
   // Of several workers the primary process says so.
-  const exposed = identity === undefined ? openFileWarning(envFile) : undefined;
-  if (exposed !== undefined) log.warn(exposed);
-  const warn = ({ path, message }: Finding) => identity === undefined && log.warn(`${path}: ${message}`);
+  const news = identity === undefined ? log : silentLog;
+  const exposed = openFileWarning(envFile);
+  if (exposed !== undefined) news.warn(exposed);
+  const warn = ({ path, message }: Finding) => news.warn(`${path}: ${message}`);
   doubts.forEach(warn);
   const seconds = watchdogSeconds(env);
+  const service = { file, env, log, signalled, variables: () => variables(envFile, outside, warn) };
   try {
     const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
-    const now = () => variables(envFile, outside, warn);
-    if (count > 1) {
-      await refusePipes(files);
-      return await supervise(count, { signalled, log, reloads, variables: outside, now });
-    }
+    if (count > 1) await refusePipes(files);
+    if (count > 1) return await supervise(count, service, outside, reload);
     startWatchdog(seconds, settings, log);
-    if (identity !== undefined)
-      return await (await worker()).work({ identity, file, env, log, variables: now, signalled });
-    return await serveUntil(signalled, log, async () => {
-      const service = await (await import('../../service/index.ts')).startService({ file, env, log });
-      reloads.answerWith(() => service.reload(now));
-      return service;
-    });
+    if (identity === undefined) return await serve(service, reload);
+    return await (await import('../../service/workers/worker.ts')).work({ identity, ...service });
   } catch (error) {
     if (!(error instanceof MissingKey)) throw error;
     throw new Error(`${error.message}; ${await whereKeyWasSought(error.names, envFile)}`);
@@ -79,30 +76,33 @@ function askedWorkers(given: Given): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-const worker = () => import('../../service/workers/worker.ts');
+/** What is done for a reload, once it can be done. */
+type Reload = Deferred<() => unknown>;
+type Started = Omit<WorkerOptions, 'identity'>;
 
-interface Supervised {
-  readonly signalled: Promise<string>;
-  readonly log: ProcessLog;
-  readonly reloads: Reloads;
-  readonly variables: Readonly<Record<string, string>>;
-  readonly now: ReadVariables;
-}
-
-async function supervise(count: number, options: Supervised): Promise<number> {
-  const { signalled, log, reloads, variables, now } = options;
+/** @param outside the variables that workers get besides the environment. */
+async function supervise(
+  count: number,
+  { log, signalled, variables: now }: Started,
+  outside: Readonly<Record<string, string>>,
+  reload: Reload,
+): Promise<number> {
   const { Primary } = await import('../../service/workers/primary.ts');
-  const primary = new Primary({ count, log, variables });
-  const ended = primary.run(signalled);
-  const reload = async () => {
+  const primary = new Primary({ count, log, variables: outside });
+  const again = async () => {
     if (await primary.reload()) log.setLevel(logSettings(await now()).level);
   };
   // The workers have read the same file, and refuse what cannot be read.
-  reloads.answerWith(() => reload().catch(() => undefined));
-  return ended;
+  reload.resolve(() => again().catch(() => undefined));
+  return primary.run(signalled);
 }
 
-async function serveUntil(signalled: Promise<string>, log: ProcessLog, begin: () => Promise<Service>): Promise<number> {
+async function serve({ file, env, log, signalled, variables: now }: Started, reload: Reload): Promise<number> {
+  const begin = async () => {
+    const service = await (await import('../../service/index.ts')).startService({ file, env, log });
+    reload.resolve(() => service.reload(now));
+    return service;
+  };
   const service = await Promise.race([begin(), signalled]);
   const signal = await signalled;
   log.info('stopping', { signal });
@@ -116,22 +116,6 @@ function firstSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal));
   });
-}
-
-/** Listens for SIGHUP from the very start, since it would end the process otherwise. An early one is answered after the start. */
-class Reloads {
-  #early = false;
-  #reload: (() => unknown) | undefined;
-
-  ask(): void {
-    if (this.#reload === undefined) this.#early = true;
-    else this.#reload();
-  }
-
-  answerWith(reload: () => unknown): void {
-    this.#reload = reload;
-    if (this.#early) reload();
-  }
 }
 
 /** Tells of changes of a file, which need not be there yet, and may be replaced or a link to another. */
