@@ -42,6 +42,8 @@ export interface LoadOptions {
 export interface LoadedConfig {
   /** Absolute path of the file. */
   readonly file: string;
+  /** Absolute path of one that is relative to the file. */
+  readonly path: (relative: string) => string;
   /** Validated, variables replaced, no defaults mixed in; frozen. */
   readonly config: Readonly<Record<string, unknown>>;
   /** In the order of the file. */
@@ -72,7 +74,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { schema, findings: collisions } = compose(plugins.definitions);
   const view = new View(source, schema, dirname(file));
   const identified = view.identify(plugins.definitions);
-  const finished = finish(identified);
+  const { explained, findings: doubles } = finish(identified);
   const findings = [
     ...source.findings,
     ...unsetVariables(source, options.allowUnset ? options.needed : ''),
@@ -82,7 +84,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...checkNames(view.config, view.isDoubtful),
     ...view.check(plugins.definitions, identified, redact),
     ...identified.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
-    ...finished.findings,
+    ...doubles,
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source.references, view.config),
     ...misleadingTexts(tree),
@@ -91,10 +93,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const hide = hiding(source.values);
   const ordered = located([...findings, ...emptyVariables(source, findings)], tree, hide);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
-  const { explained } = finished;
   const endpoints = explained.map(({ endpoint }) => endpoint);
   return {
     file,
+    path: view.context.path,
     config: view.config,
     explained,
     endpoints,

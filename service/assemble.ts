@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path';
 import { type LoadedConfig, type PluginChoice, signingWarning } from '../config/index.ts';
 import { checkBehaviour } from '../config/plugins/check-definition.ts';
 import { missingCounterparts } from '../config/plugins/counterparts.ts';
@@ -88,7 +87,7 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
     version: packageVersion(),
     hide: loaded.hide,
     endpoints,
-    path: (relative: string) => resolve(dirname(loaded.file), relative),
+    path: loaded.path,
     credentials: all('credentials'),
     exposed: all('exposes'),
     describe,

@@ -7,6 +7,7 @@ import { errorForLog } from '../kernel/refusal.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
+import type { Log } from '../plugins-sdk/log.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { httpResponseOf } from '../plugins-sdk/results/contracts.ts';
 import type { Services } from '../plugins-sdk/services.ts';
@@ -18,21 +19,21 @@ import { ask } from './ask.ts';
 import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
 import { inBackground } from './background.ts';
 import { connectionLimitsOf } from './listener.ts';
-import type { ServiceLog } from './log.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { startPlugin } from './plugin-set.ts';
 import { type StateClient, stateMeters } from './shared-state.ts';
+import type { Signers } from './signers.ts';
 import { type LastReload, StatusParts, tellOfService } from './status.ts';
 import type { WorkerLink } from './workers/link.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
 
-type Own = 'meters' | 'states' | 'status' | 'ask' | 'admit' | 'prices' | 'background';
+type Own = 'node' | 'signers' | 'meters' | 'states' | 'status' | 'ask' | 'admit' | 'prices' | 'background';
 
 /** What all generations of a service have in common. */
-interface Shared extends Omit<Surroundings, Own> {
-  readonly log: ServiceLog;
+export interface Shared extends Omit<Surroundings, Own> {
+  readonly signers: Signers;
   readonly meters: MeterRegistry;
   readonly stateEngine?: StateClient | undefined;
   readonly workers?: WorkerLink | undefined;
@@ -51,22 +52,18 @@ export class Generation {
   readonly #states: StateStore;
   readonly #meters: MeterSet;
   readonly #measureState: (() => void) | undefined;
-  readonly #log: ServiceLog;
+  readonly #log: Log;
   readonly #app: HttpApp;
   readonly #requests = new WaitGroup();
   readonly #background = new Debts();
-  readonly #release: () => Promise<void>;
+  readonly #signers: Signers;
   #stopped: Promise<void> | undefined;
 
-  /** @param release lets go of what is its own. @param before whose state is taken over. @throws RegistrationError */
-  constructor(
-    loaded: LoadedConfig,
-    { lastReload, status, ...surroundings }: Shared,
-    release: () => Promise<void>,
-    before?: Generation,
-  ) {
+  /** @param before whose state is taken over. @throws RegistrationError */
+  constructor(loaded: LoadedConfig, { signers, lastReload, status, ...shared }: Shared, before?: Generation) {
+    const surroundings = { ...shared, ...signers.addressesIn(loaded) };
     this.loaded = loaded;
-    this.#release = release;
+    this.#signers = signers;
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
@@ -176,7 +173,7 @@ export class Generation {
   async letGo(others: Iterable<Generation>): Promise<void> {
     try {
       const states = [...others].map((other) => other.#states);
-      await Promise.all([this.#states.closeAllBut(states), this.#release()]);
+      await Promise.all([this.#states.closeAllBut(states), this.#signers.release(this.loaded.config)]);
     } catch (error) {
       this.#log.error('state of a plugin cannot be closed', { error: errorForLog(error) });
     }
@@ -196,7 +193,7 @@ export class Generation {
   }
 }
 
-function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['failed'] {
+function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {
   return ({ requestId, resolved, detached }, refusal) => {
     const { stage, status, message, fault } = refusal;
     const reason = failureClassOf(refusal);

@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path';
 import { builtins, innermost } from '../builtins/index.ts';
 import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
@@ -82,7 +81,7 @@ interface StartOptions extends ServiceOptions {
  */
 export async function startService(options: StartOptions): Promise<Service> {
   const { file, env, log, news = log, link } = options;
-  const signers = new Signers(file, env, log);
+  const signers = new Signers(env, log);
   const requests = { isJson: log.format === 'json', isTraced: false };
   const own = definitions(signers, requests);
   const load = async (variables: Environment, told: Log): Promise<LoadedConfig> => {
@@ -101,9 +100,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   link?.check(loaded, signers);
   warnOfVariables(env, news);
   news.info(`signed-data-proxy ${packageVersion()}`, { config: file });
-  const path = (relative: string) => resolve(dirname(file), relative);
-  const state = openState(loaded, { log, now: Date.now, path });
-  const service = new Server({ signers, log, load, state, link }, loaded);
+  const stateEngine = openState(loaded, log);
+  const service = new Server({ signers, log, load, stateEngine, workers: link, now: Date.now }, loaded);
   const [socket] = controlPaths(file);
   const control = controlAt(socket, log, () => service.operations());
   await service.start(async () => {
@@ -111,7 +109,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     await control.open();
   });
   const url = urlOf(service.http);
-  announce(news, url, { loaded, signers, state });
+  announce(news, url, { loaded, signers, state: stateEngine });
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
@@ -140,7 +138,7 @@ export async function operate({ file, env }: ServiceOptions, asked: AskedOperati
     throw new Error(`without settings.state only the running service knows, and none listens at ${paths.join(' or ')}`);
   const needed = 'settings.state';
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()), allowUnset: true, needed });
-  const state = openState(loaded, { log, now: Date.now, path: (relative) => resolve(dirname(file), relative) });
+  const state = openState(loaded, log);
   try {
     await state?.start();
     return await runOperation(assembleAside(loaded, log, state).operations, asked);

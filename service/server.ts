@@ -9,27 +9,20 @@ import type { Phase } from '../plugins-sdk/services.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
 import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
-import { Generation } from './generation.ts';
+import { Generation, type Shared } from './generation.ts';
 import { drainDelayOf, limitClients } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { type ReadVariables, ReloadQueue } from './reload.ts';
 import { report } from './report.ts';
-import type { StateClient } from './shared-state.ts';
-import type { Signers } from './signers.ts';
 import type { LastReload } from './status.ts';
 import { describeError } from './terminal.ts';
-import type { WorkerLink } from './workers/link.ts';
 
 /** What serves, and by what. */
-interface ServerOptions {
-  readonly signers: Signers;
+interface ServerOptions extends Pick<Shared, 'signers' | 'stateEngine' | 'workers' | 'now'> {
   readonly log: ServiceLog;
   /** Reads the config of a reload. */
   readonly load: (env: Environment, news: Log) => Promise<LoadedConfig>;
-  readonly state: StateClient | undefined;
-  readonly link?: WorkerLink | undefined;
-  readonly now?: () => number;
 }
 
 /** The one server of a service, and the generations of its config. */
@@ -37,6 +30,7 @@ export class Server {
   readonly http = createHttpServer();
   readonly meters: MeterRegistry;
   readonly #options: ServerOptions;
+  readonly #shared: Shared;
   readonly #debts = new Debts();
   readonly #connections = new Connections(this.http, (request, response) => this.#generation.handle(request, response));
   /** Generations that still have requests, the present one included. */
@@ -59,7 +53,13 @@ export class Server {
     this.meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
     );
-    this.#generation = this.#generationOf(loaded);
+    this.#shared = {
+      ...options,
+      ...{ meters: this.meters, debts: this.#debts, lastReload: () => this.#lastReload, phase: () => this.#phase },
+      // The first one is being made yet when its plugins are set up.
+      status: () => this.#generation?.status.read(),
+    };
+    this.#generation = new Generation(loaded, this.#shared);
     this.#install(this.#generation);
     limitClients(this.http, () => this.#generation.connectionLimits, log);
     surviveRefusals(this.http, (detail) => log.warn('connections cannot be accepted', { detail }));
@@ -69,13 +69,13 @@ export class Server {
   async start(listen: () => Promise<void>): Promise<void> {
     const generation = this.#generation;
     try {
-      await this.#options.state?.start();
+      await this.#options.stateEngine?.start();
       await generation.start();
       generation.commit();
       await listen();
     } catch (error) {
       await this.#remove(generation, 0);
-      await Promise.all([this.#options.state?.close(), this.#options.signers.close()]);
+      await Promise.all([this.#options.stateEngine?.close(), this.#options.signers.close()]);
       throw error;
     }
     if (this.#phase === 'starting') this.#phase = 'serving';
@@ -121,7 +121,7 @@ export class Server {
   /** @returns the config that was in force before. */
   async #replace(loaded: LoadedConfig): Promise<LoadedConfig> {
     const old = this.#generation;
-    const next = this.#generationOf(loaded, old);
+    const next = new Generation(loaded, this.#shared, old);
     try {
       await next.start();
       if (this.#phase === 'stopping') throw new Error('the service stops');
@@ -134,18 +134,6 @@ export class Server {
     this.#install(next);
     void this.#retire(old);
     return old.loaded;
-  }
-
-  #generationOf(loaded: LoadedConfig, before?: Generation): Generation {
-    const { log, link: workers, now = Date.now } = this.#options;
-    const [meters, stateEngine, debts] = [this.meters, this.#options.state, this.#debts];
-    const surroundings = {
-      ...this.#options.signers.addressesIn(loaded),
-      ...{ log, now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
-      // The first one is being made yet when its plugins are set up.
-      ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
-    };
-    return new Generation(loaded, surroundings, () => this.#options.signers.release(loaded.config), before);
   }
 
   #install(generation: Generation): void {
@@ -176,14 +164,14 @@ export class Server {
     const generations = [...this.#generations];
     for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#generation.loaded.config);
-    const closed = drain(this.http, this.#connections, delay);
     let isServed = false;
-    const served = closed.then(() => Promise.all(generations.map((generation) => generation.served())));
-    const ended = served.then(() => {
+    const end = async () => {
+      await drain(this.http, this.#connections, delay);
+      await Promise.all(generations.map((generation) => generation.served()));
       isServed = true;
-      return Promise.all(generations.map((generation) => generation.drained()));
-    });
-    if (!(await drained(ended, this.#debts, delay))) {
+      await Promise.all(generations.map((generation) => generation.drained()));
+    };
+    if (!(await drained(end(), this.#debts, delay))) {
       if (!isServed) this.#options.log.warn('requests were cut off: they did not finish in time');
       for (const generation of generations) generation.tell();
     }
@@ -193,6 +181,6 @@ export class Server {
     // A reload that has started plugins is waited for; one that has started none stops by itself.
     await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
-    await Promise.all([this.#options.state?.close(), this.#options.signers.close()]);
+    await Promise.all([this.#options.stateEngine?.close(), this.#options.signers.close()]);
   }
 }

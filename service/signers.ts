@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path';
 import type { LoadedConfig } from '../config/index.ts';
 import type { Address } from '../lib/eth/hex.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
@@ -37,17 +36,17 @@ interface Opened {
 /** The signers of all configs at work. One that two configs have in common is opened once. */
 export class Signers implements Signing {
   readonly #env: Environment;
-  readonly #services: Omit<SignerServices, 'role'>;
+  readonly #log: Log;
   readonly #keys = new Map<SignerRole, Signer>();
   readonly #opened = new Map<string, Opened>();
   readonly #known = new WeakMap<Config, SignerSet>();
   #variables: Environment;
 
-  /** @param file of the config, to which paths are relative. @param env of the start: a key that it has stays for as long as the process lives. */
-  constructor(file: string, env: Environment, log: Log) {
+  /** @param env of the start: a key that it has stays for as long as the process lives. */
+  constructor(env: Environment, log: Log) {
     this.#env = env;
     this.#variables = env;
-    this.#services = { log, path: (relative) => resolve(dirname(file), relative) };
+    this.#log = log;
   }
 
   key(role: SignerRole): Signer {
@@ -152,12 +151,13 @@ export class Signers implements Signing {
       ...config
     }: Readonly<Record<string, unknown>>,
     role: SignerRole,
-    { plugins, hide }: LoadedConfig,
+    { plugins, hide, path }: LoadedConfig,
   ): Promise<SignerInUse> {
     const types = plugins.flatMap(({ definition }) => Object.entries(definition.signers ?? {}));
     const type = types.find(([each]) => each === name)?.[1];
     if (type === undefined) throw new Error(`no plugin has the signer "${String(name)}"`);
-    const signer = await this.#openWithTimeout(type, config, role).catch((error: unknown) => {
+    const opened = openWithTimeout(type, config, { role, path, log: this.#log });
+    const signer = await opened.catch((error: unknown) => {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
       // A key of the environment is no matter of the config.
       // The start says where it has looked.
@@ -170,21 +170,21 @@ export class Signers implements Signing {
     return { role, type: String(name), signer, local, ...limits };
   }
 
-  async #openWithTimeout(type: SignerType, config: unknown, role: SignerRole) {
-    const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    return withTimeout(OPEN_TIMEOUT_MS, opening, () => {
-      // It may come yet, with connections and sessions that nobody else would end.
-      opening.then((late) => late.close?.()).catch(() => undefined);
-      throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
-    });
-  }
-
   async #close({ current, next }: SignerSet): Promise<void> {
     for (const { signer, type } of [current, ...(next ? [next] : [])]) {
       const closed = await withTimeout(CLOSE_TIMEOUT_MS, (async () => signer.close?.())()).catch(() => LATE);
-      if (closed === LATE) this.#services.log.error(`the signer "${type}" did not close`);
+      if (closed === LATE) this.#log.error(`the signer "${type}" did not close`);
     }
   }
+}
+
+async function openWithTimeout(type: SignerType, config: unknown, services: SignerServices) {
+  const opening = Promise.resolve(type.open(config, services));
+  return withTimeout(OPEN_TIMEOUT_MS, opening, () => {
+    // It may come yet, with connections and sessions that nobody else would end.
+    opening.then((late) => late.close?.()).catch(() => undefined);
+    throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
+  });
 }
 
 /** For what looks at a config without serving it. */

@@ -2,8 +2,9 @@ import type { LoadedConfig } from '../config/index.ts';
 import type { Definition } from '../plugins-sdk/define.ts';
 import type { Dependency } from '../plugins-sdk/dependency.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
+import type { Log } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
-import type { EngineServices, SharedState, StateEngineType } from '../plugins-sdk/state/area.ts';
+import type { SharedState, StateEngineType } from '../plugins-sdk/state/area.ts';
 import { StateClient } from './shared-state.ts';
 
 /** The kind of engine that a config asks for, if it asks for one and a plugin has it. */
@@ -14,14 +15,14 @@ export function engineTypeOf({ config, plugins }: LoadedConfig): readonly [name:
 }
 
 /** The engine that a config asks for, not started yet; nothing where state is kept in the process. */
-export function openState(loaded: LoadedConfig, services: EngineServices): StateClient | undefined {
+export function openState(loaded: LoadedConfig, log: Log, now = Date.now): StateClient | undefined {
   const chosen = stateKey.in(loaded.config);
   if (!isRecord(chosen)) return undefined;
   const { type: asked, ...rest } = chosen;
   const [name, type] = engineTypeOf(loaded) ?? [];
   if (name === undefined || type === undefined) throw new Error(`no plugin has the engine "${String(asked)}"`);
-  const engine = type.open(rest, services);
-  return new StateClient({ name, type, engine, log: services.log, hide: loaded.hide });
+  const engine = type.open(rest, { log, now, path: loaded.path });
+  return new StateClient({ name, type, engine, log, hide: loaded.hide });
 }
 
 /** Whether two configs ask for the same engine. */

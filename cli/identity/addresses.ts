@@ -27,7 +27,7 @@ export async function readAddresses(given: Given, variables?: Environment): Prom
     import('../../service/assemble.ts'),
   ]);
   const file = userPath(config);
-  const signers = new Signers(file, env, silentLog);
+  const signers = new Signers(env, silentLog);
   const loaded = await loadConfig({ file, env, builtins: definitions(signers) });
   try {
     await signers.open(loaded, env);

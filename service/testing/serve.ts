@@ -20,10 +20,9 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   const log = logInto(lines, subject);
   const source = `./${subject.plugin.name}`;
   const variables = withKey(env);
-  const file = join(folder, 'config.yaml');
-  const signers = new Signers(file, variables, log);
+  const signers = new Signers(variables, log);
   const loaded = await loadConfig({
-    file,
+    file: join(folder, 'config.yaml'),
     tree: configWith(given, source, subject),
     modules: new Map([[source, { plugin: subject.plugin, configSchema: undefined, keys: subject.keys }]]),
     env: variables,
@@ -31,9 +30,9 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   });
   for (const { path, message } of loaded.warnings) log.warn(`${path}: ${message}`);
   await signers.open(loaded, variables);
-  const state = openState(loaded, { log, now: subject.now, path: (relative) => join(folder, relative) });
+  const stateEngine = openState(loaded, log, subject.now);
   const load = () => Promise.reject(new Error('a test has one config'));
-  const server = new Server({ signers, log, load, state, now: subject.now }, loaded);
+  const server = new Server({ signers, log, load, stateEngine, now: subject.now }, loaded);
   const metrics = new TestMetrics();
   server.meters.connect(metrics);
   // Its requests come by no port.
