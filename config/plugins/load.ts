@@ -15,7 +15,7 @@ import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import { isFactory, type PluginModule } from './module-exports.ts';
 import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
-import { isPackage, moduleUrl } from './source.ts';
+import { resolveSource } from './source.ts';
 
 export type { PluginChoice };
 
@@ -119,7 +119,7 @@ class Loading {
     const { file, modules, patience } = this.#request;
     const { source, isolate = false } = entry;
     const known = modules?.get(source);
-    const url = known === undefined ? moduleUrl(source, file) : '';
+    const { url, isPackage } = known === undefined ? resolveSource(source, file) : { url: '', isPackage: false };
     const isolated = isolate && known === undefined ? await isolatePlugin(url, isolate) : undefined;
     try {
       const imported = known ?? (isolated === undefined ? importPlugin(url) : isolated.exports());
@@ -128,7 +128,7 @@ class Loading {
         ? await this.#full(module.plugin, module, entry, path)
         : await this.#simple(module, entry, path, isolated);
       const { name } = made.definition;
-      if (!isolate && isPackage(source, file)) this.#findings.push(warningAt(path, trusting(name)));
+      if (!isolate && isPackage) this.#findings.push(warningAt(path, trusting(name)));
       const budget = budgetOf(made.definition, entry);
       this.#operators.push({ ...made, budget, source, path, operator: true, isolated: isolate !== false });
     } finally {
