@@ -1,5 +1,4 @@
 import { type Given, type OptionSpec, option } from '../arguments.ts';
-import { param } from './param-option.ts';
 
 /** Whom the commands help, as the help shows them. */
 export const GROUPS = ['Service', 'Config', 'Plugins', 'Signer', 'Answers'] as const;
@@ -37,6 +36,7 @@ const endpointId = option('--endpoint-id <id>', 'Endpoint that must have answere
 const parameters = option('--parameters <json>', 'What must have been asked; the answer needs a receipt');
 const maxAge = option('--max-age <seconds>', 'Refuse an older answer');
 const type = option('--type <types>', 'Show the value as these types, such as int256');
+const param = option('--param <name=text>', 'A parameter of the request', { many: true });
 const metricsUrl = option('--url <url>', 'Where its metrics are, in place of -c');
 const dir = option('--dir <folder>', 'Where to write it (default: here)');
 const kind = option('--kind <kind>', 'What it does, such as auth or route (default: hooks)');

@@ -5,16 +5,17 @@ import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
 import { type Outcome, tryEndpoint } from '../../service/trial.ts';
-import type { Given } from '../arguments.ts';
+import { type Given, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { givenService } from './given-config.ts';
-import { parametersIn } from './param-option.ts';
 
 /** Characters of a value, and lines of an answer, that are shown. */
 const MAX_TEXT = 60;
 const MAX_LINES = 100;
 /** Characters of a request's body that are shown. */
 const MAX_BODY = 1000;
+
+const OPTION = 'option --param <name=text>';
 
 /** Asks an upstream once, and prints its answer, the paths in it, and what would be signed for each. */
 export async function tryOnce(given: Given, name: string): Promise<number> {
@@ -57,6 +58,19 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   ];
   await print(shown.map((line) => `${escapeUnprintable(line)}\n`).join(''));
   return 0;
+}
+
+/** Names and texts of parameters. @throws UsageError for one that is none, or that is given twice, of which one would be lost. */
+function parametersIn(texts: readonly string[]): (readonly [string, string])[] {
+  const names = new Set<string>();
+  return texts.map((text) => {
+    const end = text.indexOf('=');
+    if (end < 1) throw new UsageError(`${OPTION} must be a name and what to give it, such as symbol=ETH`);
+    const name = text.slice(0, end);
+    if (names.has(name)) throw new UsageError(`${OPTION} gives "${name}" more than once`);
+    names.add(name);
+    return [name, text.slice(end + 1)];
+  });
 }
 
 function outcome({ signs, refused }: Outcome): string {
