@@ -85,7 +85,7 @@ export class Signers implements Signing {
   }
 
   /** Whose signature answers have, and whose they have beside it. */
-  addressesIn(loaded: LoadedConfig): { readonly node: Address; readonly signers: readonly Address[] } {
+  addressesIn(loaded: LoadedConfig): { readonly node: Address; readonly signers: readonly [Address, ...Address[]] } {
     const node = signerAddressOf(loaded);
     const next = this.inUse(loaded.config)?.next?.signer.address;
     return { node, signers: next === undefined ? [node] : [node, next] };

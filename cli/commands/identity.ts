@@ -4,7 +4,7 @@ import { readEnvironment } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { ADDRESS_RULE, checkedOption, type Given, requireWith, UsageError } from '../arguments.ts';
 import { readAddresses } from '../identity/addresses.ts';
-import { healthUrl, signerAt } from '../identity/health.ts';
+import { serviceUrl, signerAt } from '../identity/health.ts';
 import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
 import { readRecords, recordName, zoneLine } from '../identity/record.ts';
 
@@ -55,7 +55,7 @@ function readExpected(given: Given): () => Promise<Expected> {
   const url = given.optional('url');
   if (isAddress(address)) return async () => ({ address: checksumAddress(address), source: 'given' });
   if (url !== undefined) {
-    const health = healthUrl(url);
+    const health = `${serviceUrl(url)}/health`;
     return async () => ({ address: await signerAt(health), source: health });
   }
   return () => readOwn(given);

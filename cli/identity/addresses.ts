@@ -8,7 +8,7 @@ import type { Given } from '../arguments.ts';
 /** The addresses of the signer that a command is about, and of the next one, if there is one. */
 export interface Addresses {
   readonly current: Address;
-  readonly next?: Address;
+  readonly next?: Address | undefined;
 }
 
 /**
@@ -20,19 +20,18 @@ export async function readAddresses(given: Given, variables?: Environment): Prom
   const env = variables ?? (await readEnvironment(given.optional('env')));
   const config = given.optional('config');
   if (config === undefined) return { current: signerFromEnvironment(env).address };
-  const [{ loadConfig }, { definitions }, { Signers }, { signerAddressOf }] = await Promise.all([
+  const [{ loadConfig }, { definitions }, { Signers }] = await Promise.all([
     import('../../config/index.ts'),
     import('../../service/index.ts'),
     import('../../service/signers.ts'),
-    import('../../service/assemble.ts'),
   ]);
   const file = userPath(config);
   const signers = new Signers(env, silentLog);
   const loaded = await loadConfig({ file, env, builtins: definitions(signers) });
   try {
     await signers.open(loaded, env);
-    const next = signers.inUse(loaded.config)?.next?.signer.address;
-    return { current: signerAddressOf(loaded), ...(next && { next }) };
+    const [current, next] = signers.addressesIn(loaded).signers;
+    return { current, next };
   } finally {
     await signers.close();
   }

@@ -6,11 +6,6 @@ import { httpGet } from '../http-get.ts';
 /** Bytes; the record takes less than a hundred. */
 const LARGEST = 4096;
 
-/** Where a service at this URL tells its signer. @throws UsageError */
-export function healthUrl(url: string): string {
-  return `${serviceUrl(url)}/health`;
-}
-
 /**
  * The URL of a running service without a slash at its end.
  *

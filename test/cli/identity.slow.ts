@@ -1,7 +1,7 @@
 /** An operator's identity is compared with what DNS and the service say. `transcripts/identity.txt` has what asks nobody. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { healthUrl } from '../../cli/identity/health.ts';
+import { serviceUrl } from '../../cli/identity/health.ts';
 import { readNameServer } from '../../cli/identity/lookup.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
@@ -141,7 +141,7 @@ describe('identity --check', { concurrency: 4 }, () => {
   });
 
   it('asks a service at a URL, and a resolver at an IP address, as they are written', () => {
-    assert.equal(healthUrl('HTTPS://A.example:8443/v1/?'), 'https://a.example:8443/v1/health');
+    assert.equal(serviceUrl('HTTPS://A.example:8443/v1/?'), 'https://a.example:8443/v1');
     const addressOf = (text: string) => readNameServer(text).address;
     assert.deepEqual(['192.0.2.1', '192.0.2.1:5353'].map(addressOf), ['192.0.2.1:53', '192.0.2.1:5353']);
     assert.deepEqual(['::1', '[::1]', '[::1]:5353'].map(addressOf), ['[::1]:53', '[::1]:53', '[::1]:5353']);
