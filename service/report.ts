@@ -7,7 +7,7 @@ import { signerAddressOf } from './assemble.ts';
 import { addressOf, workersOf } from './listener.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
-import { isSameState } from './state-engine.ts';
+import { stateOf } from './state-engine.ts';
 
 function lineOf({ api, name, id }: Endpoint): string {
   return `${api}/${name} ${id}`;
@@ -32,7 +32,7 @@ function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
     ...stays('server.port', was.port === is.port, was.port),
     ...stays('server.host', was.host === is.host, was.host),
     ...stays('server.workers', workersOf(first.config) === workersOf(after.config)),
-    ...stays('settings.state', isSameState(first, after)),
+    ...stays('settings.state', stateOf(first) === stateOf(after)),
   ];
 }
 

@@ -25,14 +25,9 @@ export function openState(loaded: LoadedConfig, log: Log, now = Date.now): State
   return new StateClient({ name, type, engine, log, hide: loaded.hide });
 }
 
-/** Whether two configs ask for the same engine. */
-export function isSameState(one: LoadedConfig, other: LoadedConfig): boolean {
-  return JSON.stringify(stateOf(one)) === JSON.stringify(stateOf(other));
-}
-
-/** The engine that a config asks for, and its own config. */
-export function stateOf({ config }: LoadedConfig): unknown {
-  return stateKey.in(config) ?? 'memory';
+/** The engine that a config asks for, and its own config, as a text to compare. */
+export function stateOf({ config }: LoadedConfig): string {
+  return JSON.stringify(stateKey.in(config) ?? 'memory');
 }
 
 /** The engine, if there is one, as what some endpoints cannot be served without. Of an engine for one process, modes need nothing. */
