@@ -17,13 +17,12 @@ export interface ObservedPlugins extends PluginSet {
 /**
  * Registers plugins whose behaviour was checked, the first first.
  * @param complain told of every failure after which a request goes on.
- * @param facts of the service; default one without signers, whose `resolve` may make endpoints.
  * @throws RegistrationError
  */
 export function createPluginSet(
   registrations: readonly Registration[],
   complain: GuardOptions['complain'],
-  facts: ServiceFacts = { signers: [], now: Date.now },
+  facts: ServiceFacts,
 ): ObservedPlugins {
   const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
   const observer = observeAll(registrations, complainOf);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { HDNodeWallet, Wallet } from 'ethers';
 import type { Address } from '../../lib/eth/hex.ts';
-import { publicKeyWarning, publishedIn } from '../../service/public-keys.ts';
+import { publicKeyWarning } from '../../service/public-keys.ts';
 import { openFileWarning } from '../../service/surroundings.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
@@ -15,6 +15,7 @@ const ANVIL = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 const ANVIL_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const warning = (address: string, source: string) =>
   `the key of ${address} is public (${source}): anyone can sign in its name; make one with generate-mnemonic`;
+const publishedIn = (address: Address) => /\((.*)\)/.exec(publicKeyWarning(address) ?? '')?.[1];
 const readable = (mode: number) => `./.env can be read by others (mode ${mode.toString(8)}): chmod 600 it`;
 const modes = process.platform !== 'win32';
 
