@@ -63,13 +63,20 @@ interface Meter extends Described {
 /** Told when a sink fails: once for each of its instruments. */
 export type SinkFailed = (instrument: Instrument, error: unknown) => void;
 
+/** What built-in plugins measure is in the config. */
+export const UNBOUNDED = Number.POSITIVE_INFINITY;
+
+/** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
+export type MeterSet = ReturnType<MeterRegistry['draft']>;
+
 /**
  * The instruments of one service, each made once. A sink that throws loses what it was to measure, and nothing else: those who
  * measure are in the middle of a request.
  */
 export class MeterRegistry {
   readonly #exported = new Map<string, Exported>();
-  #inForce: MeterSet | undefined;
+  /** Whose gauges are read. */
+  #inForce: ReadonlyMap<string, Meter> = new Map();
   #sink: MeterSink | undefined;
   readonly #sinkFailed: SinkFailed;
 
@@ -77,34 +84,65 @@ export class MeterRegistry {
     this.#sinkFailed = sinkFailed;
   }
 
-  /** The instruments of one set of plugins. */
-  draft(): MeterSet {
-    return new MeterSet(this);
-  }
-
-  get exported(): Iterable<Described> {
-    return this.#exported.values();
-  }
-
-  /** The instrument as it is in force already, or from now on. */
-  getOrCreate({ kind, instrument }: Described): Exported {
-    const known = this.#exported.get(instrument.name);
-    if (known !== undefined) return known;
-    const exported = { kind, instrument };
-    this.#exported.set(instrument.name, exported);
-    this.#open(exported);
-    return exported;
-  }
-
-  /** @param set whose gauges are read from now on. */
-  use(set: MeterSet): void {
-    this.#inForce = set;
+  draft() {
+    const meters = new Map<string, Meter>();
+    let isCommitted = false;
+    const ask = (plugin: string, kind: Kind, instrument: Instrument, initial: Iterable<Labels>, read: () => number) => {
+      this.#checkName({ plugin, kind, instrument }, meters.values());
+      const meter = meters.get(instrument.name) ?? { plugin, kind, instrument, initial: [], read };
+      meter.initial.push(...initial);
+      meter.read = read;
+      meters.set(instrument.name, meter);
+      if (isCommitted) this.#export(meter);
+      return (labels: Labels, value = 1) => meter.exported?.measure?.(labels, value);
+    };
+    return {
+      /** The instruments of one plugin of the set, each with so many combinations of label values. */
+      of: (plugin: string, series = 1000): Meters => {
+        const make = (kind: Kind, { initial = [], ...spec }: MeterSpec, read = () => 0) =>
+          ask(plugin, kind, instrumentOf(kind, spec, series), initial, read);
+        return {
+          counter: (spec) => make('counter', spec),
+          histogram: (spec) => make('histogram', spec),
+          gauge: (spec, read) => void make('gauge', spec, read),
+          connect: (sink) => this.connect(sink),
+        };
+      },
+      /** Has the set take the place of the one before: gauges are read here from now on. */
+      commit: (): void => {
+        isCommitted = true;
+        for (const meter of meters.values()) this.#export(meter);
+        this.#inForce = meters;
+      },
+    };
   }
 
   connect(sink: MeterSink): void {
     if (this.#sink === sink) return;
     this.#sink = sink;
     for (const exported of this.#exported.values()) this.#open(exported);
+  }
+
+  /** @throws Error where another instrument of the set, or one that has been in force, has a name of this one. */
+  #checkName(asked: Described, set: Iterable<Described>): void {
+    const taken = `the name of the instrument "${asked.instrument.name}" is taken`;
+    const held = holderOf(asked, set);
+    if (held !== undefined)
+      throw new Error(`${taken} by the ${held.kind} "${held.instrument.name}" of plugin "${held.plugin}"`);
+    const known = holderOf({ kind: asked.kind, instrument: asked.instrument }, this.#exported.values());
+    if (known !== undefined)
+      throw new Error(`${taken} until a restart by the ${known.kind} "${known.instrument.name}"`);
+  }
+
+  /** Has it measure as the instrument that is in force already, or as one that is so from now on. */
+  #export(meter: Meter): void {
+    const { kind, instrument } = meter;
+    const known = this.#exported.get(instrument.name);
+    const exported: Exported = known ?? { kind, instrument };
+    this.#exported.set(instrument.name, exported);
+    if (known === undefined) this.#open(exported);
+    meter.exported = exported;
+    for (const labels of meter.initial) exported.measure?.(labels, 0);
   }
 
   #open(exported: Exported): void {
@@ -122,72 +160,9 @@ export class MeterRegistry {
       }
     };
     exported.measure = guarded((): Measure | undefined => {
-      if (kind === 'gauge') return void sink.gauge(instrument, () => this.#inForce?.read(instrument.name) ?? 0);
+      if (kind === 'gauge') return void sink.gauge(instrument, () => this.#inForce.get(instrument.name)?.read() ?? 0);
       const measure = sink[kind](instrument);
       return (labels, value) => guarded(() => measure(labels, value));
     });
-  }
-}
-
-/** What built-in plugins measure is in the config. */
-export const UNBOUNDED = Number.POSITIVE_INFINITY;
-
-/** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
-export class MeterSet {
-  readonly #registry: MeterRegistry;
-  readonly #meters = new Map<string, Meter>();
-  #committed = false;
-
-  constructor(registry: MeterRegistry) {
-    this.#registry = registry;
-  }
-
-  /** The instruments of one plugin of the set, each with so many combinations of label values. */
-  of(plugin: string, series = 1000): Meters {
-    const ask = (kind: Kind, { initial = [], ...spec }: MeterSpec, read = () => 0) => {
-      const instrument = instrumentOf(kind, spec, series);
-      const meter = this.#ask({ kind, plugin, instrument, initial: [...initial], read });
-      return (labels: Labels, value = 1) => meter.exported?.measure?.(labels, value);
-    };
-    return {
-      counter: (spec) => ask('counter', spec),
-      histogram: (spec) => ask('histogram', spec),
-      gauge: (spec, read) => void ask('gauge', spec, read),
-      connect: (sink) => this.#registry.connect(sink),
-    };
-  }
-
-  /** Has the set take the place of the one before: gauges are read here from now on. */
-  commit(): void {
-    this.#committed = true;
-    for (const meter of this.#meters.values()) this.#export(meter);
-    this.#registry.use(this);
-  }
-
-  /** The present value of a gauge; of one that is not here there is nothing to read. */
-  read(name: string): number {
-    return this.#meters.get(name)?.read() ?? 0;
-  }
-
-  #export(meter: Meter): void {
-    meter.exported = this.#registry.getOrCreate(meter);
-    for (const labels of meter.initial) meter.exported.measure?.(labels, 0);
-  }
-
-  #ask(asked: Meter): Meter {
-    const { name } = asked.instrument;
-    const taken = `the name of the instrument "${name}" is taken`;
-    const held = holderOf(asked, this.#meters.values());
-    if (held !== undefined)
-      throw new Error(`${taken} by the ${held.kind} "${held.instrument.name}" of plugin "${held.plugin}"`);
-    const known = holderOf({ kind: asked.kind, instrument: asked.instrument }, this.#registry.exported);
-    if (known !== undefined)
-      throw new Error(`${taken} until a restart by the ${known.kind} "${known.instrument.name}"`);
-    const meter = this.#meters.get(name) ?? { ...asked, initial: [] };
-    meter.initial.push(...asked.initial);
-    meter.read = asked.read;
-    this.#meters.set(name, meter);
-    if (this.#committed) this.#export(meter);
-    return meter;
   }
 }
