@@ -38,19 +38,14 @@ export interface Outcome {
 /** A value of an upstream's answer, and what would be signed for it. */
 export interface TriedValue extends Leaf, Outcome {}
 
-/** What an upstream was asked and answered, and what could be signed of it. */
-interface Trial {
+/** What an upstream was asked and answered, and what could be signed of it; in data and values marked texts stand for numbers. */
+interface Trial extends Pick<WrittenJson, 'written'> {
   /** Without values of variables. */
   readonly request: { readonly method: string; readonly url: string; readonly body?: string };
   readonly data: Json;
   readonly values: readonly TriedValue[];
   /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
   readonly own?: Outcome & Pick<Leaf, 'type' | 'path' | 'times'>;
-}
-
-/** A trial, in whose data and values marked texts stand for numbers; see {@link writtenJson}. */
-export interface Tried extends Pick<WrittenJson, 'written'> {
-  readonly trial: Trial;
 }
 
 /** What a trial notes on the way. */
@@ -79,7 +74,7 @@ export async function tryEndpoint(
   name: string,
   given: (endpoint: Endpoint) => Parameters,
   log: Log,
-): Promise<Tried> {
+): Promise<Trial> {
   const tree = variantsOf(await readConfigFile(file), name);
   if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
   const seen: Seen = {};
@@ -110,8 +105,7 @@ export async function tryEndpoint(
     const own = keys.encoding.of(of(OWN) ?? raw);
     const request = shownRequest(seen.request, loaded.hide);
     const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN))) } };
-    const trial = { request, data, values, ...signs };
-    return { trial, written };
+    return { request, data, values, ...signs, written };
   } finally {
     const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
     await withTimeout(STOP_TIMEOUT_MS, Promise.allSettled(stops));

@@ -28,10 +28,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
     warnings.push(...unknownIn(endpoint, texts));
     return parametersFor(endpoint, texts);
   };
-  const {
-    trial: { request, data, values, own },
-    written,
-  } = await tryEndpoint(service, name, parameters, log);
+  const { request, data, values, own, written } = await tryEndpoint(service, name, parameters, log);
   if (given.flag('json')) {
     const more = { ...(own && { own }), ...(warnings.length > 0 && { warnings }) };
     await printJson({ ok: true, request, data, values, ...more }, written);
