@@ -144,15 +144,11 @@ export class Signers implements Signing {
   }
 
   async #openOne(
-    {
-      type: name,
-      timeout = SIGNATURE_TIMEOUT_MS,
-      concurrency = CONCURRENCY,
-      ...config
-    }: Readonly<Record<string, unknown>>,
+    chosen: Readonly<Record<string, unknown>>,
     role: SignerRole,
     { plugins, hide, path }: LoadedConfig,
   ): Promise<SignerInUse> {
+    const { type: name, timeout = SIGNATURE_TIMEOUT_MS, concurrency = CONCURRENCY, ...config } = chosen;
     const types = plugins.flatMap(({ definition }) => Object.entries(definition.signers ?? {}));
     const type = types.find(([each]) => each === name)?.[1];
     if (type === undefined) throw new Error(`no plugin has the signer "${String(name)}"`);
