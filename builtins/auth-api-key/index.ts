@@ -2,7 +2,6 @@ import { timingSafeEqual } from 'node:crypto';
 import { Check } from 'typebox/value';
 import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
 import {
-  authPath,
   type CheckContext,
   closedObject,
   type EndpointDraft,
@@ -24,6 +23,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
+import { authObjects } from '../shared/auth-objects.ts';
 import { headersKey, LimitHeaders } from '../shared/limit-headers.ts';
 import { type KeyLimit, KeyLimits, Limit } from './limits.ts';
 import { describeApiKeys } from './openapi.ts';
@@ -69,17 +69,16 @@ function limitText(limit?: KeyLimit): string {
 
 /** What is wrong with an endpoint's keys. A method that endpoints share is checked once. */
 function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[] {
-  return endpoint.auth.flatMap((given, index) => {
-    const { type, ...method } = given;
-    if (methods.has(given) || type !== 'apiKey' || !Check(schema, method)) return [];
-    methods.add(given);
-    return method.keys.flatMap((item, i) => {
-      const path = `${authPath(endpoint, index)}.keys[${i}]`;
+  return authObjects(endpoint, 'apiKey', schema).flatMap(({ method, terms, at }) => {
+    if (methods.has(method)) return [];
+    methods.add(method);
+    return terms.keys.flatMap((item, i) => {
+      const path = `${at}.keys[${i}]`;
       const { name, key, rateLimit } = named(item);
       const limit = limitText(rateLimit);
       const other = name === undefined ? limit : (limits.get(name) ?? limit);
       if (name !== undefined) limits.set(name, other);
-      const same = method.keys
+      const same = terms.keys
         .slice(0, i)
         .map(named)
         .find((before) => before.key === key);

@@ -14,9 +14,7 @@ import type { Purchase, Purchases } from './purchases.ts';
 
 const HEADER = 'payment-signature';
 
-export const attempts = new Attempts({
-  ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
-});
+export const attempts = new Attempts('x402-exact', 'rateLimit.x402Exact', 'signatures', 120);
 
 /** One request at an endpoint that is sold. */
 export interface Visit {

@@ -30,9 +30,7 @@ import { checkAllTerms, greatestAge, LEAST_LIFE_MS, type Terms, TermsSchema } fr
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
 
-const attempts = new Attempts({
-  ...{ path: 'rateLimit.x402', what: 'proofs', max: 30, name: 'x402-proofs' },
-});
+const attempts = new Attempts('x402-proofs', 'rateLimit.x402', 'proofs', 30);
 
 /** Milliseconds per request for this plugin. */
 const BUDGET_MS = 30_000;

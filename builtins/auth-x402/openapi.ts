@@ -1,6 +1,7 @@
 import { Check } from 'typebox/value';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { tooManyAttempts } from '../shared/attempts.ts';
+import { UNAVAILABLE } from '../shared/payments.ts';
 import { INVALID_PROOF } from './challenge.ts';
 import { TermsSchema } from './terms.ts';
 
@@ -14,7 +15,7 @@ const refusals = [
   'Payment not found',
   'Payment does not match',
   'Payment too old',
-  'Payment verification unavailable',
+  UNAVAILABLE,
   tooManyAttempts().message,
 ];
 

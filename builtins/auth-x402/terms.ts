@@ -1,7 +1,5 @@
-import { Check } from 'typebox/value';
 import {
   addressSchema,
-  authPath,
   type CheckContext,
   checkAddress,
   checkPlainHttp,
@@ -13,6 +11,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
+import { authObjects } from '../shared/auth-objects.ts';
 import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 
@@ -112,10 +111,8 @@ export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
   const isInMemory = [undefined, 'memory'].includes(stateKey.in(config) as undefined);
   return [
     ...(isSold && isInMemory ? [warning('settings.state', IN_MEMORY)] : []),
-    ...endpoints.flatMap((endpoint) => {
-      return endpoint.auth.flatMap(({ type, ...terms }, index) =>
-        type === 'x402' && Check(TermsSchema, terms) ? checkTerms(authPath(endpoint, index), terms) : [],
-      );
-    }),
+    ...endpoints
+      .flatMap((endpoint) => authObjects(endpoint, 'x402', TermsSchema))
+      .flatMap(({ at, terms }) => checkTerms(at, terms)),
   ];
 }

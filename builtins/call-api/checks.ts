@@ -2,15 +2,13 @@ import { missingScheme } from '../../lib/http/target.ts';
 import {
   apiPath,
   type CheckContext,
-  checkHeaderName,
   checkPlainHttp,
   type EndpointDraft,
   error,
   type Finding,
-  isHeaderValue,
   keys,
 } from '../../plugins-sdk/config.ts';
-import { apiHeaders } from '../shared/api-headers.ts';
+import { apiHeaders, checkHeader } from '../shared/api-headers.ts';
 import { checkTls } from '../shared/upstream-tls.ts';
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {
@@ -44,8 +42,7 @@ function checkHeaders(endpoint: EndpointDraft): Finding[] {
   const names = headers.map(([name]) => name.toLowerCase());
   return headers.flatMap(([name, value], i) => [
     ...(names.indexOf(name.toLowerCase()) < i ? [error(`${at}.${name}`, 'is there twice: case does not count')] : []),
-    ...checkHeaderName(`${at}.${name}`, name),
-    ...(isHeaderValue(value) ? [] : [error(`${at}.${name}`, 'holds a character that no header can carry')]),
+    ...checkHeader(`${at}.${name}`, name, value),
     ...checkBasic(endpoint, name, `${at}.${name}`),
   ]);
 }

@@ -1,4 +1,4 @@
-import { keys } from '../../plugins-sdk/config.ts';
+import { checkHeaderName, error, type Finding, isHeaderValue, keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 
 /** The headers of an API as they are sent; `basic` becomes what RFC 7617 makes of it. */
@@ -9,4 +9,10 @@ export function apiHeaders(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Read
     return [name, `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`];
   });
   return Object.fromEntries(texts);
+}
+
+/** Findings of a header that cannot be sent so. */
+export function checkHeader(path: string, name: string, value: string): Finding[] {
+  const unfit = isHeaderValue(value) ? [] : [error(path, 'holds a character that no header can carry')];
+  return [...checkHeaderName(path, name), ...unfit];
 }

@@ -16,17 +16,6 @@ import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from './client-buckets.ts';
 import { refusalOf } from './payments.ts';
 
-export interface AttemptsOptions {
-  /** Where its config stands under `server`: `window` and `max` below it. */
-  readonly path: string;
-  /** What is counted, in the plural. */
-  readonly what: string;
-  /** How many a client has per window where the config does not say. */
-  readonly max: number;
-  /** Of its buckets. */
-  readonly name: string;
-}
-
 export const tooManyAttempts = () => new Refusal(401, 'Too many x402 verification attempts — slow down');
 
 /** Milliseconds in which a client has its attempts, where the config does not say. */
@@ -46,7 +35,11 @@ export class Attempts {
   readonly #kept: StateKey<ClientBuckets>;
   readonly #attempt: ContextKey<Attempt>;
 
-  constructor({ path, what, max: most, name }: AttemptsOptions) {
+  /**
+   * @param name of its buckets. @param path where its config stands under `server`: `window` and `max` below it.
+   * @param what is counted, in the plural. @param most that a client has per window where the config does not say.
+   */
+  constructor(name: string, path: string, what: string, most: number) {
     const window = optionalKey('server', `${path}.window`, millisecondsSchema('Length of the window; default 1m'));
     const description = `Payment ${what} per window; default ${most}`;
     const max = optionalKey('server', `${path}.max`, Type.Integer({ minimum: 1, maximum: 1_000_000_000, description }));

@@ -21,6 +21,11 @@ export function paymentKeys(type: string) {
   return { type, marks: key('payments'), ids: key('payment ids') };
 }
 
+/** Where the service keeps what is known of payments: in the engine, else in the process. */
+export function areaIn({ stateEngine, states, now }: Services, name: string, key: StateKey<MemoryArea>): StateArea {
+  return stateEngine?.area(name) ?? states.keep(key, '', () => new MemoryArea({ now }));
+}
+
 export interface PaymentsOptions {
   readonly area: StateArea;
   /** Which payments a transaction or nonce belongs to. */
@@ -56,9 +61,12 @@ export function givenBack(): Refusal {
   return new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
 }
 
+/** What clients are told where nobody knows whether their payment is good. */
+export const UNAVAILABLE = 'Payment verification unavailable';
+
 /** It cannot be known whether the payment is good; the client may retry. @param fault `false` where the client may be to blame. */
 export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
-  return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault });
+  return new Refusal(401, UNAVAILABLE, { reason, failureClass, fault });
 }
 
 /** A refusal in the place of a failure of the state; anything else as it is. */
@@ -88,13 +96,10 @@ export class Payments {
   }
 
   /** The payments of a service. */
-  static in(
-    { stateEngine, states, now, debts, log }: Services,
-    { type, marks, ids }: ReturnType<typeof paymentKeys>,
-  ): Payments {
-    const keep = (key: StateKey<MemoryArea>) => states.keep(key, '', () => new MemoryArea({ now }));
-    const area = stateEngine?.area(type) ?? keep(marks);
-    return new Payments({ area, index: stateEngine?.area(`${type} ids`) ?? keep(ids), stateEngine, debts, log });
+  static in(services: Services, { type, marks, ids }: ReturnType<typeof paymentKeys>): Payments {
+    const { stateEngine, debts, log } = services;
+    const area = areaIn(services, type, marks);
+    return new Payments({ area, index: areaIn(services, `${type} ids`, ids), stateEngine, debts, log });
   }
 
   /** Where the marks are. */
