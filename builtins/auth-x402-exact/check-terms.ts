@@ -1,23 +1,22 @@
 /** What the schema of the terms cannot say. */
 import {
-  authPath,
   type CheckContext,
   checkAddress,
-  checkHeaderName,
   checkPlainHttp,
   DEFAULT_TIMEOUT_MS,
   type EndpointDraft,
   error,
   type Finding,
-  isHeaderValue,
   keys,
   warning,
 } from '../../plugins-sdk/config.ts';
+import { checkHeader } from '../shared/api-headers.ts';
+import { authObjects } from '../shared/auth-objects.ts';
 import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { cdpKey } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
-import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader } from './offer.ts';
-import { type Accept, boundsOf, type FacilitatorTerms, secondsOf, type Terms, TYPE, termsIn } from './terms.ts';
+import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader, requirementsOf } from './offer.ts';
+import { type Accept, facilitatorsIn, type Terms, TermsSchema, TYPE } from './terms.ts';
 
 /** A URL to which paths are appended. */
 function checkUrl(path: string, text: string): Finding[] {
@@ -25,28 +24,23 @@ function checkUrl(path: string, text: string): Finding[] {
   return isBase ? [] : [error(path, 'must be a URL without user name, password, query and fragment')];
 }
 
-function checkFacilitators(at: string, { facilitator }: Terms): Finding[] {
-  return [facilitator].flat().flatMap((one, index) => {
-    const place = Array.isArray(facilitator) ? `${at}[${index}]` : at;
-    return typeof one === 'string' ? checkFacilitator(place, { url: one }, place) : checkFacilitator(place, one);
+function checkFacilitators(at: string, terms: Terms): Finding[] {
+  const given = [terms.facilitator].flat();
+  return facilitatorsIn(terms).flatMap(({ url, headers = {}, auth }, index) => {
+    const place = Array.isArray(terms.facilitator) ? `${at}[${index}]` : at;
+    const urlAt = typeof given[index] === 'string' ? place : `${place}.url`;
+    const own = auth === undefined ? /^content-type$/i : /^(?:content-type|authorization)$/i;
+    return [
+      ...checkUrl(urlAt, url),
+      ...checkPlainHttp(urlAt, url, 'say that a payment is good, or read what is sent'),
+      ...(auth === undefined ? [] : checkSecret(`${place}.auth.keySecret`, auth.keySecret)),
+      ...Object.entries(headers).flatMap(([name, value]) => {
+        const path = `${place}.headers.${name}`;
+        const isOwn = own.test(name) ? [error(path, `the header ${name} cannot be configured`)] : [];
+        return [...isOwn, ...checkHeader(path, name, value)];
+      }),
+    ];
   });
-}
-
-function checkFacilitator(at: string, { url, headers = {}, auth }: FacilitatorTerms, urlAt = `${at}.url`): Finding[] {
-  const own = auth === undefined ? /^content-type$/i : /^(?:content-type|authorization)$/i;
-  return [
-    ...checkUrl(urlAt, url),
-    ...checkPlainHttp(urlAt, url, 'say that a payment is good, or read what is sent'),
-    ...(auth === undefined ? [] : checkSecret(`${at}.auth.keySecret`, auth.keySecret)),
-    ...Object.entries(headers).flatMap(([name, value]) => {
-      const path = `${at}.headers.${name}`;
-      return [
-        ...checkHeaderName(path, name),
-        ...(own.test(name) ? [error(path, `the header ${name} cannot be configured`)] : []),
-        ...(isHeaderValue(value) ? [] : [error(path, 'holds a character that no header can carry')]),
-      ];
-    }),
-  ];
 }
 
 function checkSecret(at: string, secret: string): Finding[] {
@@ -82,43 +76,22 @@ function checkToken(at: string, { network, asset, extra }: Accept): Finding[] {
   return [warning(`${at}.extra`, `is not known as that of this token, and no payment verifies by another: ${domain}`)];
 }
 
+const NATIVE = 'is the zero address: only tokens can be paid by authorisation';
+
 function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Finding[] {
   const { asset, amount, payTo, maxTimeoutSeconds } = accept;
   const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
-  const short = secondsOf(accept) * 1000 <= timeout;
+  const most = requirementsOf(accept);
+  const lateAt = maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`;
   const late = `is not longer than the "timeout" of the API (${timeout} ms): a late answer finds its payment expired, and is not shown`;
   return [
     ...checkAddress(`${at}.asset`, asset),
-    ...(isZeroAddress(asset)
-      ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')]
-      : []),
+    ...(isZeroAddress(asset) ? [error(`${at}.asset`, NATIVE)] : []),
     ...checkToken(at, accept),
-    ...checkAmount(typeof amount === 'string' ? `${at}.amount` : `${at}.amount.max`, boundsOf(amount).max),
+    ...checkAmount(typeof amount === 'string' ? `${at}.amount` : `${at}.amount.max`, most.amount),
     ...checkPayee(`${at}.payTo`, payTo, asset),
-    ...(short ? [warning(maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`, late)] : []),
+    ...(most.maxTimeoutSeconds * 1000 > timeout ? [] : [warning(lateAt, late)]),
   ];
-}
-
-/** The findings of one endpoint. */
-function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
-  const methods = endpoint.auth.flatMap((method, index) => {
-    const terms = termsIn(method);
-    return terms === undefined ? [] : [{ terms, at: authPath(endpoint, index) }];
-  });
-  if (methods.length === 0) return [];
-  const findings = methods.flatMap(({ terms, at }) => [
-    ...checkFacilitators(`${at}.facilitator`, terms),
-    ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl)),
-    ...(terms.price === undefined ? [] : checkPrice(at, terms)),
-    ...terms.accepts.flatMap((accept, i) => checkAccept(`${at}.accepts[${i}]`, accept, endpoint)),
-  ]);
-  const [{ at } = { at: endpoint.path }] = methods;
-  findings.push(...checkLength(`${at}.accepts`, offerOf({ ...endpoint, id: ANY_ID }, context.config)));
-  if (endpoint.auth.at(-1)?.type !== TYPE)
-    findings.push(
-      warning(`${at}`, 'is not the last method: who comes without credentials is not told what to pay; put it last'),
-    );
-  return findings;
 }
 
 /** Of a header, the characters that the longest reason of a refusal takes. */
@@ -132,7 +105,23 @@ function checkLength(at: string, offer: Offer): Finding[] {
   return [error(at, `takes ${length} characters in the header of a challenge, of ${most}: leave out some ways to pay`)];
 }
 
+const NOT_LAST = 'is not the last method: who comes without credentials is not told what to pay; put it last';
+
 /** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
-export function checkAllTerms(context: CheckContext): Finding[] {
-  return context.endpoints.flatMap((endpoint) => check(endpoint, context));
+export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
+  return endpoints.flatMap((endpoint) => {
+    const methods = authObjects(endpoint, TYPE, TermsSchema);
+    const [first] = methods;
+    if (first === undefined) return [];
+    return [
+      ...methods.flatMap(({ terms, at }) => [
+        ...checkFacilitators(`${at}.facilitator`, terms),
+        ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl)),
+        ...(terms.price === undefined ? [] : checkPrice(at, terms)),
+        ...terms.accepts.flatMap((accept, i) => checkAccept(`${at}.accepts[${i}]`, accept, endpoint)),
+      ]),
+      ...checkLength(`${first.at}.accepts`, offerOf({ ...endpoint, id: ANY_ID }, config)),
+      ...(endpoint.auth.at(-1)?.type === TYPE ? [] : [warning(first.at, NOT_LAST)]),
+    ];
+  });
 }

@@ -1,31 +1,53 @@
 /** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
 import { isDeepStrictEqual } from 'node:util';
 import {
+  type AuthMethod,
   addAnswerHeaders,
   type Behaviour,
+  type CallContext,
+  ContextKey,
   createHttpClient,
   definePlugin,
+  type Exchange,
   perMethod,
   Refusal,
   type Services,
   type Taps,
 } from '../../plugins-sdk/index.ts';
+import { Attempts } from '../shared/attempts.ts';
 import { isSold } from '../shared/discovery.ts';
 import { givenBack, Payments, paymentKeys } from '../shared/payments.ts';
-import { attempts, authenticator, visits } from './authenticate.ts';
 import { checkAllTerms } from './check-terms.ts';
-import { Facilitators, SETTLE_PART } from './facilitators.ts';
-import { fingerprintOf, soldAgain } from './kept-answers.ts';
-import { type Quoting, quotingOf, requireProviders } from './offer.ts';
+import { facilitatorsFor, SETTLE_PART } from './facilitators.ts';
+import { fingerprintOf, identifiersOf, type Sold, soldAgain } from './kept-answers.ts';
+import { type Quote, type Quoting, quotingOf, refusal, requireProviders } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
-import { Purchases } from './purchases.ts';
-import { acceptsOf, TermsSchema, TYPE } from './terms.ts';
+import { isSignedByPayer, paymentIn } from './payload.ts';
+import { type Purchase, Purchases } from './purchases.ts';
+import { acceptsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 
 /** Milliseconds per request for this plugin. */
 const BUDGET_MS = 60_000;
 
 const keys = paymentKeys(TYPE);
+const attempts = new Attempts('x402-exact', 'rateLimit.x402Exact', 'signatures', 120);
+
+/** One request at an endpoint that is sold. */
+interface Visit {
+  readonly quote: Quote;
+  /** Begun once: the offer is that of all methods of the endpoint, and so is what it comes to. */
+  entrance?: Promise<void>;
+  purchase?: Purchase;
+  /** What was sold before, and is given again. */
+  sold?: Sold;
+  /** Of what is asked. */
+  fingerprint?: string;
+  /** Milliseconds of the budget that it took to be let in, of a request that was let in for what it costs. */
+  spent?: number;
+}
+
+const visits = new ContextKey<Visit>('x402-exact visit');
 
 export const authX402Exact = definePlugin({
   name: 'auth-x402-exact',
@@ -39,22 +61,16 @@ export const authX402Exact = definePlugin({
   requiresSharedState: { auth: [TYPE] },
   check: checkAllTerms,
   openapi: ({ endpoints }) => (endpoints.some(isSold) ? openApiPart : {}),
-  setup(services) {
-    return services.endpoints.some(isSold) ? behaviour(services) : {};
-  },
+  setup: (services) => (services.endpoints.some(isSold) ? behaviour(services) : {}),
 });
 
 function behaviour(services: Services): Behaviour {
-  const { endpoints, log, now, prices, node } = services;
+  const { endpoints, log, prices, node } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const client = createHttpClient();
   const payments = Payments.in(services, keys);
-  const facilitatorsOf = perMethod(
-    endpoints,
-    TYPE,
-    TermsSchema,
-    (terms) => new Facilitators(terms, client, log, budget),
-  );
+  const prepare = (terms: Terms) => facilitatorsFor(terms, client, log, budget);
+  const facilitatorsOf = perMethod(endpoints, TYPE, TermsSchema, prepare);
   const quoteOf = quotingOf(services);
   const bought = new Purchases(services, payments, facilitatorsOf);
   const authenticate = { [TYPE]: authenticator(services, quoteOf, bought) };
@@ -69,8 +85,40 @@ function behaviour(services: Services): Behaviour {
       isOver = true;
       return client.close();
     },
-    operations: operationsOn({ payments, log, now }, client),
+    operations: operationsOn(services, payments, client),
     hooks: { authenticate, ...hooksOn(quoteOf, bought, budget, node) },
+  };
+}
+
+/** Lets a request in that pays what it costs, or has paid it before. */
+function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) {
+  const attempt = attempts.in(services);
+  const identifierOf = identifiersOf(services);
+
+  const enter = async (visit: Visit, exchange: Exchange, call: CallContext): Promise<void> => {
+    const { offer } = visit.quote;
+    if (offer.accepts.some(({ amount }) => amount === '0')) return;
+    const text = exchange.headers['payment-signature'];
+    if (text === undefined) throw refusal(offer, 'PAYMENT-SIGNATURE header is required');
+    await attempt(exchange, async () => {
+      const payment = paymentIn(text, visit.quote, services.now());
+      const identified = identifierOf(payment);
+      const found = await identified?.find();
+      // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
+      if (found && !found.isSame && !isSignedByPayer(payment)) await bought.verify(payment);
+      if (found) visit.sold = found.sold;
+      else visit.purchase = await bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
+    });
+  };
+
+  return async (_: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
+    const began = performance.now();
+    const visit = visits.get(exchange) ?? { quote: await quoteOf(exchange.parameters, exchange) };
+    visits.set(exchange, visit);
+    visit.entrance ??= enter(visit, exchange, call);
+    await visit.entrance;
+    visit.spent ??= performance.now() - began;
+    return true;
   };
 }
 
@@ -93,7 +141,7 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
       const { sold } = visit;
       if (sold === undefined) return undefined;
       const answer = soldAgain(sold, question, node);
-      if (sold.settled !== '') addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
+      addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
       return answer;
     },
     approve: async (answer, exchange, { signal }) => {
@@ -102,7 +150,8 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
       if (sold !== undefined && sold.answer !== answer.json) throw givenBack();
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART) - spent;
-      await bought.settle(purchase, () => signal.aborted || performance.now() > latest);
+      purchase.settlement ??= bought.settle(purchase, () => signal.aborted || performance.now() > latest);
+      await purchase.settlement;
       await purchase.identified?.keep(answer, fingerprint, exchange);
     },
     concluded: (outcome, exchange) => {

@@ -13,9 +13,10 @@ import {
   type Services,
   SignedResponse,
 } from '../../plugins-sdk/index.ts';
-import { MemoryArea, type StateArea, StateKey, StateUnreadable, update } from '../../plugins-sdk/state.ts';
+import { type MemoryArea, type StateArea, StateKey, StateUnreadable, update } from '../../plugins-sdk/state.ts';
 import { memberAt } from '../shared/described.ts';
 import { lifeUntil } from '../shared/payment-mark.ts';
+import { areaIn } from '../shared/payments.ts';
 import { PAYMENT_IDENTIFIER } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { TYPE } from './terms.ts';
@@ -51,9 +52,9 @@ const ID = /^[A-Za-z0-9_-]{16,128}$/;
 const memory = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
 
 /** @returns what finds the use of an identifier in a payment, where its client has given it one. It throws Refusal 400. */
-export function identifiersOf({ stateEngine, states, now, log }: Services) {
-  const inProcess = () => states.keep(memory, '', () => new MemoryArea({ now }));
-  const area = stateEngine?.area(`${TYPE} identifiers`) ?? inProcess();
+export function identifiersOf(services: Services) {
+  const { now, log } = services;
+  const area = areaIn(services, `${TYPE} identifiers`, memory);
   return (payment: Payment): Entry | undefined => {
     const id = memberAt(payment.extensions, PAYMENT_IDENTIFIER, 'info', 'id');
     if (id === undefined) return undefined;

@@ -15,9 +15,8 @@ import {
 import { CATALOGUE_TEXT, detailsOf, discoveryKey, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { isLeftOut } from '../shared/parameter-value.ts';
 import { bazaarOf } from './bazaar.ts';
-import { type Accept, acceptsOf, boundsOf, secondsOf } from './terms.ts';
+import { type Accept, acceptsOf, boundsOf } from './terms.ts';
 
-type Prices = Services['prices'];
 type PluginPrice = Extract<Accept['amount'], { readonly by: string }>;
 
 export type Offer = PaymentRequired;
@@ -32,8 +31,6 @@ export interface Way {
 export interface Quote {
   readonly offer: Offer;
   readonly ways: readonly Way[];
-  /** Whether it costs nothing. */
-  readonly isFree: boolean;
 }
 
 /** Says what requests cost. @throws Refusal 503 where a plugin does not say it. */
@@ -46,17 +43,30 @@ export function quotingOf({ endpoints, config, describe, prices }: Services): Qu
     declared: keys.parameters.of(endpoint) ?? [],
     all: acceptsOf(endpoint),
   }));
+  /** @throws Refusal 503 that names the plugin, unless the plugin itself refuses the request. */
+  const pricedBy = async ({ by, max }: PluginPrice, parameters: Parameters, exchange: Exchange): Promise<string> => {
+    const plugin = String(prices.providers().get(by));
+    const refused = (why: string) => noPrice(plugin, `plugin "${plugin}": ${why}`);
+    try {
+      const price = await prices.priceOf(by, parameters, exchange);
+      if (price === undefined) throw refused('it returned no price');
+      if (price > BigInt(max)) throw refused('its price is above the maximum');
+      return String(price);
+    } catch (error) {
+      if (!isRefusal(error) || !error.fault) throw error;
+      throw noPrice(plugin, error.reason ?? error.message);
+    }
+  };
   return async (parameters, exchange) => {
     const { offer, declared, all } = soldAt(exchange.endpoint);
     const ways: Way[] = [];
     for (const { method, accept } of all) {
       const { amount } = accept;
       const isFixed = typeof amount === 'string';
-      const price = isFixed ? amount : await pricedBy(amount, prices, completed(declared, parameters), exchange);
+      const price = isFixed ? amount : await pricedBy(amount, completed(declared, parameters), exchange);
       ways.push({ requirements: requirementsOf(accept, price), method });
     }
-    const accepts = ways.map(({ requirements }) => requirements);
-    return { offer: { ...offer, accepts }, ways, isFree: accepts.some(({ amount }) => amount === '0') };
+    return { offer: { ...offer, accepts: ways.map(({ requirements }) => requirements) }, ways };
   };
 }
 
@@ -76,31 +86,10 @@ function completed(declared: readonly Parameter[], given: Parameters): Parameter
   return Object.fromEntries(all);
 }
 
-/** @throws Refusal 503 that names the plugin, unless the plugin itself refuses the request. */
-async function pricedBy(
-  { by, max }: PluginPrice,
-  prices: Prices,
-  parameters: Parameters,
-  exchange: Exchange,
-): Promise<string> {
-  const plugin = String(prices.providers().get(by));
-  let why = `plugin "${plugin}": it returned no price`;
-  try {
-    const price = await prices.priceOf(by, parameters, exchange);
-    if (price !== undefined && price <= BigInt(max)) return String(price);
-    if (price !== undefined) why = `plugin "${plugin}": its price is above the maximum`;
-  } catch (error) {
-    if (!isRefusal(error) || !error.fault) throw error;
-    why = error.reason ?? error.message;
-  }
-  throw noPrice(plugin, why);
-}
-
 /** Of all that is sold, every price has a plugin. @throws Error */
-export function requireProviders(endpoints: readonly Endpoint[], prices: Prices): void {
+export function requireProviders(endpoints: readonly Endpoint[], prices: Services['prices']): void {
   const known = [...prices.providers().keys()];
-  for (const { accept } of endpoints.flatMap(acceptsOf)) {
-    const { amount } = accept;
+  for (const { amount } of endpoints.flatMap(acceptsOf).map(({ accept }) => accept)) {
     if (typeof amount === 'string' || known.includes(amount.by)) continue;
     throw new Error(
       `no plugin has the price "${amount.by}" of auth.accepts[].amount.by${hint(amount.by, known, 'prices')}`,
@@ -109,16 +98,14 @@ export function requireProviders(endpoints: readonly Endpoint[], prices: Prices)
 }
 
 export const PAYMENT_IDENTIFIER = 'payment-identifier';
+const identifier = { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' };
 /** The extension as the public library declares it. */
 const identifierExtension = {
   info: { required: false },
   schema: {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
-    properties: {
-      required: { type: 'boolean' },
-      id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' },
-    },
+    properties: { required: { type: 'boolean' }, id: identifier },
     required: ['required'],
   },
 };
@@ -153,11 +140,11 @@ export function offerOf(endpoint: Endpoint, config: Readonly<Record<string, unkn
   };
 }
 
-/** One way to pay, in the words of the protocol. */
+/** One way to pay, in the words of the protocol. @param amount default the most that it may be. */
 export function requirementsOf(accept: Accept, amount = boundsOf(accept.amount).max): PaymentRequirements {
-  const { asset, payTo, extra } = accept;
+  const { asset, payTo, extra, maxTimeoutSeconds = 300 } = accept;
   const network = accept.network as PaymentRequirements['network'];
-  return { scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds: secondsOf(accept), extra };
+  return { scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds, extra };
 }
 
 /** JSON as the headers of the protocol carry it: in base64. */

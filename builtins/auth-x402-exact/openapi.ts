@@ -1,6 +1,7 @@
 /** What the OpenAPI document says of standard payments. */
 import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { tooManyAttempts } from '../shared/attempts.ts';
+import { UNAVAILABLE } from '../shared/payments.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
 import { noPrice } from './offer.ts';
@@ -8,6 +9,9 @@ import { acceptsOf, boundsOf, termsIn } from './terms.ts';
 
 const text = { type: 'string' };
 const address = refTo('schemas', 'Address');
+const open = { type: 'object', additionalProperties: true };
+const ways = { type: 'array', minItems: 1, items: refTo('schemas', 'ExactPaymentRequirements') };
+const url = { ...text, description: 'May be a path only' };
 
 const schemas = {
   ExactPaymentRequired: objectSchema(
@@ -16,18 +20,9 @@ const schemas = {
       x402Version: { const: 2 },
       error: { ...text, description: 'Why this is no answer, in words or as a code of the protocol' },
       reason: { const: 'payment_in_progress', description: 'Another request has this payment: send it again' },
-      resource: {
-        ...objectSchema('What is paid for', { url: { ...text, description: 'May be a path only' } }),
-        additionalProperties: true,
-      },
-      extensions: {
-        ...{ type: 'object', additionalProperties: true },
-        description: 'What else is offered, by the name of the extension',
-      },
-      accepts: {
-        ...{ type: 'array', minItems: 1, items: refTo('schemas', 'ExactPaymentRequirements') },
-        description: 'Any one of them is enough',
-      },
+      resource: { ...objectSchema('What is paid for', { url }), ...open },
+      extensions: { ...open, description: 'What else is offered, by the name of the extension' },
+      accepts: { ...ways, description: 'Any one of them is enough' },
     },
     ['reason', 'extensions'],
   ),
@@ -42,16 +37,15 @@ const schemas = {
   }),
 };
 
+const seconds = { type: 'integer', minimum: 0 };
 const headers = {
   ...noStore,
   'PAYMENT-REQUIRED': {
-    ...{ description: 'The body as base64 (`PaymentRequired` of x402, version 2)', required: true },
+    description: 'The body as base64 (`PaymentRequired` of x402, version 2)',
+    required: true,
     schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
   },
-  'Retry-After': {
-    description: 'Seconds to wait, where another request has this payment',
-    schema: { type: 'integer', minimum: 0 },
-  },
+  'Retry-After': { description: 'Seconds to wait, where another request has this payment', schema: seconds },
 };
 
 const scheme = {
@@ -79,7 +73,7 @@ export const openApiPart: OpenApiPart = {
         },
         401: {
           description: 'Whether the payment is good could not be found out',
-          errors: ['Payment verification unavailable', tooManyAttempts().message],
+          errors: [UNAVAILABLE, tooManyAttempts().message],
         },
         402: {
           description:

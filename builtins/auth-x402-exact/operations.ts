@@ -20,11 +20,8 @@ import {
 import { CLOCK_MARGIN_MS, lifeUntil, type Mark, type Payment, type PaymentState } from '../shared/payment-mark.ts';
 import { paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
+import { detailsOf } from './purchases.ts';
 import { TYPE } from './terms.ts';
-
-interface OperationsOptions extends Pick<Services, 'log' | 'now'> {
-  readonly payments: Payments;
-}
 
 /** What the chain says of an authorisation to pay. */
 interface Found {
@@ -52,46 +49,40 @@ const KEPT: { readonly [S in PaymentState]?: string } = {
 };
 
 /** What operators can ask of standard payments. */
-export function operationsOn(options: OperationsOptions, client: HttpClient): Readonly<Record<string, Operation>> {
+export function operationsOn(services: Services, payments: Payments, client: HttpClient) {
+  const { log } = services;
   return {
-    ...paymentOperations({ ...options, type: TYPE, cures: CURES, refusal: ({ state }) => KEPT[state] }),
+    ...paymentOperations({ type: TYPE, payments, log, cures: CURES, refusal: ({ state }) => KEPT[state] }),
     'payments reconcile': async ({ network = '', rpc = '', dryRun }) => {
       const asked = createJsonRpc(client, httpTarget(rpc));
+      const conclude = dryRun === undefined ? concluding(services, payments) : dry;
       const results: OperationResult[] = [];
-      for (const payment of await options.payments.open()) {
+      for (const payment of await payments.open()) {
         if (payment.network !== network || payment.state === 'held') continue;
-        const found = await findAuthorization(asked, payment).catch(leftOpen);
-        const result = dryRun === undefined ? await conclude(options, payment, found) : dry(found);
-        results.push({ ...shown(TYPE, { ...payment, ...found.end }), result });
+        const { end, said } = await findAuthorization(asked, payment).catch(leftOpen);
+        const result = end === undefined ? said : await conclude(said, payment, end);
+        results.push({ ...shown(TYPE, { ...payment, ...end }), result });
       }
       return results;
     },
-  };
+  } satisfies Readonly<Record<string, Operation>>;
 }
 
-const dry = ({ end, said }: Found) => (end === undefined ? said : `${said}; nothing was changed`);
+const dry = (said: string) => `${said}; nothing was changed`;
 
 /** Remembers what the chain is certain of. Nothing is freed: what was not taken can never be, since it has ended. */
-async function conclude(
-  { payments, log, now }: OperationsOptions,
-  seen: Payment,
-  { end, said }: Found,
-): Promise<string> {
-  if (end === undefined) return said;
-  const { payment, before: _, ...mark } = seen;
-  const { requestId, endpoint, network, asset, amount, payer, nonce, validBefore } = mark;
-  const life = lifeUntil(Number(validBefore) * 1000, now());
-  if (!(await payments.replace(seen, { ...mark, by: randomId(), ...end }, life)))
-    return 'still unknown: a request uses it just now';
-  const fields = { requestId, endpoint, network, asset, amount, payer, nonce };
-  const { transaction } = end;
-  if (transaction === undefined) {
-    log.info('the chain says that a payment was not settled', { ...fields, detail: said });
+function concluding({ log, now }: Services, payments: Payments) {
+  return async (said: string, seen: Payment, end: NonNullable<Found['end']>): Promise<string> => {
+    const { payment, before: _, ...mark } = seen;
+    const life = lifeUntil(Number(mark.validBefore) * 1000, now());
+    if (!(await payments.replace(seen, { ...mark, by: randomId(), ...end }, life)))
+      return 'still unknown: a request uses it just now';
+    const { transaction } = end;
+    if (transaction !== undefined) await payments.index.add(transaction, payment, mark.requestId);
+    const what = transaction === undefined ? { detail: said } : { transaction };
+    log.info(`the chain says that a payment was ${end.state}`, { ...detailsOf(mark), ...what });
     return said;
-  }
-  await payments.index.add(transaction, payment, requestId);
-  log.info('the chain says that a payment was settled', { ...fields, transaction });
-  return said;
+  };
 }
 
 /** Milliseconds for all questions about one payment. */

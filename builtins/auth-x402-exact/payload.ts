@@ -1,11 +1,12 @@
 /** The header `PAYMENT-SIGNATURE`: its shape, which offer it pays, how much, to whom and when, and whether its payer signed it. */
+import { isUtf8 } from 'node:buffer';
 import { Compile } from 'typebox/compile';
 import { type Address, isSameHex } from '../../lib/eth/hex.ts';
+import { jsonIn } from '../../lib/json/value.ts';
 import { ethers } from '../../lib/process/lazy.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
-import type { Quote, Way } from './offer.ts';
-import { type Offer, refusal } from './offer.ts';
+import { type Offer, type Quote, refusal, type Way } from './offer.ts';
 
 /** Of any case: what a wallet says of the checksum changes nothing that is signed. */
 const address = Type.Unsafe<Address>(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }));
@@ -34,11 +35,11 @@ export interface Payment extends Readonly<Static<typeof SignedSchema>>, Way {
 }
 
 const Members = Type.Record(Type.String(), Type.Unknown());
-const offer = { scheme: Type.String(), network: Type.String(), asset: Type.String(), amount: Type.String() };
+const text = Type.String();
 const PayloadSchema = Type.Object({
   x402Version: Type.Literal(2),
   resource: Type.Optional(Type.Union([Members, Type.Null()])),
-  accepted: Type.Object({ ...offer, payTo: Type.String() }),
+  accepted: Type.Object({ scheme: text, network: text, asset: text, amount: text, payTo: text }),
   payload: Members,
   extensions: Type.Optional(Type.Union([Members, Type.Null()])),
 });
@@ -88,13 +89,10 @@ export function paymentIn(text: string, { offer, ways }: Quote, now: number): Pa
 
 /** @returns a `PaymentPayload` of version 2. */
 function decoded(text: string, offer: Offer): Sent {
-  if (text.length > LONGEST_HEADER || !BASE64.test(text)) throw invalid(offer);
-  let payload: unknown;
-  try {
-    payload = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64')));
-  } catch {
-    throw invalid(offer);
-  }
+  const bytes = Buffer.from(text, 'base64');
+  const isText = text.length <= LONGEST_HEADER && BASE64.test(text) && isUtf8(bytes);
+  const payload = isText ? jsonIn(bytes.toString()) : undefined;
+  if (payload === undefined) throw invalid(offer);
   if (payloadCheck.Check(payload)) return payload;
   throw memberAt(payload, 'x402Version') === 2 ? invalid(offer) : refusal(offer, 'invalid_x402_version');
 }
@@ -111,16 +109,10 @@ function wayFor(accepted: Sent['accepted'], ways: readonly Way[], offer: Offer):
   return found;
 }
 
-const typedData = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-};
+/** What is signed, by EIP-3009. */
+const uints = { value: 'uint256', validAfter: 'uint256', validBefore: 'uint256' };
+const members = Object.entries({ from: 'address', to: 'address', ...uints, nonce: 'bytes32' });
+const types = { TransferWithAuthorization: members.map(([name, type]) => ({ name, type })) };
 
 /** Whether the account that pays has signed by its own key; wallets that are contracts sign in ways that only the chain can check. */
 export function isSignedByPayer({ requirements, authorization, signature }: Payment): boolean {
@@ -128,7 +120,7 @@ export function isSignedByPayer({ requirements, authorization, signature }: Paym
   const { name, version } = extra as { readonly name: string; readonly version: string };
   const domain = { name, version, chainId: BigInt(network.slice('eip155:'.length)), verifyingContract: asset };
   try {
-    return isSameHex(ethers().verifyTypedData(domain, typedData, authorization, signature), authorization.from);
+    return isSameHex(ethers().verifyTypedData(domain, types, authorization, signature), authorization.from);
   } catch {
     return false;
   }

@@ -3,11 +3,10 @@
  * comes to nothing. One mark for each payment says how it stands; the hold of a process that died ends with the authorisation.
  */
 import { type AuthMethod, addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
-import type { DebtLine } from '../../plugins-sdk/state.ts';
 import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { type About, isHeld, lifeUntil, type Mark, type Ticket } from '../shared/payment-mark.ts';
+import { type About, isHeld, lifeUntil, type Ticket } from '../shared/payment-mark.ts';
 import { type End, type Payments, refusalOf, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Facilitators, USED } from './facilitators.ts';
 import type { Entry } from './kept-answers.ts';
@@ -15,32 +14,29 @@ import { busy, encodedHeader, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { acceptsOf } from './terms.ts';
 
-/** A request's hold on a payment, which may not be verified yet. */
-interface Held {
+/** A request, and what it is to be bought with. */
+interface Wanted {
   readonly payment: Payment;
   readonly exchange: Exchange;
-  readonly ticket: Ticket;
   /** Where the client has given its payment an identifier, while that is this request's to give up. */
   identified: Entry | undefined;
-  /** Whether an earlier request may have paid with it: its identifier stays, whatever becomes of this one. */
-  readonly isInDoubt: boolean;
 }
 
-/** What one request is to be bought with. */
-type Wanted = Pick<Held, 'payment' | 'exchange' | 'identified'>;
-
-/** One request's hold on a payment that was verified. */
-export interface Purchase extends Held {
+/** One request's hold on a payment. */
+export interface Purchase extends Wanted {
+  readonly ticket: Ticket;
+  /** Milliseconds for which it is remembered: until nobody can settle it any more. */
+  readonly life: number;
+  /** Whether an earlier request may have paid with it: its identifier stays, whatever becomes of this one. */
+  readonly isInDoubt: boolean;
   /** The facilitator that has found the payment good. */
-  readonly verifier: Facilitator;
+  verifier?: Facilitator;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: a request that goes on asks for an answer that nobody pays. */
   isReleased?: true;
 }
 
-const OUTCOMES = ['settled', 'unsettled', 'unknown'] as const;
-type Outcome = (typeof OUTCOMES)[number];
 const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const UNKNOWN = 'it is not known whether a payment was settled';
 
@@ -60,7 +56,7 @@ export class Purchases {
         'x402_exact_settlements_total',
         'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
       ],
-      outcomes: OUTCOMES,
+      outcomes: ['settled', 'unsettled', 'unknown'],
       others: ['refused', 'unavailable', 'limited', 'released'],
       tokensOf: (endpoint) => acceptsOf(endpoint).map(({ accept }) => accept),
     });
@@ -74,42 +70,29 @@ export class Purchases {
   async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
     const { payment, exchange, identified } = wanted;
     const { offer } = payment;
-    const ticket = ticketFor(idOf(payment), aboutOf(wanted, this.#services.now()));
-    const mark = await this.#payments.hold(ticket, this.#life(payment));
+    const now = this.#services.now();
+    const ticket = ticketFor(idOf(payment), aboutOf(payment, exchange, now));
+    const life = lifeUntil(payment.endsAt, now);
+    const mark = await this.#payments.hold(ticket, life);
     if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(offer) : refusal(offer, USED);
-    const held: Held = { ...wanted, ticket, isInDoubt: mark.before?.state === 'unknown' };
+    const purchase: Purchase = { ...wanted, ticket, life, isInDoubt: mark.before?.state === 'unknown' };
     try {
-      const verifier = await this.verify(payment);
+      purchase.verifier = await this.verify(payment);
       // Only now: before, whoever names a payer could take his identifiers.
       if ((await identified?.claim()) === false) throw busy(offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
-      paidBy.set(exchange, factsOf(payment));
-      return { ...held, verifier };
+      const { from: payer, nonce } = payment.authorization;
+      paidBy.set(exchange, { network: payment.requirements.network, payer, nonce });
+      return purchase;
     } catch (error) {
-      await this.#letGo(held);
+      await this.#letGo(purchase);
       throw error;
     }
   }
 
   /** @returns who has found the payment good. @throws Refusal 402, or 401 where nobody can tell. */
-  async verify(payment: Payment): Promise<Facilitator> {
-    const { said, by } = await this.#facilitatorsOf(payment.method)
-      .verify(payment)
-      .catch((error: unknown) => {
-        throw error instanceof FacilitatorFailure ? unavailable(error.message) : error;
-      });
-    if (said !== undefined) throw refusal(payment.offer, said);
-    return by;
-  }
-
-  /**
-   * Has a held payment settled, and tells so in the headers of the answer.
-   * @param isTooLate whether nobody hears, or may hear in time, what this comes to.
-   * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
-   */
-  settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    purchase.settlement ??= this.#settle(purchase, isTooLate);
-    return purchase.settlement;
+  verify(payment: Payment): Promise<Facilitator> {
+    return this.#facilitatorsOf(payment.method).verify(payment);
   }
 
   /** Gives a payment back whose request came to nothing before it was to be settled. */
@@ -121,17 +104,17 @@ export class Purchases {
   }
 
   /** The payment is as it was, and so is its identifier: no facilitator has heard that it is to be settled. */
-  async #letGo({ ticket, identified, isInDoubt }: Held): Promise<void> {
+  async #letGo({ ticket, identified, isInDoubt }: Purchase): Promise<void> {
     if (!isInDoubt) await identified?.drop();
     await this.#payments.release(ticket);
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
   async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    const { ticket, payment } = purchase;
+    const { ticket, payment, life } = purchase;
     try {
       if (payment.endsAt <= this.#services.now()) throw refusal(payment.offer, ENDED);
-      if (!(await this.#payments.advance(ticket, 'settling', this.#life(payment)))) {
+      if (!(await this.#payments.advance(ticket, 'settling', life))) {
         // The request that has the payment now may have the identifier as well.
         purchase.identified = undefined;
         throw busy(payment.offer);
@@ -145,14 +128,20 @@ export class Purchases {
     }
   }
 
-  async #settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
-    const { payment, exchange, verifier } = purchase;
+  /**
+   * Has a held payment settled, once, and tells so in the headers of the answer.
+   * @param isTooLate whether nobody hears, or may hear in time, what this comes to.
+   * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
+   */
+  async settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
+    const { payment, exchange, verifier, ticket } = purchase;
     // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
     await this.#begin(purchase, isTooLate);
-    const isKnown = this.#services.debts.owe(unknown(purchase, 'the service has ended'));
+    const fields = { ...detailsOf(ticket.about), said: 'the service has ended' };
+    const isKnown = this.#services.debts.owe({ message: UNKNOWN, fields });
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
-      const response = await this.#facilitatorsOf(payment.method).settle(verifier, () => !isTooLate(), payment);
+      const response = await this.#facilitatorsOf(payment.method).settle(payment, verifier, () => !isTooLate());
       const { transaction, errorReason } = response;
       const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
       // A mode that tells failures in its own way has them, too.
@@ -161,23 +150,22 @@ export class Purchases {
       await this.#giveBack(purchase, 'unsettled', errorReason, transaction);
       throw refusal(payment.offer, errorReason, headers);
     } catch (error) {
-      if (!(error instanceof FacilitatorFailure)) throw error;
-      await this.#giveBack(purchase, error.isUnsent ? 'unsettled' : 'unknown', error.message);
-      throw unavailable(error.message);
+      if (error instanceof FacilitatorFailure)
+        await this.#giveBack(purchase, error.isUnsent ? 'unsettled' : 'unknown', error.reason ?? '');
+      throw error;
     } finally {
       isKnown();
     }
   }
 
   async #settled(purchase: Purchase, transaction: string): Promise<void> {
-    const { ticket, payment, exchange } = purchase;
+    const { ticket, life, exchange } = purchase;
     const { log } = this.#services;
-    const details = detailsOf(purchase);
-    paidBy.set(exchange, { ...factsOf(payment), transaction });
+    const details = detailsOf(ticket.about);
+    paidBy.set(exchange, { ...paidBy.require(exchange), transaction });
     log.info('payment settled', { ...details, transaction });
-    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
     await Promise.all([
-      this.#end(purchase, 'settled', change, this.#life(payment)),
+      this.#end(purchase, 'settled', life, ({ before: _, ...mark }) => ({ ...mark, state: 'settled', transaction })),
       this.#payments.index.add(transaction, ticket.payment, exchange.requestId),
     ]);
     if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
@@ -189,49 +177,33 @@ export class Purchases {
    */
   async #giveBack(purchase: Purchase, outcome: 'unsettled' | 'unknown', said: string, sent = ''): Promise<void> {
     const { log } = this.#services;
-    const transaction = sent && { transaction: sent };
-    if (outcome === 'unknown') log.error(UNKNOWN, unknown(purchase, said).fields);
-    else log.warn('a payment was not settled', { ...detailsOf(purchase), detail: said, ...transaction });
+    const details = detailsOf(purchase.ticket.about);
+    if (outcome === 'unknown') log.error(UNKNOWN, { ...details, said });
+    else log.warn('a payment was not settled', { ...details, detail: said, ...(sent && { transaction: sent }) });
     const isOpen = outcome === 'unknown' || purchase.isInDoubt;
     if (!isOpen) await purchase.identified?.drop();
     const state = isOpen ? 'unknown' : 'not settled';
-    const change = ({ by: _, before: __, ...mark }: Mark): Mark => ({ ...mark, state });
-    await this.#end(purchase, outcome, change, isOpen ? OPEN_TTL_MS : this.#life(purchase.payment));
+    const life = isOpen ? OPEN_TTL_MS : purchase.life;
+    await this.#end(purchase, outcome, life, ({ by: _, before: __, ...mark }) => ({ ...mark, state }));
   }
 
   /** Counts and marks what became of a payment. */
-  async #end(purchase: Purchase, outcome: Outcome, change: End['change'], life: number): Promise<void> {
+  async #end(purchase: Purchase, outcome: string, life: number, change: End['change']): Promise<void> {
     const { payment, exchange, ticket } = purchase;
     this.counts.addSold(exchange.endpoint, payment.requirements, outcome);
     await this.#payments.end(ticket, { change, life, isCertain: true });
   }
-
-  /** For which it is remembered: until nobody can settle it any more. */
-  #life({ endsAt }: Payment): number {
-    return lifeUntil(endsAt, this.#services.now());
-  }
-}
-
-/** What is known of a payment before it is settled. */
-function factsOf({ requirements: { network }, authorization: { from: payer, nonce } }: Payment) {
-  return { network, payer, nonce };
 }
 
 /** With which an operator finds the payment on the chain, and its request in the log. @param now epoch milliseconds. */
-function aboutOf({ payment, exchange: { requestId, endpoint } }: Wanted, now: number): About {
-  const { network, asset, amount } = payment.requirements;
-  const { from: payer, nonce, to: recipient, validBefore } = payment.authorization;
+function aboutOf({ requirements, authorization }: Payment, { requestId, endpoint }: Exchange, now: number): About {
+  const { network, asset, amount } = requirements;
+  const { from: payer, nonce, to: recipient, validBefore } = authorization;
   const what = { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
   return { ...what, recipient, validBefore, since: now };
 }
 
 /** What the log says of a payment. */
-function detailsOf({ ticket }: Purchase) {
-  const { recipient, validBefore, since, ...details } = ticket.about;
-  return details;
-}
-
-/** What is told of a payment that may have been taken. @param said by the facilitator. */
-function unknown(purchase: Purchase, said: string): DebtLine {
-  return { message: UNKNOWN, fields: { ...detailsOf(purchase), said } };
+export function detailsOf({ requestId, endpoint, network, asset, amount, payer, nonce }: About) {
+  return { requestId, endpoint, network, asset, amount, payer, nonce };
 }

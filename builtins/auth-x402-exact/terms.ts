@@ -29,10 +29,7 @@ const AcceptSchema = closedObject({
     'What wallets need to sign',
   ),
   maxTimeoutSeconds: Type.Optional(
-    Type.Integer({
-      ...{ minimum: 10, maximum: 86_400 },
-      description: 'Seconds that an authorisation is valid; default 300',
-    }),
+    Type.Integer({ minimum: 10, maximum: 86_400, description: 'Seconds that an authorisation is valid; default 300' }),
   ),
 });
 export type Accept = Static<typeof AcceptSchema>;
@@ -52,18 +49,13 @@ const FacilitatorSchema = closedObject({
   auth: Type.Optional(CdpSchema),
 });
 export type FacilitatorTerms = Static<typeof FacilitatorSchema>;
+const OneSchema = Type.Union([UrlSchema, FacilitatorSchema]);
 
 /** One `auth` object of this type. */
 export const TermsSchema = closedObject({
-  facilitator: Type.Union(
-    [
-      ...[UrlSchema, FacilitatorSchema],
-      Type.Array(Type.Union([UrlSchema, FacilitatorSchema]), { minItems: 1, maxItems: 5 }),
-    ],
-    {
-      description: 'Verifies and settles: a URL, {url, headers, auth}, or a list of these in order of preference',
-    },
-  ),
+  facilitator: Type.Union([UrlSchema, FacilitatorSchema, Type.Array(OneSchema, { minItems: 1, maxItems: 5 })], {
+    description: 'Verifies and settles: a URL, {url, headers, auth}, or a list of these in order of preference',
+  }),
   publicUrl: Type.Optional(
     matching(
       '^https?://',
@@ -88,6 +80,11 @@ export function termsIn({ type, ...terms }: AuthMethod): Terms | undefined {
   return type === TYPE && Check(TermsSchema, terms) ? terms : undefined;
 }
 
+/** Who verifies and settles, in order of preference. */
+export function facilitatorsIn({ facilitator }: Terms): FacilitatorTerms[] {
+  return [facilitator].flat().map((one) => (typeof one === 'string' ? { url: one } : one));
+}
+
 /** All that an endpoint accepts, each with its method. */
 export function acceptsOf({ auth }: Pick<Endpoint, 'auth'>) {
   return auth.flatMap((method) => (termsIn(method)?.accepts ?? []).map((accept) => ({ method, accept })));
@@ -96,9 +93,4 @@ export function acceptsOf({ auth }: Pick<Endpoint, 'auth'>) {
 /** Between which a price is, in the smallest unit of the token. */
 export function boundsOf(amount: Accept['amount']): { readonly min: string; readonly max: string } {
   return typeof amount === 'string' ? { min: amount, max: amount } : { min: '0', max: amount.max };
-}
-
-/** Seconds that an authorisation is valid. */
-export function secondsOf({ maxTimeoutSeconds = 300 }: Accept): number {
-  return maxTimeoutSeconds;
 }
