@@ -16,12 +16,8 @@ describe('Basic by user and password', async () => {
   upstream.json('*', 7);
   const basic = { user: 'me@example', password: '${PASSWORD}' };
   const headers = { Authorization: { basic }, 'X-Empty': { basic: { user: '', password: '' } }, 'X-Other': 'x' };
-  const config = oneApi(
-    upstream.url,
-    { e: { parameters: [{ name: 'Authorization', in: 'header' }] } },
-    { api: { headers } },
-  );
-  const service = await serviceFor(suite, config, { env: { PASSWORD } });
+  const endpoints = { e: { parameters: [{ name: 'Authorization', in: 'header' }] } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { headers } }), { env: { PASSWORD } });
 
   it('is the base64 of the UTF-8 text, wins over a parameter, and is nowhere in the log', async () => {
     const response = await service.post('api/e', { Authorization: 'Bearer mine' });
@@ -33,39 +29,36 @@ describe('Basic by user and password', async () => {
     for (const secret of [PASSWORD, base64]) assert.ok(!shown.includes(secret));
   });
 
-  const errors = (value: unknown, more: object = {}) =>
-    errorsOf(oneApi('https://upstream.example', { e: {} }, { api: { headers: { Authorization: value }, ...more } }));
+  const isWrong = async (value: unknown, lines: string[], more: object = {}) => {
+    const api = { headers: { Authorization: value }, ...more };
+    const errors = await errorsOf(oneApi('https://upstream.example', { e: {} }, { api }));
+    assert.deepEqual(
+      errors,
+      lines.map((line) => AT + line),
+    );
+  };
 
   it('a colon in the user, and control characters, are errors that show nothing', async () => {
-    assert.deepEqual(await errors({ basic: { user: 'a:b', password: 'c' } }), [
-      `${AT}.basic.user: must hold no colon: the password begins there`,
-    ]);
-    assert.deepEqual(await errors({ basic: { user: 'a\t', password: 'c\n' } }), [
-      `${AT}.basic.user: must hold no line break or other control character`,
-      `${AT}.basic.password: must hold no line break or other control character`,
-    ]);
+    const colon = '.basic.user: must hold no colon: the password begins there';
+    await isWrong({ basic: { user: 'a:b', password: 'c' } }, [colon]);
+    const control = ': must hold no line break or other control character';
+    await isWrong({ basic: { user: 'a\t', password: 'c\n' } }, [`.basic.user${control}`, `.basic.password${control}`]);
   });
 
   it('has exactly user and password, both texts', async () => {
-    assert.deepEqual(await errors({ basic: { user: 'a' } }), [`${AT}.basic.password: required key is missing`]);
-    assert.deepEqual(await errors({ basic: { user: 1, password: 'x' } }), [
-      `${AT}.basic.user: expected a string, found a number, write it in quotes`,
-    ]);
-    assert.deepEqual(await errors({ basic: { user: 'a', pasword: 'x' } }), [
-      `${AT}.basic.password: required key is missing`,
-      `${AT}.basic.pasword: unknown key, did you mean "password"?`,
-    ]);
-    assert.deepEqual(await errors({ bearer: 'x' }), [
-      `${AT}.basic: required key is missing`,
-      `${AT}.bearer: unknown key, known keys: basic`,
-    ]);
-    assert.deepEqual(await errors('Basic a:b'), []);
+    const missing = '.basic.password: required key is missing';
+    const misspelt = '.basic.pasword: unknown key, did you mean "password"?';
+    const number = '.basic.user: expected a string, found a number, write it in quotes';
+    await isWrong({ basic: { user: 'a' } }, [missing]);
+    await isWrong({ basic: { user: 1, password: 'x' } }, [number]);
+    await isWrong({ basic: { user: 'a', pasword: 'x' } }, [missing, misspelt]);
+    await isWrong({ bearer: 'x' }, ['.basic: required key is missing', '.bearer: unknown key, known keys: basic']);
+    await isWrong('Basic a:b', []);
   });
 
   it('leaves no room for `oauth2`, as any Authorization', async () => {
     const oauth2 = { tokenUrl: 'https://login.example/token', clientId: 'a', clientSecret: 'b' };
-    assert.deepEqual(await errors({ basic: { user: 'a', password: 'b' } }, { oauth2 }), [
-      `${AT}: would be sent in place of the token: leave it out, or oauth2`,
-    ]);
+    const line = ': would be sent in place of the token: leave it out, or oauth2';
+    await isWrong({ basic: { user: 'a', password: 'b' } }, [line], { oauth2 });
   });
 });

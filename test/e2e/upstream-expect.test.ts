@@ -12,21 +12,15 @@ import { pluginFiles } from '../support/plugin-files.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
-const price = {
-  type: 'object',
-  required: ['price'],
-  properties: { price: { type: 'number', exclusiveMinimum: 0, maximum: 1e5 } },
-};
+const bounded = { type: 'number', exclusiveMinimum: 0, maximum: 1e5 };
+const price = { type: 'object', required: ['price'], properties: { price: bounded } };
 const encoding = { type: 'int256', path: '$.price', times: '100' };
 const fresh = (more: object = {}) => ({ expect: { fresh: { path: '$.time', maxAge: '1m', ...more } } });
+const fitting = (properties: object, more: object = {}) => ({ expect: { schema: { properties, ...more } } });
 
-const changing = `
-export default {
-  name: 'changing',
-  hooks: {
-    onAfterApiCall: ({ endpoint }) => (endpoint === 'changed' ? { data: { price: 0 } } : undefined),
-  },
-};`;
+const changing = `export default { name: 'changing', hooks: {
+  onAfterApiCall: ({ endpoint }) => (endpoint === 'changed' ? { data: { price: 0 } } : undefined),
+} };`;
 
 describe('expect', async () => {
   const upstream = await upstreamFor(suite);
@@ -36,21 +30,9 @@ describe('expect', async () => {
     raw: {},
     changed: { encoding },
     free: { expect: {} },
-    success: { expect: { schema: { properties: { success: { const: true } }, required: ['success'] } } },
-    choice: {
-      expect: {
-        schema: {
-          properties: {
-            status: {
-              enum: Array(30)
-                .fill(0)
-                .map((_, i) => `ok ${i}`),
-            },
-          },
-        },
-      },
-    },
-    symbol: { expect: { schema: { properties: { id: { type: 'string', pattern: '^[A-Z]+$' } } } } },
+    success: fitting({ success: { const: true } }, { required: ['success'] }),
+    choice: fitting({ status: { enum: Array.from({ length: 30 }, (_, i) => `ok ${i}`) } }),
+    symbol: fitting({ id: { type: 'string', pattern: '^[A-Z]+$' } }),
     seconds: fresh(),
     milliseconds: fresh({ unit: 'ms' }),
     iso: fresh({ unit: 'iso' }),
@@ -141,6 +123,10 @@ describe('expect', async () => {
   });
 
   const at = (seconds: number) => Date.now() / 1000 + seconds;
+  const both = () => [
+    { id: 'b', time: 0 },
+    { id: 'a', time: at(0) },
+  ];
 
   it('takes a time that is no further from now than maxAge, in seconds', async () => {
     await taken('seconds', { time: at(0) }, { time: at(-50) }, { time: at(50) }, { time: String(Math.floor(at(0))) });
@@ -163,19 +149,10 @@ describe('expect', async () => {
     const shifted = new Date(Date.now() + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
     const spaced = now.toLowerCase().replace('t', ' ');
     await taken('iso', { time: now }, { time: shifted }, { time: spaced }, { time: now.replace(/\.\d+/, '') });
-    assert.equal(
-      await refused('iso', { time: '2020-02-29T00:00:00Z' }),
-      'unexpected answer: $.time is more than 60000 ms ago',
-    );
-    for (const time of [
-      Date.now(),
-      [now],
-      now.slice(0, 19),
-      now.slice(0, 10),
-      '2026-13-01T00:00:00Z',
-      new Date().toUTCString(),
-      null,
-    ])
+    const old = await refused('iso', { time: '2020-02-29T00:00:00Z' });
+    assert.equal(old, 'unexpected answer: $.time is more than 60000 ms ago');
+    const texts = [now.slice(0, 19), now.slice(0, 10), '2026-13-01T00:00:00Z', new Date().toUTCString()];
+    for (const time of [Date.now(), [now], ...texts, null])
       assert.equal(await refused('iso', { time }), 'unexpected answer: $.time is no time in iso');
   });
 
@@ -183,34 +160,23 @@ describe('expect', async () => {
     const missing = (path: string) => `No value found at path: ${path}`;
     assert.equal(await refused('seconds', { at: 5 }, missing('$.time')), undefined);
     assert.equal(await refused('filtered', { list: [] }, missing("$.list[?(@.id=='a')].time")), undefined);
-    await taken('filtered', {
-      list: [
-        { id: 'b', time: 0 },
-        { id: 'a', time: at(0) },
-      ],
-    });
+    await taken('filtered', { list: both() });
     const list = Array(60_000).fill({ id: 'b' });
-    assert.equal(
-      await refused('filtered', { list }),
-      "unexpected answer: $.list[?(@.id=='a')].time the path takes too many steps on this document",
-    );
+    const long = "$.list[?(@.id=='a')].time the path takes too many steps on this document";
+    assert.equal(await refused('filtered', { list }), `unexpected answer: ${long}`);
   });
 
   it('finds a time by what parameters are sent as', async () => {
     const path = "$.list[?(@.id=={id})]['{at}']";
-    const list = [
-      { id: 'b', time: 0 },
-      { id: 'a', time: at(0) },
-    ];
-    upstream.json('*', { list });
+    upstream.json('*', { list: both() });
     assert.equal((await service.post('api/pair', { id: 'A/USD' })).status, 200);
     const missing = `No value found at path: ${path}`;
     await assertRefused(await service.post('api/pair', { id: 'A/USD', at: 'x' }), 502, missing);
     await assertRefused(await service.post('api/pair', {}), 400, 'Missing required parameter(s): id');
+    const why =
+      "holds {id}, and no parameter is called so: declare it, with in: none if it is not sent, or write ['{id}'] for a member of that name";
     const errors = await errorsOf(oneApi(upstream.url, { e: fresh({ path: '$.{id}' }) }));
-    assert.deepEqual(errors, [
-      "apis[0].endpoints[0].expect.fresh.path: holds {id}, and no parameter is called so: declare it, with in: none if it is not sent, or write ['{id}'] for a member of that name",
-    ]);
+    assert.deepEqual(errors, [`apis[0].endpoints[0].expect.fresh.path: ${why}`]);
   });
 
   it('a client that names what is not there shuts no upstream off, and has no shared answer made anew', async (t) => {
@@ -235,10 +201,8 @@ describe('expect', async () => {
   });
 
   it('counts as a failure of the upstream, and stands in the OpenAPI document', async () => {
-    const found = await scrape(service);
-    assert.ok(
-      (found.value('upstream_failures_total', { api: 'api', endpoint: 'price', reason: 'unexpected' }) ?? 0) > 5,
-    );
+    const labels = { api: 'api', endpoint: 'price', reason: 'unexpected' };
+    assert.ok(((await scrape(service)).value('upstream_failures_total', labels) ?? 0) > 5);
     const { paths } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     const of = (name: string) => JSON.stringify(paths[`/endpoints/${service.ids[`api/${name}`]}`].post.responses[502]);
     assert.ok(of('seconds').includes('No value found at path: $.time'));
@@ -252,22 +216,14 @@ describe('expect, and what is done about failures', async () => {
   const good = { price: 5 };
   const bad = { success: false, error: { code: 104 } };
   const expect = { schema: price };
-  const of = (name: string, more: object) => ({
-    ...oneApi(
-      `${upstream.url}/${name}`,
-      { e: {}, posted: { method: 'POST' }, kept: { cache: { maxAge: 100, staleIfError: '10m' } } },
-      {
-        api: { name, expect, ...more },
-      },
-    ).apis[0],
-  });
-  const apis = [
-    of('plain', {}),
-    of('retried', { retry: { attempts: 3 } }),
-    of('timeouts', { retry: { attempts: 3, on: ['timeout'] } }),
-    of('mirrored', { mirrors: [mirror.url] }),
-    of('broken', { breaker: { failures: 2, openFor: '1m' } }),
-  ];
+  const endpoints = { e: {}, posted: { method: 'POST' }, kept: { cache: { maxAge: 100, staleIfError: '10m' } } };
+  const apis = Object.entries({
+    plain: {},
+    retried: { retry: { attempts: 3 } },
+    timeouts: { retry: { attempts: 3, on: ['timeout'] } },
+    mirrored: { mirrors: [mirror.url] },
+    broken: { breaker: { failures: 2, openFor: '1m' } },
+  }).flatMap(([name, more]) => oneApi(`${upstream.url}/${name}`, endpoints, { api: { name, expect, ...more } }).apis);
   const service = await serviceFor(suite, { settings: { metrics: { port: 0 } }, apis });
 
   beforeEach(() => {
@@ -326,15 +282,14 @@ describe('expect in the config', () => {
 
   it('is refused where it says nothing that can be checked', async () => {
     const time = { path: '$.time', maxAge: 1000 };
+    const NO_NUMBER = 'expected a number, found a string';
+    const CALCULATES = 'a path cannot calculate';
     const cases: [unknown, string][] = [
       [[], ': expected a mapping, found a list'],
       [{ schem: {} }, '.schem: unknown key, did you mean "schema"?'],
       [{ schema: 5 }, '.schema: expected a mapping, found a number'],
       [{ schema: { typ: 'string' } }, '.schema.typ: unknown key, did you mean "type"?'],
-      [
-        { schema: { properties: { a: { minimum: '1' } } } },
-        '.schema.properties.a.minimum: expected a number, found a string',
-      ],
+      [{ schema: { properties: { a: { minimum: '1' } } } }, `.schema.properties.a.minimum: ${NO_NUMBER}`],
       [{ fresh: { path: '$.time' } }, '.fresh.maxAge: required key is missing'],
       [{ fresh: { maxAge: 1000 } }, '.fresh.path: required key is missing'],
       [{ fresh: { ...time, path: '' } }, '.fresh.path: must not be empty'],
@@ -342,9 +297,9 @@ describe('expect in the config', () => {
       [{ fresh: { ...time, path: '$.a, $.b' } }, '.fresh.path: lists several paths: write that of one time'],
       [
         { fresh: { ...time, path: '$.time / 1000' } },
-        '.fresh.path: a path cannot calculate: for a time in milliseconds set unit: ms',
+        `.fresh.path: ${CALCULATES}: for a time in milliseconds set unit: ms`,
       ],
-      [{ fresh: { ...time, path: '$.a + $.b' } }, '.fresh.path: a path cannot calculate'],
+      [{ fresh: { ...time, path: '$.a + $.b' } }, `.fresh.path: ${CALCULATES}`],
       [{ fresh: { ...time, maxAge: 0 } }, '.fresh.maxAge: must be at least 1 ms'],
       [{ fresh: { ...time, maxAge: -5 } }, '.fresh.maxAge: must be at least 1 ms'],
       [{ fresh: { ...time, maxAge: 1.5 } }, '.fresh.maxAge: '],
@@ -356,10 +311,8 @@ describe('expect in the config', () => {
       assert.ok(lines[0]?.startsWith(AT + message), `${JSON.stringify(expect)}: ${lines.join('\n')}`);
       assert.equal(lines.length, 1, lines.join('\n'));
     }
-    assert.deepEqual(
-      await at(undefined, { expect: { schema: { format: 'date' } } }).then(([line]) => line?.slice(0, 45)),
-      'apis[0].expect.schema.format: unknown key, kn',
-    );
+    const [ofApi] = await at(undefined, { expect: { schema: { format: 'date' } } });
+    assert.equal(ofApi?.slice(0, 45), 'apis[0].expect.schema.format: unknown key, kn');
     for (const expect of [{}, { schema: {} }, { fresh: { ...time, maxAge: '60d', unit: 'iso' } }])
       assert.deepEqual(await at(expect), []);
   });
@@ -367,9 +320,7 @@ describe('expect in the config', () => {
   it('is no part of the endpoint ID', async () => {
     const textOf = async (more: object) =>
       (await loadObject(oneApi('https://a.example', { e: { path: '/', ...more } }))).explained[0]?.text;
-    assert.equal(
-      await textOf({ expect: { schema: price, fresh: { path: '$.time', maxAge: 1000 } } }),
-      await textOf({}),
-    );
+    const expect = { schema: price, fresh: { path: '$.time', maxAge: 1000 } };
+    assert.equal(await textOf({ expect }), await textOf({}));
   });
 });

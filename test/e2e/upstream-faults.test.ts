@@ -8,98 +8,90 @@ import { urlOf } from '../../lib/http/listen.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, jsonOfSize, startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const MIB = 1024 * 1024;
 
 /** A body of any bytes. */
-const bytes = (body: Buffer) =>
-  faults.raw(
-    Buffer.concat([
-      Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`),
-      body,
-    ]),
-  );
+const bytes = (body: Buffer) => {
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  return faults.raw(Buffer.concat([Buffer.from(head), body]));
+};
 const zipped = gzipSync('{"value":1}');
+const ones = '1'.repeat(250);
 
-/** Each of these is 502 `API call failed`; `aborts` where it is the service that ends the call. */
-const failing: Record<string, { handler: Handler; aborts?: boolean }> = {
-  'never answers': { handler: faults.hang(), aborts: true },
-  'sends headers and no body': { handler: faults.hangAfterHeaders(), aborts: true },
-  'drips a byte at a time for longer than the timeout': {
-    handler: faults.drip(`{"value":${' '.repeat(100)}1}`),
-    aborts: true,
-  },
-  'announces more than it sends': { handler: faults.lieAboutLength('{"value":1}', 100) },
-  'announces less than it sends': {
-    handler: faults.raw('HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{"value":1}{"value":2}'),
-  },
-  'announces 1 MiB and a byte': { handler: faults.big(MIB + 1) },
-  'sends 1 MiB and a byte in chunks': { handler: faults.chunked(MIB + 1) },
-  'sends chunks without end': { handler: faults.endless(), aborts: true },
-  'sends 1 MiB and a byte as gzip': { handler: faults.coded('gzip', jsonOfSize(MIB + 1)) },
-  'sends 1 MiB and a byte as brotli': { handler: faults.coded('br', jsonOfSize(MIB + 1)) },
-  'sends a gzip bomb': { handler: faults.coded('gzip', Buffer.alloc(200 * MIB, ' ')) },
-  'sends gzip that is none': { handler: faults.codedBytes('gzip', Buffer.from('{"value":1}')) },
-  'sends half of a gzip body': { handler: faults.codedBytes('gzip', zipped.subarray(0, -6)) },
-  'sends two gzip members': { handler: faults.codedBytes('gzip', Buffer.concat([zipped, gzipSync(' ')])) },
-  'uses an unknown coding': { handler: faults.codedBytes('zstd', Buffer.from('{"value":1}')) },
-  'closes half-way': { handler: faults.closeHalfWay() },
-  'resets the connection': { handler: faults.reset() },
-  'speaks no HTTP': { handler: faults.raw('SSH-2.0-OpenSSH_9.6\r\n') },
-  'closes without a word': { handler: faults.raw('') },
-  'sends endless headers': { handler: faults.raw(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(200_000)}\r\n\r\n`) },
-  'answers HTML': { handler: faults.html() },
-  'answers broken JSON': { handler: faults.invalidJson() },
-  'answers two documents': { handler: faults.text('{"value":1}{"value":2}') },
-  'answers JSON with comments': { handler: faults.text('{"value":1/**/}') },
-  'answers NaN': { handler: faults.text('{"value":NaN}') },
-  'answers a white space that JSON has not': { handler: faults.text('\u00a0') },
-  'answers invalid UTF-8': { handler: bytes(Buffer.from([0x22, 0xff, 0x22])) },
-  'answers overlong UTF-8': { handler: bytes(Buffer.from([0x22, 0xc0, 0x80, 0x22])) },
-  'answers UTF-16': { handler: bytes(Buffer.from('\ufeff{"value":1}', 'utf16le')) },
-  'answers 257 levels': { handler: faults.nested(257) },
-  'answers 100,000 levels': { handler: faults.nested(100_000) },
-  'answers a number beyond doubles': { handler: faults.text('{"value":1,"other":[1e400]}') },
-  'answers a number beyond doubles of many digits and a short exponent': {
-    handler: faults.text(`{"value":1,"other":${'1'.repeat(250)}e99}`),
-  },
-  'answers one in a long list of objects that are alike': {
-    handler: faults.text(`[${'{"a":1,"value":1},'.repeat(9000)}{"a":${'1'.repeat(250)}e+98,"value":1}]`),
-  },
-  'answers a long number beyond doubles': { handler: faults.text(`{"value":1,"other":-${'9'.repeat(400)}.0}`) },
+/** Each of these is 502 `API call failed`, and it is the service that ends the call. */
+const aborted: Record<string, Handler> = {
+  'never answers': faults.hang(),
+  'sends headers and no body': faults.hangAfterHeaders(),
+  'drips a byte at a time for longer than the timeout': faults.drip(`{"value":${' '.repeat(100)}1}`),
+  'sends chunks without end': faults.endless(),
+};
+
+/** Each of these is 502 `API call failed`. */
+const failing: Record<string, Handler> = {
+  ...aborted,
+  'announces more than it sends': faults.lieAboutLength('{"value":1}', 100),
+  'announces less than it sends': faults.raw('HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{"value":1}{"value":2}'),
+  'announces 1 MiB and a byte': faults.big(MIB + 1),
+  'sends 1 MiB and a byte in chunks': faults.chunked(MIB + 1),
+  'sends 1 MiB and a byte as gzip': faults.coded('gzip', jsonOfSize(MIB + 1)),
+  'sends 1 MiB and a byte as brotli': faults.coded('br', jsonOfSize(MIB + 1)),
+  'sends a gzip bomb': faults.coded('gzip', Buffer.alloc(200 * MIB, ' ')),
+  'sends gzip that is none': faults.codedBytes('gzip', Buffer.from('{"value":1}')),
+  'sends half of a gzip body': faults.codedBytes('gzip', zipped.subarray(0, -6)),
+  'sends two gzip members': faults.codedBytes('gzip', Buffer.concat([zipped, gzipSync(' ')])),
+  'uses an unknown coding': faults.codedBytes('zstd', Buffer.from('{"value":1}')),
+  'closes half-way': faults.closeHalfWay(),
+  'resets the connection': faults.reset(),
+  'speaks no HTTP': faults.raw('SSH-2.0-OpenSSH_9.6\r\n'),
+  'closes without a word': faults.raw(''),
+  'sends endless headers': faults.raw(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(200_000)}\r\n\r\n`),
+  'answers HTML': faults.html(),
+  'answers broken JSON': faults.invalidJson(),
+  'answers two documents': faults.text('{"value":1}{"value":2}'),
+  'answers JSON with comments': faults.text('{"value":1/**/}'),
+  'answers NaN': faults.text('{"value":NaN}'),
+  'answers a white space that JSON has not': faults.text('\u00a0'),
+  'answers invalid UTF-8': bytes(Buffer.from([0x22, 0xff, 0x22])),
+  'answers overlong UTF-8': bytes(Buffer.from([0x22, 0xc0, 0x80, 0x22])),
+  'answers UTF-16': bytes(Buffer.from('\ufeff{"value":1}', 'utf16le')),
+  'answers 257 levels': faults.nested(257),
+  'answers 100,000 levels': faults.nested(100_000),
+  'answers a number beyond doubles': faults.text('{"value":1,"other":[1e400]}'),
+  'answers a number beyond doubles of many digits and a short exponent': faults.text(`{"value":1,"other":${ones}e99}`),
+  'answers one in a long list of objects that are alike': faults.text(
+    `[${'{"a":1,"value":1},'.repeat(9000)}{"a":${ones}e+98,"value":1}]`,
+  ),
+  'answers a long number beyond doubles': faults.text(`{"value":1,"other":-${'9'.repeat(400)}.0}`),
 };
 
 const statuses = [300, 301, 304, 400, 401, 404, 418, 429, 500, 502, 503, 504, 599, 600, 999];
 
+const mebibyte = 'a'.repeat(MIB - 2);
+
 /** Each of these is signed. */
-const fine: Record<string, { handler: Handler; raw: unknown }> = {
-  'exactly 1 MiB': { handler: faults.big(MIB), raw: 'a'.repeat(MIB - 2) },
-  'exactly 1 MiB in chunks': { handler: faults.chunked(MIB), raw: 'a'.repeat(MIB - 2) },
-  'exactly 1 MiB as gzip': { handler: faults.coded('gzip', jsonOfSize(MIB)), raw: 'a'.repeat(MIB - 2) },
-  'exactly 1 MiB as deflate': { handler: faults.coded('deflate', jsonOfSize(MIB)), raw: 'a'.repeat(MIB - 2) },
-  'exactly 1 MiB as brotli': { handler: faults.coded('br', jsonOfSize(MIB)), raw: 'a'.repeat(MIB - 2) },
-  'a byte order mark': { handler: faults.text('\ufeff{"value":1}'), raw: { value: 1 } },
-  'white space around': { handler: faults.text(' \t\r\n{"value":1}\n'), raw: { value: 1 } },
-  'another media type': { handler: faults.text('{"value":1}', { type: 'text/plain' }), raw: { value: 1 } },
-  'status 201': { handler: faults.text('{"value":1}', { status: 201 }), raw: { value: 1 } },
-  'status 299': { handler: faults.text('{"value":1}', { status: 299 }), raw: { value: 1 } },
-  '256 levels': { handler: faults.nested(256), raw: JSON.parse('['.repeat(256) + ']'.repeat(256)) },
-  'a number just within doubles': {
-    handler: faults.text('[1.7976931348623157e308,0e999,1e-400]'),
-    raw: [1.7976931348623157e308, 0, 0],
-  },
-  'text that looks like a number beyond doubles': {
-    handler: faults.text('["1e400","2E+999"]'),
-    raw: ['1e400', '2E+999'],
-  },
-  'duplicate keys: the last wins': { handler: faults.text('{"value":1,"value":{"a":2},"value":3}'), raw: { value: 3 } },
-  'an empty object': { handler: faults.json({}), raw: {} },
-  null: { handler: faults.json(null), raw: null },
-  false: { handler: faults.json(false), raw: false },
-  'an empty text': { handler: faults.json(''), raw: '' },
+const fine: Record<string, [handler: Handler, raw: unknown]> = {
+  'exactly 1 MiB': [faults.big(MIB), mebibyte],
+  'exactly 1 MiB in chunks': [faults.chunked(MIB), mebibyte],
+  'exactly 1 MiB as gzip': [faults.coded('gzip', jsonOfSize(MIB)), mebibyte],
+  'exactly 1 MiB as deflate': [faults.coded('deflate', jsonOfSize(MIB)), mebibyte],
+  'exactly 1 MiB as brotli': [faults.coded('br', jsonOfSize(MIB)), mebibyte],
+  'a byte order mark': [faults.text('\ufeff{"value":1}'), { value: 1 }],
+  'white space around': [faults.text(' \t\r\n{"value":1}\n'), { value: 1 }],
+  'another media type': [faults.text('{"value":1}', { type: 'text/plain' }), { value: 1 }],
+  'status 201': [faults.text('{"value":1}', { status: 201 }), { value: 1 }],
+  'status 299': [faults.text('{"value":1}', { status: 299 }), { value: 1 }],
+  '256 levels': [faults.nested(256), JSON.parse('['.repeat(256) + ']'.repeat(256))],
+  'a number just within doubles': [faults.text('[1.7976931348623157e308,0e999,1e-400]'), [Number.MAX_VALUE, 0, 0]],
+  'text that looks like a number beyond doubles': [faults.text('["1e400","2E+999"]'), ['1e400', '2E+999']],
+  'duplicate keys: the last wins': [faults.text('{"value":1,"value":{"a":2},"value":3}'), { value: 3 }],
+  'an empty object': [faults.json({}), {}],
+  null: [faults.json(null), null],
+  false: [faults.json(false), false],
+  'an empty text': [faults.json(''), ''],
 };
 
 const empty: Record<string, Handler> = {
@@ -126,46 +118,28 @@ it('https to a port that speaks plain HTTP is told so, with what to write', asyn
 describe('answers of the upstream', {
   timeout: 600_000,
 }, async () => {
-  const paths = new Map<string, string>();
-
-  const route = (name: string, handler: Handler) => {
-    const path = `/${encodeURIComponent(name)}`;
-    paths.set(name, path);
-    upstream.on(path, handler);
-  };
-
+  const route = (name: string, handler: Handler) => upstream.on(`/${encodeURIComponent(name)}`, handler);
   const upstream = await upstreamFor(suite);
-  for (const [name, { handler }] of Object.entries(failing)) route(name, handler);
-  for (const [name, { handler }] of Object.entries(fine)) route(name, handler);
-  for (const [name, handler] of Object.entries(empty)) route(name, handler);
+  for (const [name, handler] of Object.entries({ ...failing, ...empty })) route(name, handler);
+  for (const [name, [handler]] of Object.entries(fine)) route(name, handler);
   for (const status of statuses)
     route(`status ${status}`, faults.raw(`HTTP/1.1 ${status} X\r\ncontent-length: 11\r\n\r\n{"value":1}`));
   route('ok', faults.json({ value: 1 }));
   // One parameter chooses the path, so that one endpoint with one slot serves all.
-  const parameters = [{ name: 'p', in: 'path', required: true }];
-  const service = await serviceFor(
-    suite,
-    oneApi(
-      upstream.url,
-      {
-        raw: { path: '/{p}', parameters },
-        encoded: { path: '/{p}', parameters, encoding: { type: 'int256', path: '$.value' } },
-      },
-      { settings: { maxConcurrentApiCalls: 1 }, api: { timeout: 400 } },
-    ),
-  );
+  const raw = { path: '/{p}', parameters: [{ name: 'p', in: 'path', required: true }] };
+  const endpoints = { raw, encoded: { ...raw, encoding: { type: 'int256', path: '$.value' } } };
+  const more = { settings: { maxConcurrentApiCalls: 1 }, api: { timeout: 400 } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, more));
 
   const ask = (endpoint: 'raw' | 'encoded', name: string) => service.post(`api/${endpoint}`, { p: name });
 
   /** The one slot is free again: the next request gets it at once. */
-  const assertFree = async () => {
-    await verifyEncoded(await ask('encoded', 'ok'), TEST_ADDRESS);
-  };
+  const assertFree = async () => verifyEncoded(await ask('encoded', 'ok'), TEST_ADDRESS);
 
-  for (const [name, { aborts = false }] of Object.entries(failing)) {
+  for (const name of Object.keys(failing)) {
     it(`502 and nothing signed when the upstream ${name}; its slot is freed`, async () => {
       await assertRefused(await ask('raw', name), 502, 'API call failed');
-      if (aborts) await upstream.untilAborted(`/${encodeURIComponent(name)}`);
+      if (name in aborted) await upstream.untilAborted(`/${encodeURIComponent(name)}`);
       await assertFree();
       await assertRefused(await ask('encoded', name), 502, 'API call failed');
       await assertFree();
@@ -180,7 +154,7 @@ describe('answers of the upstream', {
     await assertFree();
   });
 
-  for (const [name, { raw }] of Object.entries(fine)) {
+  for (const [name, [, raw]] of Object.entries(fine)) {
     it(`signed: ${name}`, async () => {
       const { rawData } = await verifyRaw(await ask('raw', name), TEST_ADDRESS);
       assert.deepEqual(rawData, raw);
@@ -200,34 +174,20 @@ describe('answers of the upstream', {
     await assertRefused(await ask('encoded', 'null'), 502, 'No value found at path: $.value');
   });
 
-  it('502 when nobody listens', async () => {
+  it('502 when nobody listens', async (t) => {
     const gone = await startUpstream();
     await gone.close();
-    const orphan = await startTestService(oneApi(gone.url, { e: {} }));
-    try {
-      await assertRefused(await orphan.post('api/e'), 502, 'API call failed');
-    } finally {
-      await orphan.stop();
-    }
+    const orphan = await serviceFor(t, oneApi(gone.url, { e: {} }));
+    await assertRefused(await orphan.post('api/e'), 502, 'API call failed');
   });
 
   it('the log tells why, the answer never does', () => {
-    const reasons = service.logs
-      .filter(({ message }) => message === 'API call failed')
-      .map(({ fields }) => String(fields.detail));
-    for (const reason of [
-      /^timeout: /,
-      /^too-large: /,
-      /^network: /,
-      /^encoding: /,
-      /^upstream status 404 to what the client asked for$/,
-      /nested deeper/,
-      /no JSON/,
-    ]) {
-      assert.ok(
-        reasons.some((text) => reason.test(text)),
-        `${reason} in ${JSON.stringify([...new Set(reasons)])}`,
-      );
+    const failed = service.logs.filter(({ message }) => message === 'API call failed');
+    const reasons = failed.map(({ fields }) => String(fields.detail));
+    const kinds = [/^timeout: /, /^too-large: /, /^network: /, /^encoding: /, /nested deeper/, /no JSON/];
+    for (const kind of [...kinds, /^upstream status 404 to what the client asked for$/]) {
+      const isThere = reasons.some((text) => kind.test(text));
+      assert.ok(isThere, `${kind} in ${JSON.stringify([...new Set(reasons)])}`);
     }
   });
 });

@@ -1,42 +1,35 @@
 /** `apis[].mirrors` are asked where the host before fails. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 const NOBODY = 'http://127.0.0.1:1';
 
-describe('mirrors', () => {
-  let [first, second, third]: Upstream[] = [];
+describe('mirrors', async () => {
+  const [first, second, third] = [await upstreamFor(suite), await upstreamFor(suite), await upstreamFor(suite)];
+  const hosts = [first, second, third];
   let service: RunningService;
 
-  before(async () => {
-    [first, second, third] = [await startUpstream(), await startUpstream(), await startUpstream()];
-  });
   beforeEach(async () => {
-    await service?.stop();
-    const mirrors = [`${second?.url}/v2/`, `${third?.url}/v3`];
     const endpoints = { e: { parameters: [{ name: 'q' }] }, posted: { method: 'POST' } };
-    const api = { mirrors, timeout: 1500, headers: { 'X-Key': 'k' } };
-    service = await startTestService(
-      oneApi(`${first?.url}/v1`, endpoints, { api, settings: { metrics: { port: 0 } } }),
-    );
-    for (const each of [first, second, third]) each?.requests.splice(0);
+    const api = { mirrors: [`${second.url}/v2/`, `${third.url}/v3`], timeout: 1500, headers: { 'X-Key': 'k' } };
+    const config = oneApi(`${first.url}/v1`, endpoints, { api, settings: { metrics: { port: 0 } } });
+    service = await startTestService(config);
+    for (const each of hosts) each.requests.splice(0);
   });
-  after(async () => {
-    await service.stop();
-    await Promise.all([first, second, third].map((each) => each?.close()));
-  });
+  afterEach(() => service.stop());
 
   const answers = (...handlers: Handler[]) => {
-    for (const [i, each] of [first, second, third].entries()) each?.on('*', handlers[i] ?? faults.json(i + 1));
+    for (const [i, each] of hosts.entries()) each.on('*', handlers[i] ?? faults.json(i + 1));
   };
   /** Who was asked, as a list of paths each. */
-  const asked = () => [first, second, third].map((each) => each?.requests.splice(0).map(({ path }) => path));
+  const asked = () => hosts.map((each) => each.requests.splice(0).map(({ path }) => path));
   const value = async (response: Response) => {
     const { rawData, error } = JSON.parse(await response.text());
     assert.equal(response.status, 200, error);
@@ -53,7 +46,7 @@ describe('mirrors', () => {
     it(`are asked where the first ${what}: same path, query and headers`, async () => {
       answers(failing);
       assert.equal(await value(await service.post('api/e', { q: 'a b' })), 2);
-      assert.equal(second?.requests[0]?.headers['x-key'], 'k');
+      assert.equal(second.requests[0]?.headers['x-key'], 'k');
       assert.deepEqual(asked(), [['/v1/e?q=a%20b'], ['/v2/e?q=a%20b'], []]);
     });
   }
@@ -68,13 +61,9 @@ describe('mirrors', () => {
 
   it('are not asked for what a plugin asks at a host of its own', async (t) => {
     const source = `export default { name: 'turning', setup: () => ({ hooks: {
-      callApi: (request, _, { next }) => next({ ...request, url: '${third?.url}/own' }) } }) };`;
+      callApi: (request, _, { next }) => next({ ...request, url: '${third.url}/own' }) } }) };`;
     const { files, plugins } = pluginFiles({ turning: source });
-    const config = oneApi(
-      `${first?.url}/v1`,
-      { e: {} },
-      { api: { mirrors: [`${second?.url}`] }, settings: { plugins } },
-    );
+    const config = oneApi(`${first.url}/v1`, { e: {} }, { api: { mirrors: [second.url] }, settings: { plugins } });
     const turned = await serviceFor(t, config, { files });
     answers(faults.json(1), faults.json(2), faults.serverError());
     await assertRefused(await turned.post('api/e'), 502, 'API call failed');
@@ -92,20 +81,16 @@ describe('mirrors', () => {
   it('fail with what the last one said', async () => {
     answers(faults.serverError(), faults.empty(503), faults.empty(504));
     await assertRefused(await service.post('api/e'), 502, 'API call failed');
-    assert.equal(
-      service.logs.findLast(({ message }) => message === 'API call failed')?.fields.detail,
-      'upstream status 504',
-    );
+    const line = service.logs.findLast(({ message }) => message === 'API call failed');
+    assert.equal(line?.fields.detail, 'upstream status 504');
     assert.deepEqual(asked(), [['/v1/e'], ['/v2/e'], ['/v3/e']]);
   });
 
   it('get no POST that may have been carried out', async () => {
-    answers(faults.serverError());
-    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
-    answers(faults.hang());
-    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
-    answers(faults.reset());
-    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
+    for (const fault of [faults.serverError(), faults.hang(), faults.reset()]) {
+      answers(fault);
+      await assertRefused(await service.post('api/posted'), 502, 'API call failed');
+    }
     assert.deepEqual(asked(), [['/v1/posted', '/v1/posted', '/v1/posted'], [], []]);
   });
 
@@ -132,58 +117,31 @@ it('each attempt of a retry asks the mirrors, within one timeout', async (t) => 
 });
 
 it('mirrors leave the endpoint ID as it is, and a warning says so', async (t) => {
-  const ids = async (api: Record<string, unknown>) => {
-    const service = await serviceFor(t, oneApi(NOBODY, { e: {} }, { api }));
-    return {
-      id: service.ids['api/e'],
-      warnings: service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message),
-    };
-  };
-  const plain = await ids({});
-  const mirrored = await ids({ mirrors: ['http://127.0.0.1:2'] });
-  assert.equal(mirrored.id, plain.id);
+  const started = (api: Record<string, unknown>) => serviceFor(t, oneApi(NOBODY, { e: {} }, { api }));
+  const [plain, mirrored] = [await started({}), await started({ mirrors: ['http://127.0.0.1:2'] })];
+  assert.deepEqual(mirrored.ids, plain.ids);
+  const warnings = mirrored.logs.filter(({ level, message }) => level === 'warn' && message.includes('mirrors'));
   assert.deepEqual(
-    mirrored.warnings.filter((text) => text.includes('mirrors')).map((text) => text.replace(/ \(line \d+\)/, '')),
+    warnings.map(({ message }) => message.replace(/ \(line \d+\)/, '')),
     [
       'apis[0].mirrors: are not in the endpoint ID: clients cannot tell which host an answer is of, so name hosts that mean the same',
     ],
   );
 });
 
+const BAD_URL = /apis\[0\]\.mirrors\[0\].*: must be an http or https URL without user name, query and fragment/;
 for (const url of ['ftp://a.test', 'https://user@a.test', 'https://a.test?x=1', 'https://'])
   it(`a mirror is no ${url}`, async () => {
-    const starting = startTestService(oneApi(NOBODY, { e: {} }, { api: { mirrors: [url] } }));
-    await assert.rejects(
-      starting,
-      /apis\[0\]\.mirrors\[0\].*: must be an http or https URL without user name, query and fragment/,
-    );
+    await assert.rejects(startTestService(oneApi(NOBODY, { e: {} }, { api: { mirrors: [url] } })), BAD_URL);
   });
 
+const PLAIN = ': must be an https URL: what nobody can read on the way to the API, all could read there';
+const TWICE = ': is there twice, or the URL of the API itself';
 for (const [what, url, mirrors, problem] of [
-  [
-    'of plain HTTP beside https',
-    'https://a.test',
-    ['http://b.test'],
-    'mirrors[0]: must be an https URL: what nobody can read on the way to the API, all could read there',
-  ],
-  [
-    'of plain HTTP beyond this machine beside one of this machine',
-    'http://127.0.0.1:1',
-    ['http://b.test'],
-    'mirrors[0]: must be an https URL: what nobody can read on the way to the API, all could read there',
-  ],
-  [
-    'equal to the API',
-    'https://a.test/',
-    ['https://a.test'],
-    'mirrors[0]: is there twice, or the URL of the API itself',
-  ],
-  [
-    'that is there twice',
-    'https://a.test',
-    ['https://b.test', 'https://b.test/'],
-    'mirrors[1]: is there twice, or the URL of the API itself',
-  ],
+  ['of plain HTTP beside https', 'https://a.test', ['http://b.test'], `mirrors[0]${PLAIN}`],
+  ['of plain HTTP beyond this machine beside one of this machine', NOBODY, ['http://b.test'], `mirrors[0]${PLAIN}`],
+  ['equal to the API', 'https://a.test/', ['https://a.test'], `mirrors[0]${TWICE}`],
+  ['that is there twice', 'https://a.test', ['https://b.test', 'https://b.test/'], `mirrors[1]${TWICE}`],
 ] as const)
   it(`a mirror is refused ${what}`, async () => {
     const starting = startTestService(oneApi(url, { e: {} }, { api: { mirrors } }));

@@ -1,10 +1,12 @@
 /** Upstreams are found by name, and a dead address costs no answer. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, beforeEach, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { knowNames } from '../support/names.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const NAMES = {
@@ -24,30 +26,17 @@ const HOSTS = {
   unknown: 'unknown.test',
 };
 
-describe('upstreams that have names', () => {
+describe('upstreams that have names', async () => {
   const names = knowNames({ after }, NAMES);
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    // Every call needs a connection of its own, and with it the address of its host.
-    upstream = await startUpstream({
-      '*': (req, res, recorded) => faults.json({ value: 1 })(req, res.setHeader('Connection', 'close'), recorded),
-    });
-    service = await startTestService({
-      apis: Object.entries(HOSTS).map(([name, host]) => ({
-        name,
-        url: upstream.url.replace('127.0.0.1', host),
-        auth: { type: 'free' },
-        timeout: name === 'dead' ? 500 : 20_000,
-        endpoints: [{ name: 'e', path: '/e' }],
-      })),
-    });
+  // Every call needs a connection of its own, and with it the address of its host.
+  const upstream = await upstreamFor(suite, {
+    '*': (req, res, recorded) => faults.json({ value: 1 })(req, res.setHeader('Connection', 'close'), recorded),
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
+  const apis = Object.entries(HOSTS).flatMap(([name, host]) => {
+    const api = { name, timeout: name === 'dead' ? 500 : 20_000 };
+    return oneApi(upstream.url.replace('127.0.0.1', host), { e: {} }, { api }).apis;
   });
+  const service = await serviceFor(suite, { apis });
   beforeEach(() => {
     names.asked.length = 0;
   });
@@ -82,10 +71,8 @@ describe('upstreams that have names', () => {
   it('that do not exist are a 502, and reached as soon as they do', async () => {
     await assertRefused(await service.post('unknown/e'), 502, 'API call failed');
     const { fields } = service.logs.findLast(({ level }) => level === 'warn') ?? {};
-    assert.equal(
-      fields?.detail,
-      `network: GET ${upstream.url.replace('127.0.0.1', 'unknown.test')} failed: the host name is unknown (ENOTFOUND)`,
-    );
+    const url = upstream.url.replace('127.0.0.1', 'unknown.test');
+    assert.equal(fields?.detail, `network: GET ${url} failed: the host name is unknown (ENOTFOUND)`);
     names.set('unknown.test', ['127.0.0.1']);
     let status = 502;
     for (let turn = 0; status === 502 && turn < 5000; turn++) status = (await service.post('unknown/e')).status;

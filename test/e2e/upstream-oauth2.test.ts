@@ -10,10 +10,12 @@ import { stopAll } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, type Handler, startUpstream } from '../support/upstream.ts';
+import { faults, type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const ID = 'me:too';
 const SECRET = 's3cret & more';
+/** What each request for a token says. */
+const ASKED = { grant_type: 'client_credentials', scope: 'prices more' };
 
 describe('oauth2', async () => {
   let service: RunningService | undefined;
@@ -25,17 +27,11 @@ describe('oauth2', async () => {
     await service?.stop();
     service = undefined;
     for (const each of [upstream, login]) each.requests.splice(0);
-    const oauth2 = {
-      tokenUrl: `${login.url}/token`,
-      clientId: ID,
-      clientSecret: SECRET,
-      scope: 'prices more',
-      ...settings,
-    };
-    service = await startTestService(
-      oneApi(upstream.url, { e: { parameters: [{ name: 'q' }] } }, { api: { oauth2, timeout: 1500, ...api }, ...rest }),
-      { files },
-    );
+    const credentials = { tokenUrl: `${login.url}/token`, clientId: ID, clientSecret: SECRET };
+    const oauth2 = { ...credentials, scope: 'prices more', ...settings };
+    const endpoints = { e: { parameters: [{ name: 'q' }] } };
+    const config = oneApi(upstream.url, endpoints, { api: { oauth2, timeout: 1500, ...api }, ...rest });
+    service = await startTestService(config, { files });
   };
   beforeEach(() => {
     upstream.on('*', faults.json(7));
@@ -64,25 +60,18 @@ describe('oauth2', async () => {
     const [{ method, headers, body } = assert.fail('no token was asked for'), ...others] = login.requests;
     assert.deepEqual(others, []);
     assert.deepEqual([method, headers['content-type']], ['POST', 'application/x-www-form-urlencoded']);
-    assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), {
-      grant_type: 'client_credentials',
-      scope: 'prices more',
-    });
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), ASKED);
     // RFC 6749, 2.3.1: both are form-encoded before they are joined.
     const [scheme, credentials = ''] = (headers.authorization ?? '').split(' ');
     assert.deepEqual([scheme, Buffer.from(credentials, 'base64').toString()], ['Basic', 'me%3Atoo:s3cret+%26+more']);
   });
 
   it('sends `parameters` beside its own, which cannot be replaced', async () => {
-    await start({}, { parameters: { audience: 'https://prices.example/ &x', __proto__: undefined, resource: '' } });
+    const more = { audience: 'https://prices.example/ &x', resource: '' };
+    await start({}, { parameters: { ...more, __proto__: undefined } });
     tokens(token('t1'));
     assert.equal(await ask(), 200);
-    assert.deepEqual(Object.fromEntries(new URLSearchParams(login.requests[0]?.body)), {
-      audience: 'https://prices.example/ &x',
-      resource: '',
-      grant_type: 'client_credentials',
-      scope: 'prices more',
-    });
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(login.requests[0]?.body)), { ...ASKED, ...more });
     assert.ok(!JSON.stringify(service?.logs).includes('prices.example/ &x'));
     const oauth2 = { tokenUrl: 'https://login.example/', clientId: ID, clientSecret: SECRET };
     const errors = (parameters: object) =>
@@ -94,9 +83,8 @@ describe('oauth2', async () => {
       `${at}.client_id: cannot be set here: write oauth2.clientId`,
       `${at}.client_secret: cannot be set here: write oauth2.clientSecret`,
     ]);
-    assert.deepEqual(await errors({ audience: 5 }), [
-      `${at}.audience: expected a string, found a number, write it in quotes`,
-    ]);
+    const number = `${at}.audience: expected a string, found a number, write it in quotes`;
+    assert.deepEqual(await errors({ audience: 5 }), [number]);
     assert.deepEqual(await errors({ audience: ['a'] }), [`${at}.audience: expected a string, found a list`]);
   });
 
@@ -128,47 +116,32 @@ describe('oauth2', async () => {
     assert.deepEqual(bearers().slice(2), ['Bearer new']);
   });
 
-  for (const [what, handler, text] of [
-    [
-      'refuses the client',
-      faults.json({ error: 'invalid_client', error_description: SECRET }, 401),
-      'oauth2: no token, status 401',
-    ],
-    [
-      'answers no token',
-      faults.json({ token_type: 'Bearer' }),
-      'oauth2: no token, status 200: access_token is missing, or no token',
-    ],
-    ['answers no JSON', faults.html(), 'oauth2: no token, status 200: it is no JSON object'],
-    [
-      'answers a token of another kind',
-      faults.json({ access_token: 'x', token_type: 'mac' }),
-      'oauth2: no token, status 200: token_type is neither Bearer nor JWT',
-    ],
-    ['answers a list', faults.json([]), 'oauth2: no token, status 200: it is no JSON object'],
-    [
-      'answers a number as a token',
-      faults.json({ access_token: 1, token_type: 'Bearer' }),
-      'oauth2: no token, status 200: access_token is missing, or no token',
-    ],
-    ...['', 'DPoP', 'N_A', 5, ['Bearer'], {}].map((token_type): [string, Handler, string] => [
-      `answers the type ${JSON.stringify(token_type)}`,
-      faults.json({ access_token: 'x', token_type }),
-      'oauth2: no token, status 200: token_type is neither Bearer nor JWT',
-    ]),
-    ...['soon', '', -1, '-1', true, ['3600'], '1e3', '0x10'].map((expires_in): [string, Handler, string] => [
-      `tells the lifetime ${JSON.stringify(expires_in)}`,
-      faults.json({ access_token: 'x', token_type: 'Bearer', expires_in }),
-      'oauth2: no token, status 200: expires_in is no number of seconds',
-    ]),
+  const NO_TOKEN = 'oauth2: no token, status 200: access_token is missing, or no token';
+  const NO_OBJECT = 'oauth2: no token, status 200: it is no JSON object';
+  const NO_TYPE = 'oauth2: no token, status 200: token_type is neither Bearer nor JWT';
+  const NO_SECONDS = 'oauth2: no token, status 200: expires_in is no number of seconds';
+  const RESET = /^oauth2: network: POST http:\/\/127\.0\.0\.1:\d+ failed: the connection was reset \(ECONNRESET\)$/;
+  const refusal = faults.json({ error: 'invalid_client', error_description: SECRET }, 401);
+  const failures: [string, Handler, string | RegExp][] = [
+    ['refuses the client', refusal, 'oauth2: no token, status 401'],
+    ['answers no token', faults.json({ token_type: 'Bearer' }), NO_TOKEN],
+    ['answers no JSON', faults.html(), NO_OBJECT],
+    ['answers a token of another kind', faults.json({ access_token: 'x', token_type: 'mac' }), NO_TYPE],
+    ['answers a list', faults.json([]), NO_OBJECT],
+    ['answers a number as a token', faults.json({ access_token: 1, token_type: 'Bearer' }), NO_TOKEN],
     ['is out of order', faults.serverError(), 'oauth2: no token, status 500'],
-    [
-      'resets the connection',
-      faults.reset(),
-      /^oauth2: network: POST http:\/\/127\.0\.0\.1:\d+ failed: the connection was reset \(ECONNRESET\)$/,
-    ],
+    ['resets the connection', faults.reset(), RESET],
     ['never answers', faults.hang(), /^oauth2: timeout: /],
-  ] as const) {
+  ];
+  for (const token_type of ['', 'DPoP', 'N_A', 5, ['Bearer'], {}]) {
+    const handler = faults.json({ access_token: 'x', token_type });
+    failures.push([`answers the type ${JSON.stringify(token_type)}`, handler, NO_TYPE]);
+  }
+  for (const expires_in of ['soon', '', -1, '-1', true, ['3600'], '1e3', '0x10']) {
+    const handler = faults.json({ access_token: 'x', token_type: 'Bearer', expires_in });
+    failures.push([`tells the lifetime ${JSON.stringify(expires_in)}`, handler, NO_SECONDS]);
+  }
+  for (const [what, handler, text] of failures) {
     it(`is 502 where the token endpoint ${what}, and nothing is sent to the upstream`, async () => {
       tokens(handler);
       await assertRefused(await post(), 502, 'API call failed');
@@ -218,7 +191,7 @@ describe('oauth2', async () => {
   it('sends no token that could be two headers', async () => {
     tokens(token('t1\r\nX-Other: 1'));
     await assertRefused(await post(), 502, 'API call failed');
-    assert.deepEqual([reason(), bearers()], ['oauth2: no token, status 200: access_token is missing, or no token', []]);
+    assert.deepEqual([reason(), bearers()], [NO_TOKEN, []]);
   });
 
   it('counts tokens by API', async () => {
@@ -229,11 +202,11 @@ describe('oauth2', async () => {
     assert.deepEqual(found.table('upstream_tokens_total'), { 'api fetched': 1, 'api failed': 1 });
   });
 
-  it('is sent to the API only: not to a host that a plugin turns to, however it begins', async () => {
+  it('is sent to the API only: not to a host that a plugin turns to, however it begins', async (t) => {
     const source = `export default { name: 'turning', setup: () => ({ hooks: {
       callApi: (request, _, { next }) => next({ ...request, url: globalThis.turnTo(request.url) }) } }) };`;
     const { files, plugins } = pluginFiles({ turning: source });
-    const other = await startUpstream({ '*': faults.json(8) });
+    const other = await upstreamFor(t, { '*': faults.json(8) });
     for (const to of [`${other.url}/e`, `${upstream.url}.example/e`, `${upstream.url}0/e`]) {
       Reflect.set(globalThis, 'turnTo', () => to);
       await start({}, {}, { settings: { plugins } }, files);
@@ -241,27 +214,20 @@ describe('oauth2', async () => {
       await ask();
       assert.deepEqual([login.requests.length, bearers()], [0, []], to);
     }
-    assert.deepEqual(
-      other.requests.map(({ headers }) => headers.authorization),
-      [undefined],
-    );
+    assert.deepEqual([other.requests.length, other.requests[0]?.headers.authorization], [1, undefined]);
     Reflect.set(globalThis, 'turnTo', (url: string) => `${url}?more`);
     await start({}, {}, { settings: { plugins } }, files);
     assert.deepEqual([await ask(), bearers()], [200, ['Bearer t1']]);
-    await other.close();
   });
 
-  it('tries again with `retry` where the token endpoint was down for a moment, and goes to mirrors with the token', async () => {
-    const mirror = await startUpstream({ '*': faults.json(8) });
+  it('tries again with `retry` where the token endpoint was down for a moment, and goes to mirrors with the token', async (t) => {
+    const mirror = await upstreamFor(t, { '*': faults.json(8) });
     upstream.on('*', faults.serverError());
     await start({ retry: { attempts: 2 }, mirrors: [mirror.url] });
     tokens(faults.serverError(), token('t1'));
     assert.equal(await ask(), 200);
-    assert.deepEqual(
-      [login.requests.length, bearers(), mirror.requests[0]?.headers.authorization],
-      [2, ['Bearer t1'], 'Bearer t1'],
-    );
-    await mirror.close();
+    const { authorization } = mirror.requests[0]?.headers ?? {};
+    assert.deepEqual([login.requests.length, bearers(), authorization], [2, ['Bearer t1'], 'Bearer t1']);
   });
 
   it('is refused where the token or the secret could be read on the way, or would not be sent', async () => {
@@ -271,13 +237,16 @@ describe('oauth2', async () => {
         (error: Error) => error.message.replace(/ \(line \d+\)/, '').trim(),
       );
     const url = 'apis[0].oauth2.tokenUrl: must be an https URL, or an http URL of this machine';
-    assert.ok((await problem({}, { tokenUrl: 'http://login.example.com/token' })).includes(url));
-    assert.ok((await problem({}, { tokenUrl: 'ftp://login.example.com' })).includes(url));
     const plain =
       'apis[0].oauth2.tokenUrl: must hold no user name, password or fragment: put them in clientId and clientSecret';
-    assert.ok((await problem({}, { tokenUrl: 'https://me:x@login.example.com/token' })).includes(plain));
     const header = 'apis[0].headers.authorization: would be sent in place of the token: leave it out, or oauth2';
-    assert.ok((await problem({ headers: { authorization: 'x' } }, {})).includes(header));
+    for (const [api, settings, line] of [
+      [{}, { tokenUrl: 'http://login.example.com/token' }, url],
+      [{}, { tokenUrl: 'ftp://login.example.com' }, url],
+      [{}, { tokenUrl: 'https://me:x@login.example.com/token' }, plain],
+      [{ headers: { authorization: 'x' } }, {}, header],
+    ] as const)
+      assert.ok((await problem(api, settings)).includes(line));
     const parameters = [{ name: 'authorization', in: 'header' }];
     const oauth2 = { tokenUrl: `${login.url}/token`, clientId: ID, clientSecret: SECRET };
     assert.deepEqual(await errorsOf(oneApi(upstream.url, { e: { parameters } }, { api: { oauth2 } })), [

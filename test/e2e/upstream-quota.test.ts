@@ -71,21 +71,14 @@ describe('quota', () => {
     pass(600);
     assert.deepEqual(await statuses(3), ['1', 200, 200].toSorted());
     pass(1000);
-    assert.deepEqual(
-      await statuses(2),
-      ['1740', 200].toSorted().map((each) => (each === '1740' ? '1739' : each)),
-    );
+    assert.deepEqual(await statuses(2), ['1739', 200].toSorted());
     assert.equal(upstream.requests.length, 5);
   });
 
   it('counts attempts of a retry, and nothing of what the cache has', async (t) => {
     clockAt(t);
-    const { upstream, service } = await start(
-      t,
-      { quota: { perDay: 4 }, retry: { attempts: 2 } },
-      {},
-      { c: { cache: { maxAge: 60_000 } } },
-    );
+    const kept = { c: { cache: { maxAge: 60_000 } } };
+    const { upstream, service } = await start(t, { quota: { perDay: 4 }, retry: { attempts: 2 } }, {}, kept);
     upstream.on('/e', faults.serverError());
     assert.deepEqual(await ask(service), [502, FAILED, null]);
     for (let count = 0; count < 3; count++) assert.deepEqual(await ask(service, 'c'), [200, 7, null]);
@@ -115,10 +108,8 @@ describe('quota', () => {
     clockAt(t);
     const { config, service } = await start(t, { quota: { perDay: 2 } });
     assert.deepEqual(await ask(service), [200, 7, null]);
-    await reload(service, {
-      ...config,
-      apis: config.apis.map((api) => ({ ...api, quota: { perHour: 2, perDay: 9 } })),
-    });
+    const apis = config.apis.map((api) => ({ ...api, quota: { perHour: 2, perDay: 9 } }));
+    await reload(service, { ...config, apis });
     assert.deepEqual(await ask(service), [200, 7, null]);
     assert.deepEqual((await ask(service))[0], 503);
   });
@@ -189,21 +180,17 @@ describe('Retry-After of an upstream', () => {
 
 describe('a quota in the config', () => {
   const withQuota = (quota: unknown) => oneApi('https://upstream.example', endpoints, { api: { quota } });
-  const at = 'apis[0].quota';
 
   it('has whole numbers from 1', async () => {
-    for (const value of [0, -1])
-      assert.deepEqual(await errorsOf(withQuota({ perDay: value })), [`${at}.perDay: must be at least 1`]);
-    assert.deepEqual(await errorsOf(withQuota({ perHour: 1.5 })), [
-      `${at}.perHour: expected an integer, found a number`,
-    ]);
-    assert.deepEqual(await errorsOf(withQuota({ perSecond: 'x' })), [
-      `${at}.perSecond: expected an integer, found a string`,
-    ]);
-    assert.deepEqual(await errorsOf(withQuota(5)), [`${at}: expected a mapping, found a number`]);
-    assert.deepEqual(await errorsOf(withQuota({ perMinut: 1 })), [
-      `${at}.perMinut: unknown key, did you mean "perMinute"?`,
-    ]);
+    const cases: [unknown, string][] = [
+      [{ perDay: 0 }, '.perDay: must be at least 1'],
+      [{ perDay: -1 }, '.perDay: must be at least 1'],
+      [{ perHour: 1.5 }, '.perHour: expected an integer, found a number'],
+      [{ perSecond: 'x' }, '.perSecond: expected an integer, found a string'],
+      [5, ': expected a mapping, found a number'],
+      [{ perMinut: 1 }, '.perMinut: unknown key, did you mean "perMinute"?'],
+    ];
+    for (const [quota, line] of cases) assert.deepEqual(await errorsOf(withQuota(quota)), [`apis[0].quota${line}`]);
     assert.deepEqual(await errorsOf(withQuota({})), []);
   });
 

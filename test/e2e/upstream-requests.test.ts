@@ -12,27 +12,19 @@ import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.t
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
+const inHeader = (name: string, more = {}) => ({ name, in: 'header', ...more });
+const b = { name: 'b', in: 'body' };
+const accept = inHeader('Accept', { default: 'application/vnd.api+json' });
 const endpoints = {
   plain: {},
   ...Object.fromEntries(METHODS.map((method) => [`bare-${method}`, { method }])),
-  ...Object.fromEntries(
-    METHODS.map((method) => [`full-${method}`, { method, parameters: [{ name: 'b', in: 'body' }] }]),
-  ),
+  ...Object.fromEntries(METHODS.map((method) => [`full-${method}`, { method, parameters: [b] }])),
   overridden: {
-    parameters: [
-      { name: 'authorization', in: 'header' },
-      { name: 'X-TIER', in: 'header' },
-      { name: 'Accept', in: 'header', default: 'application/vnd.api+json' },
-      { name: 'User-Agent', in: 'header' },
-      { name: 'X-Own', in: 'header' },
-    ],
+    parameters: [accept, ...['authorization', 'X-TIER', 'User-Agent', 'X-Own'].map((name) => inHeader(name))],
   },
   'own-type': {
     method: 'POST',
-    parameters: [
-      { name: 'b', in: 'body' },
-      { name: 'Content-Type', in: 'header', fixed: 'application/merge-patch+json' },
-    ],
+    parameters: [b, inHeader('Content-Type', { fixed: 'application/merge-patch+json' })],
   },
   none: { path: '' },
   'no-slash': { path: 'no-slash' },
@@ -44,13 +36,10 @@ describe('what the upstream receives', async () => {
   upstream.on('*', faults.json({ value: 7 }));
   const headers = { Authorization: 'Bearer ${TOKEN}', 'x-tier': 'gold' };
 
-  const service = await serviceFor(suite, oneApi(`${upstream.url}/v1/base`, endpoints, { api: { headers } }), {
-    env: { TOKEN: 'Zm9v' },
-  });
-  const slashed = await serviceFor(
-    suite,
-    oneApi(`${upstream.url}/v1/`, { e: {}, none: { path: '' }, bare: { path: 'bare' } }),
-  );
+  const config = oneApi(`${upstream.url}/v1/base`, endpoints, { api: { headers } });
+  const service = await serviceFor(suite, config, { env: { TOKEN: 'Zm9v' } });
+  const short = { e: {}, none: { path: '' }, bare: { path: 'bare' } };
+  const slashed = await serviceFor(suite, oneApi(`${upstream.url}/v1/`, short));
 
   beforeEach(() => {
     upstream.requests.length = 0;
@@ -81,45 +70,26 @@ describe('what the upstream receives', async () => {
     for (const method of METHODS) {
       const bare = await ask(`bare-${method}`);
       assert.deepEqual([bare.method, bare.body, bare.headers['content-type']], [method, '', undefined]);
-      const full = await ask(`full-${method}`, { b: [1] });
-      assert.deepEqual(
-        [full.method, full.body, full.headers['content-type']],
-        [method, '{"b":[1]}', 'application/json'],
-      );
-      assert.equal(full.headers['content-length'], '9');
+      const { body, headers, method: by } = await ask(`full-${method}`, { b: [1] });
+      const { 'content-type': type, 'content-length': length } = headers;
+      assert.deepEqual([by, body, type, length], [method, '{"b":[1]}', 'application/json', '9']);
     }
   });
 
   it('the headers of the API go with every request, values from variables included', async () => {
     const { headers, rawHeaders } = await ask('plain');
-    assert.equal(headers.authorization, 'Bearer Zm9v');
-    assert.equal(headers['x-tier'], 'gold');
-    assert.equal(headers.accept, 'application/json');
-    assert.equal(headers['user-agent'], 'signed-data-proxy');
-    assert.equal(headers.host, new URL(upstream.url).host);
+    const { authorization, 'x-tier': tier, accept, 'user-agent': agent, host } = headers;
+    const own = ['application/json', 'signed-data-proxy', new URL(upstream.url).host];
+    assert.deepEqual([authorization, tier, accept, agent, host], ['Bearer Zm9v', 'gold', ...own]);
     assert.equal(rawHeaders.filter((_, i) => i % 2 === 0).length, Object.keys(headers).length, 'none twice');
   });
 
   it("nothing of the client's own headers goes upstream", async () => {
-    const secret = {
-      'X-Api-Key': 'k',
-      Cookie: 'c=1',
-      'X-Forwarded-For': '1.2.3.4',
-      Referer: 'http://x/',
-      'X-Own': 'client',
-    };
-    const response = await service.post('api/plain', {}, secret);
+    const secret = { 'X-Api-Key': 'k', Cookie: 'c=1', Referer: 'http://x/', 'X-Own': 'client' };
+    const response = await service.post('api/plain', {}, { ...secret, 'X-Forwarded-For': '1.2.3.4' });
     assert.equal(response.status, 200);
     const names = Object.keys(upstream.requests.at(-1)?.headers ?? {}).sort();
-    assert.deepEqual(names, [
-      'accept',
-      'accept-encoding',
-      'authorization',
-      'connection',
-      'host',
-      'user-agent',
-      'x-tier',
-    ]);
+    assert.equal(names.join(), 'accept,accept-encoding,authorization,connection,host,user-agent,x-tier');
   });
 
   it('API headers win over a header parameter of the same name in any case', async () => {
@@ -154,32 +124,23 @@ describe('what the upstream receives', async () => {
 describe('the configured URL, path and headers', () => {
   const url = (text: string) => errorsOf(oneApi(text, { e: {} }));
   const path = (text: string) => errorsOf(oneApi('http://upstream.example', { e: { path: text } }));
+  const together =
+    (message: string) =>
+    (text: string): [string, string] => [text, message];
 
   it('`url` is an http or https URL without credentials, query or fragment', async () => {
-    for (const good of [
-      'http://a.example',
-      'https://a.example/v1/',
-      'http://[::1]:8080',
-      'https://a.example:444/x%20y',
-    ]) {
-      assert.deepEqual(await url(good), [], good);
-    }
+    const good = ['http://a.example', 'https://a.example/v1/', 'http://[::1]:8080', 'https://a.example:444/x%20y'];
+    for (const text of good) assert.deepEqual(await url(text), [], text);
+    const scheme = 'has no scheme: write https:// or http:// in front';
+    const query = 'must hold no query or fragment: use parameters';
+    const odd = 'holds a character that must be percent-encoded';
     const bad: [string, string][] = [
-      ['nonsense', 'has no scheme: write https:// or http:// in front'],
-      ['127.0.0.1:80', 'has no scheme: write https:// or http:// in front'],
-      ['localhost:80/v1', 'has no scheme: write https:// or http:// in front'],
-      ['http://', 'is no valid URL'],
-      ['', 'is no valid URL'],
-      ['ftp://a.example', 'must be an http or https URL'],
-      ['file:///etc/passwd', 'must be an http or https URL'],
+      ...['nonsense', '127.0.0.1:80', 'localhost:80/v1', ' http://a.example'].map(together(scheme)),
+      ...['http://', ''].map(together('is no valid URL')),
+      ...['ftp://a.example', 'file:///etc/passwd'].map(together('must be an http or https URL')),
       ['http://user:secret@a.example', 'must hold no user name or password: use headers'],
-      ['http://a.example?x=1', 'must hold no query or fragment: use parameters'],
-      ['http://a.example/?', 'must hold no query or fragment: use parameters'],
-      ['http://a.example/#', 'must hold no query or fragment: use parameters'],
-      ['http://a.example/x y', 'holds a character that must be percent-encoded'],
-      [' http://a.example', 'has no scheme: write https:// or http:// in front'],
-      ['http:\\\\a.example', 'holds a character that must be percent-encoded'],
-      ['http://a.exa\nmple', 'holds a character that must be percent-encoded'],
+      ...['http://a.example?x=1', 'http://a.example/?', 'http://a.example/#'].map(together(query)),
+      ...['http://a.example/x y', 'http:\\\\a.example', 'http://a.exa\nmple'].map(together(odd)),
     ];
     for (const [text, message] of bad) assert.deepEqual(await url(text), [`apis[0].url: ${message}`], text);
   });
@@ -190,15 +151,9 @@ describe('the configured URL, path and headers', () => {
     const dots = 'must hold no . or .. segment';
     const odd = 'holds a character that must be percent-encoded';
     const bad: [string, string][] = [
-      ['/../x', dots],
-      ['..', dots],
-      ['/x/.', dots],
-      ['/%2e%2E/x', dots],
-      ['/.%2e', dots],
+      ...['/../x', '..', '/x/.', '/%2e%2E/x', '/.%2e'].map(together(dots)),
       ['/x#y', 'must hold no fragment'],
-      ['/x y', odd],
-      ['/x\\..\\y', odd],
-      ['/x\ty', odd],
+      ...['/x y', '/x\\..\\y', '/x\ty'].map(together(odd)),
     ];
     for (const [text, message] of bad)
       assert.deepEqual(await path(text), [`apis[0].endpoints[0].path: ${message}`], text);
@@ -222,9 +177,8 @@ describe('the configured URL, path and headers', () => {
     const headers = (value: Record<string, string>) =>
       errorsOf(oneApi('http://upstream.example', { e: {} }, { api: { headers: value } }));
     assert.deepEqual(await headers({ 'X-A': 'a b', 'x-b': '' }), []);
-    assert.deepEqual(await headers({ 'X-A': 'a\r\nX-B: c' }), [
-      'apis[0].headers.X-A: holds a character that no header can carry',
-    ]);
+    const injected = await headers({ 'X-A': 'a\r\nX-B: c' });
+    assert.deepEqual(injected, ['apis[0].headers.X-A: holds a character that no header can carry']);
     assert.deepEqual(await headers({ 'a:b': 'x' }), ['apis[0].headers.a:b: is no valid header name']);
   });
 

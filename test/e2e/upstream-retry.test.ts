@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { assertRefused } from '../support/http.ts';
+import { warningsOf } from '../support/config.ts';
+import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
@@ -32,13 +33,14 @@ describe('retry', async () => {
     return rawData;
   };
 
-  for (const [what, failing] of Object.entries({
+  const passing = {
     'a 500': faults.serverError(),
     'a 429': faults.empty(429),
     'a connection that is reset': faults.reset(),
     'an answer that is cut off': faults.closeHalfWay(),
     'no answer in the time of an attempt': faults.hang(),
-  })) {
+  };
+  for (const [what, failing] of Object.entries(passing)) {
     it(`calls again after ${what}`, async () => {
       answers(failing, faults.json(7));
       assert.equal(await value(await service.post('api/e')), 7);
@@ -107,12 +109,8 @@ describe('retry', async () => {
   it('stops when the client leaves', async () => {
     answers(faults.serverError(), faults.hang());
     const leaving = new AbortController();
-    const request = fetch(`${service.url}/endpoints/${service.ids['api/e']}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{}',
-      signal: leaving.signal,
-    });
+    const url = `${service.url}/endpoints/${service.ids['api/e']}`;
+    const request = fetch(url, { method: 'POST', headers: JSON_HEADERS, body: '{}', signal: leaving.signal });
     await upstream.untilRequested('/e', 1);
     leaving.abort();
     await assert.rejects(request);
@@ -128,12 +126,8 @@ it('retries are counted by API and failure', async (t) => {
   const service = await serviceFor(t, oneApi(upstream.url, { e: {} }, { api: { retry: { attempts: 3 } }, settings }));
   await (await service.post('api/e')).text();
   const found = await scrape(service);
-  assert.deepEqual(found.table('upstream_retries_total'), {
-    'api connect': 0,
-    'api timeout': 0,
-    'api 5xx': 1,
-    'api 429': 1,
-  });
+  const counts = { 'api connect': 0, 'api timeout': 0, 'api 5xx': 1, 'api 429': 1 };
+  assert.deepEqual(found.table('upstream_retries_total'), counts);
 });
 
 it('a refused connection is tried again, as often as the config says', async (t) => {
@@ -144,10 +138,8 @@ it('a refused connection is tried again, as often as the config says', async (t)
   await assertRefused(await service.post('api/e'), 502, 'API call failed');
   const found = await scrape(service);
   assert.deepEqual(found.happened('upstream_retries_total'), { 'api connect': 2 });
-  assert.equal(
-    found.value('upstream_call_seconds_count', { api: 'api', endpoint: 'e', outcome: 'failed', reason: 'connect' }),
-    3,
-  );
+  const labels = { api: 'api', endpoint: 'e', outcome: 'failed', reason: 'connect' };
+  assert.equal(found.value('upstream_call_seconds_count', labels), 3);
 });
 
 it('retries are refused that no config can mean', async () => {
@@ -156,21 +148,19 @@ it('retries are refused that no config can mean', async () => {
       () => assert.fail('it started'),
       (error: Error) => error.message.split('\n').find((line) => line.includes('retry')),
     );
-  assert.match((await problem({ attempts: 1 })) ?? '', /apis\[0\]\.retry\.attempts/);
-  assert.match((await problem({ attempts: 3, on: ['4xx'] })) ?? '', /apis\[0\]\.retry\.on\[0\]/);
-  assert.match((await problem({})) ?? '', /apis\[0\]\.retry/);
+  for (const [retry, at] of [
+    [{ attempts: 1 }, /apis\[0\]\.retry\.attempts/],
+    [{ attempts: 3, on: ['4xx'] }, /apis\[0\]\.retry\.on\[0\]/],
+    [{}, /apis\[0\]\.retry/],
+  ] as const)
+    assert.match((await problem(retry)) ?? '', at);
 });
 
-it('a warning says where a retry never repeats a call', async (t) => {
-  const service = await serviceFor(
-    t,
-    oneApi('http://127.0.0.1:1', { e: {}, posted: { method: 'POST' } }, { api: { retry: { attempts: 2 } } }),
-  );
-  const warnings = service.logs.flatMap(({ level, message }) =>
-    level === 'warn' && message.includes('retry') ? [message] : [],
-  );
+it('a warning says where a retry never repeats a call', async () => {
+  const endpoints = { e: {}, posted: { method: 'POST' } };
+  const warnings = await warningsOf(oneApi('http://127.0.0.1:1', endpoints, { api: { retry: { attempts: 2 } } }));
   assert.deepEqual(
-    warnings.map((text) => text.replace(/ \(line \d+\)/, '')),
+    warnings.filter((text) => text.includes('retry')),
     [
       'apis[0].endpoints[1]: has no retries: calls by POST are repeated only where retry.methods names it, since it may do harm to ask twice',
     ],

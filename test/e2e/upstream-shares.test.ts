@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
@@ -15,13 +16,10 @@ interface Api {
 }
 
 const list = (url: string, apis: readonly Api[]) =>
-  apis.map((api) => ({
-    url,
-    auth: { type: 'free' },
-    timeout: 60_000,
-    endpoints: [{ name: 'e', path: `/${api.name}`, parameters: [{ name: 'n' }] }],
-    ...api,
-  }));
+  apis.flatMap((api) => {
+    const endpoint = { path: `/${api.name}`, parameters: [{ name: 'n' }] };
+    return oneApi(url, { e: endpoint }, { api: { timeout: 60_000, ...api } }).apis;
+  });
 
 /** APIs of one upstream that answers only when it is told to, but for `/quick`. */
 async function start(t: TestContext, slots: number, apis: readonly Api[]) {
@@ -82,9 +80,8 @@ describe('upstream slots that several APIs share', () => {
       apis: list('http://127.0.0.1:1', [{ name: 'a', maxConcurrentCalls: value }]),
     });
     assert.deepEqual(await warningsOf(config(5)), []);
-    assert.deepEqual(await warningsOf(config(6)), [
-      'apis[0].maxConcurrentCalls: has no effect above settings.maxConcurrentApiCalls, which is 5',
-    ]);
+    const idle = 'apis[0].maxConcurrentCalls: has no effect above settings.maxConcurrentApiCalls, which is 5';
+    assert.deepEqual(await warningsOf(config(6)), [idle]);
     for (const bad of [0, -1, 1.5, '2', null]) assert.equal((await errorsOf(config(bad))).length, 1, String(bad));
   });
 });

@@ -4,14 +4,13 @@ import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
+import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
-
-const free = { type: 'free' };
 
 describe('`settings.maxConcurrentApiCalls`', {
   timeout: 60_000,
@@ -29,32 +28,15 @@ describe('`settings.maxConcurrentApiCalls`', {
     arrivals.emit('held');
   });
   upstream.json('/quick', { value: 1 });
+  const quick = { parameters: [{ name: 'n' }] };
+  const api = (name: string, endpoints: Parameters<typeof oneApi>[1], more: object) =>
+    oneApi(upstream.url, endpoints, { api: { name, ...more } }).apis;
   const service = await serviceFor(suite, {
     settings: { maxConcurrentApiCalls: 2 },
     apis: [
-      {
-        name: 'patient',
-        url: upstream.url,
-        auth: free,
-        timeout: 30_000,
-        maxConcurrentCalls: 2,
-        endpoints: [{ name: 'held', path: '/held', parameters: [{ name: 'n' }] }],
-      },
-      {
-        name: 'hasty',
-        url: upstream.url,
-        auth: free,
-        timeout: 1000,
-        endpoints: [{ name: 'quick', path: '/quick' }],
-      },
-      {
-        name: 'cached',
-        url: upstream.url,
-        auth: free,
-        timeout: 1000,
-        cache: { maxAge: 60_000 },
-        endpoints: [{ name: 'quick', path: '/quick', parameters: [{ name: 'n' }] }],
-      },
+      ...api('patient', { held: { parameters: [{ name: 'n' }] } }, { timeout: 30_000, maxConcurrentCalls: 2 }),
+      ...api('hasty', { quick: {} }, { timeout: 1000 }),
+      ...api('cached', { quick }, { timeout: 1000, cache: { maxAge: 60_000 } }),
     ],
   });
 
@@ -71,18 +53,23 @@ describe('`settings.maxConcurrentApiCalls`', {
   const release = () => {
     for (const res of held.splice(0)) res.end('{"value":1}');
   };
-  const url = (endpoint: string) => `${service.url}/endpoints/${service.ids[endpoint]}`;
+  /** Its client may leave. */
+  const post = (body: string, { signal }: AbortController) => {
+    const url = `${service.url}/endpoints/${service.ids['patient/held']}`;
+    const answer = fetch(url, { method: 'POST', headers: JSON_HEADERS, body, signal });
+    answer.catch(() => undefined);
+    return answer;
+  };
+  const verified = async (answers: readonly Promise<Response>[]) => {
+    for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
+  };
 
   it('503 `Server busy` when no slot came free within the timeout of the API; the upstream is not asked', async () => {
     const answers = await occupy();
     await assertRefused(await service.post('hasty/quick'), 503, 'Server busy');
-    assert.deepEqual(
-      upstream.requests.map(({ path }) => path.split('?')[0]),
-      ['/held', '/held'],
-    );
+    assert.equal(upstream.requests.map(({ path }) => path.split('?')[0]).join(), '/held,/held');
     release();
-    for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
-    await verifyRaw(await service.post('hasty/quick'), TEST_ADDRESS);
+    await verified([...answers, service.post('hasty/quick')]);
   });
 
   it('never more calls than slots; who waits gets a slot when one comes free', async () => {
@@ -95,10 +82,11 @@ describe('`settings.maxConcurrentApiCalls`', {
       most = Math.max(most, upstream.open);
     }
     release();
-    for (const answer of [...answers, ...waiting]) await verifyRaw(await answer, TEST_ADDRESS);
+    await verified([...answers, ...waiting]);
     assert.equal(most, 2);
+    const paths = upstream.requests.map(({ path }) => path).sort();
     assert.deepEqual(
-      upstream.requests.map(({ path }) => path).sort(),
+      paths,
       [1, 2, 3, 4, 5, 6].map((n) => `/held?n=${n}`),
     );
   });
@@ -106,34 +94,21 @@ describe('`settings.maxConcurrentApiCalls`', {
   it('a client that leaves while it waits leaves the queue, and its upstream is never asked', async () => {
     const answers = await occupy();
     const controller = new AbortController();
-    const gone = fetch(url('patient/held'), {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{"parameters":{"n":"gone"}}',
-      signal: controller.signal,
-    });
-    gone.catch(() => undefined);
+    const gone = post('{"parameters":{"n":"gone"}}', controller);
     // The service has the request once another one that was sent later has its answer.
     await assertRefused(await service.post('hasty/quick'), 503, 'Server busy');
     controller.abort();
     await assert.rejects(gone);
     while (!service.logs.some(({ message }) => message.includes(' 499 '))) await setTimeout(5);
     release();
-    for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
-    await verifyRaw(await service.post('hasty/quick'), TEST_ADDRESS);
+    await verified(answers);
+    await verified([service.post('hasty/quick')]);
     assert.ok(!upstream.requests.some(({ path }) => path.includes('gone')));
   });
 
   it('a client that leaves during the call frees its slot and ends the upstream call', async () => {
     const controllers = [new AbortController(), new AbortController()];
-    for (const { signal } of controllers) {
-      fetch(url('patient/held'), {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: '{}',
-        signal,
-      }).catch(() => undefined);
-    }
+    for (const controller of controllers) post('{}', controller);
     await untilHeld(2);
     for (const controller of controllers) controller.abort();
     await upstream.untilAborted('/held', 2);
@@ -146,14 +121,11 @@ describe('`settings.maxConcurrentApiCalls`', {
     assert.deepEqual(await verifyRaw(await service.post('cached/quick', { n: 1 }), TEST_ADDRESS), first);
     await assertRefused(await service.post('cached/quick', { n: 2 }), 503, 'Server busy');
     release();
-    for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
+    await verified(answers);
   });
 
   it('is a positive integer', async () => {
-    const config = (value: unknown) => ({
-      settings: { maxConcurrentApiCalls: value },
-      apis: [{ name: 'a', url: upstream.url, auth: free, endpoints: [{ name: 'e', path: '/e' }] }],
-    });
+    const config = (value: unknown) => oneApi(upstream.url, { e: {} }, { settings: { maxConcurrentApiCalls: value } });
     assert.deepEqual(await errorsOf(config(1)), []);
     for (const bad of [0, -1, 1.5, '2', null]) assert.equal((await errorsOf(config(bad))).length, 1, String(bad));
   });

@@ -1,23 +1,17 @@
 /** `apis[].tls`: an upstream, and its token endpoint, that want a certificate of the client and have one of a private authority. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { oneApi } from '../support/answers.ts';
 import { certificatesOf, chainFor, withoutOpenssl } from '../support/certificates.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
+import { hostOf, textsOf } from '../support/https.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
 
 /** PEM texts of an authority, and of a certificate of it with its key. */
-async function made(t: TestContext, days = 1) {
-  const files = await certificatesOf(t, days, ['IP:127.0.0.1']);
-  const [ca, cert, key] = await Promise.all([files.ca, files.cert, files.key].map((file) => readFile(file, 'utf8')));
-  return { ca: ca ?? '', cert: cert ?? '', key: key ?? '' };
-}
+const made = async (t: TestContext, days = 1, name = 'IP:127.0.0.1') => textsOf(await certificatesOf(t, days, [name]));
 
 /** Answers only clients with a certificate of that authority. */
 async function startServer(t: TestContext, own: { cert: string; key: string }, clientsOf: string) {
@@ -28,13 +22,7 @@ async function startServer(t: TestContext, own: { cert: string; key: string }, c
     res.setHeader('Content-Type', 'application/json');
     res.end(req.url === '/token' ? '{"access_token":"t1","token_type":"bearer"}' : '7');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, paths };
+  return { url: `https://${await hostOf(t, server)}`, paths };
 }
 
 describe('tls', { skip: withoutOpenssl }, () => {
@@ -53,19 +41,13 @@ describe('tls', { skip: withoutOpenssl }, () => {
   });
 
   it('`servername` names the upstream to itself and in its certificate, but not the token endpoint', async (t) => {
-    const files = await certificatesOf(t, 1, ['DNS:prices.internal']);
-    const [ca = '', cert = '', key = ''] = await Promise.all(
-      [files.ca, files.cert, files.key].map((file) => readFile(file, 'utf8')),
-    );
+    const { ca, cert, key } = await made(t, 1, 'DNS:prices.internal');
     const names: unknown[] = [];
     const server = createServer({ cert, key }, (req, res) => {
       names.push((req.socket as TLSSocket & { servername?: unknown }).servername);
       res.end('7');
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => server.close());
-    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = `https://${await hostOf(t, server)}`;
     const status = async (api: object) => {
       const service = await startTestService(oneApi(url, { e: {} }, { api: { timeout: 2000, ...api } }));
       const answer = await service.post('api/e');
@@ -99,15 +81,11 @@ describe('tls', { skip: withoutOpenssl }, () => {
     const client = await made(t, -1);
     const { url, paths } = await startServer(t, server, client.ca);
     const refused = async (tls: object | undefined) => {
-      const service = await startTestService(oneApi(url, { e: {} }, { api: { tls, timeout: 2000 } }));
-      try {
-        await assertRefused(await service.post('api/e'), 502, 'API call failed');
-        const { detail: reason } = service.logs.findLast(({ message }) => message === 'API call failed')?.fields ?? {};
-        const warned = service.logs.find(({ message }) => message.includes('tls.cert'))?.message;
-        return { reason: `${reason}`.replace(/https:\S+/, 'it'), warned: warned?.replace(/ \(line \d+\)/, '') };
-      } finally {
-        await service.stop();
-      }
+      const service = await serviceFor(t, oneApi(url, { e: {} }, { api: { tls, timeout: 2000 } }));
+      await assertRefused(await service.post('api/e'), 502, 'API call failed');
+      const { detail: reason } = service.logs.findLast(({ message }) => message === 'API call failed')?.fields ?? {};
+      const warned = service.logs.find(({ message }) => message.includes('tls.cert'))?.message;
+      return { reason: `${reason}`.replace(/https:\S+/, 'it'), warned: warned?.replace(/ \(line \d+\)/, '') };
     };
     const expired = await refused({ cert: client.cert, key: client.key, ca: server.ca });
     assert.equal(expired.warned, 'apis[0].tls.cert: has expired');
@@ -128,13 +106,17 @@ describe('tls', { skip: withoutOpenssl }, () => {
       );
     const unusable =
       'apis[0].tls: cannot be used: cert, key and ca must be PEM texts, and cert be the certificate of key';
-    assert.ok((await problem({ cert: one.cert, key: other.key })).includes(unusable));
-    assert.ok((await problem({ ca: '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----' })).includes(unusable));
-    assert.ok((await problem({ cert: one.cert })).includes('apis[0].tls.key: is missing: cert and key go together'));
-    assert.ok((await problem({ key: one.key })).includes('apis[0].tls.cert: is missing: cert and key go together'));
-    assert.ok((await problem({ ca: one.ca }, 'http://127.0.0.1:1')).includes('apis[0].tls: needs an https URL'));
     const file = 'apis[0].tls.key: must be the text in PEM, not the name of a file: have it come from a variable';
-    assert.ok((await problem({ cert: one.cert, key: './key.pem' })).includes(file));
+    const noPem = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----';
+    for (const [tls, line, url] of [
+      [{ cert: one.cert, key: other.key }, unusable],
+      [{ ca: noPem }, unusable],
+      [{ cert: one.cert }, 'apis[0].tls.key: is missing: cert and key go together'],
+      [{ key: one.key }, 'apis[0].tls.cert: is missing: cert and key go together'],
+      [{ ca: one.ca }, 'apis[0].tls: needs an https URL', 'http://127.0.0.1:1'],
+      [{ cert: one.cert, key: './key.pem' }, file],
+    ] as const)
+      assert.ok((await problem(tls, url)).includes(line), line);
   });
 
   it('is warned of where ca has no root, of an upstream and of the state', async (t) => {

@@ -1,15 +1,13 @@
 /** An upstream of which everything fails in turn: mutual TLS, OAuth 2.0, retries, mirrors, a breaker and stale answers in one API. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, runCli } from '../cli/run.ts';
 import { oneApi } from '../support/answers.ts';
 import { certificatesOf, withoutOpenssl } from '../support/certificates.ts';
+import { hostOf, textsOf } from '../support/https.ts';
 import { scrape } from '../support/metrics.ts';
 import { serviceFor } from '../support/service.ts';
 
@@ -25,9 +23,7 @@ const reset: RequestListener = (req) => void req.socket.destroy();
 
 /** Hosts that want a certificate of the client, and answer as `says` tells; the calls of each are counted. */
 async function startHosts<N extends string>(t: TestContext, says: Record<N, RequestListener>) {
-  const { ca, cert, key } = await certificatesOf(t, 1, ['IP:127.0.0.1']);
-  const read = (file: string) => readFile(file, 'utf8');
-  const tls = { ca: await read(ca), cert: await read(cert), key: await read(key) };
+  const tls = await textsOf(await certificatesOf(t, 1, ['IP:127.0.0.1']));
   const calls: Record<string, string[]> = {};
   const start = async (name: N) => {
     calls[name] = [];
@@ -35,13 +31,7 @@ async function startHosts<N extends string>(t: TestContext, says: Record<N, Requ
       calls[name]?.push(req.headers.authorization ?? '');
       says[name](req, res);
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    return [name, `https://127.0.0.1:${(server.address() as AddressInfo).port}`] as const;
+    return [name, `https://${await hostOf(t, server)}`] as const;
   };
   const urls = Object.fromEntries(await Promise.all((Object.keys(says) as N[]).map(start)));
   return { tls, url: (name: N) => urls[name] ?? '', count: (name: N) => calls[name]?.splice(0) ?? [] };
@@ -71,11 +61,8 @@ async function startAll(t: TestContext) {
   const oauth2 = { tokenUrl: `${url('login')}/token`, clientId: 'me', clientSecret: 's' };
   const upkeep = { retry: { attempts: 2 }, mirrors: [url('mirror')], breaker: { failures: 2, openFor: '1m' } };
   const endpoints = { e: { cache: { maxAge: MAX_AGE, staleIfError: '10m' } }, fresh: {} };
-  const config = oneApi(url('own'), endpoints, {
-    api: { ...upkeep, tls, oauth2, timeout: 10_000 },
-    settings: { metrics: { port: 0 } },
-  });
-  const service = await serviceFor(t, config);
+  const api = { ...upkeep, tls, oauth2, timeout: 10_000 };
+  const service = await serviceFor(t, oneApi(url('own'), endpoints, { api, settings: { metrics: { port: 0 } } }));
   const ask = async (name = 'e') => {
     const response = await service.post(`api/${name}`);
     const { rawData, error } = JSON.parse(await response.text());

@@ -1,6 +1,6 @@
 /** The verifier contract accepts what the service signs, and nothing that was changed. */
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import {
   type BaseContract,
   ContractFactory,
@@ -22,20 +22,15 @@ import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { type Compiled, compile } from '../support/solidity.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { type SignedBody, stable } from '../support/verify.ts';
+import { type SignedBody, stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 const PRICE = 3_141_592_653_589_793_238n;
 const NO_REASON = '0x';
 
-/** The arguments of `verifyAndFulfill` that come from an answer. */
-interface Answer {
-  readonly node: string;
-  readonly endpointId: string;
-  readonly timestamp: number;
-  readonly data: string;
-  readonly signature: string;
-}
+/** What `verifyAndFulfill` takes of an answer, with whatever else is in it. */
+type Answer = SignedBody & { readonly data: string };
+type Signed = Pick<Answer, 'endpointId' | 'timestamp' | 'data'>;
 
 interface Target {
   readonly callback: string;
@@ -103,54 +98,45 @@ function errorOf(contract: string, name: string, args: unknown[]): string {
   return new Interface(compiled(contract).abi).encodeErrorResult(name, args);
 }
 
-function digestOf({ endpointId, timestamp, data }: Pick<Answer, 'endpointId' | 'timestamp' | 'data'>): string {
+function digestOf({ endpointId, timestamp, data }: Signed): string {
   return solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]);
 }
 
+/** What all events say of a delivery. */
+function aboutOf(answer: Answer): unknown[] {
+  return [digestOf(answer), TEST_ADDRESS, answer.endpointId, BigInt(answer.timestamp)];
+}
+
+const told = ({ name, args }: LogDescription) => [name, ...args.toArray()];
+const word = (value: bigint | number) => value.toString(16).padStart(64, '0');
+const ALREADY = errorText('Already fulfilled');
+
 /** An answer that a service with that key could have given. */
-async function signedBy(key: string, signed: Pick<Answer, 'endpointId' | 'timestamp' | 'data'>): Promise<Answer> {
+async function signedBy(key: string, signed: Signed): Promise<Answer> {
   const wallet = new Wallet(key);
   return { ...signed, node: wallet.address, signature: await wallet.signMessage(getBytes(digestOf(signed))) };
 }
 
-async function bodyOf(response: Response): Promise<SignedBody> {
-  const text = await response.text();
-  assert.equal(response.status, 200, text);
-  return JSON.parse(text);
-}
-
-function encodedAnswer({ node, endpointId, timestamp, data, signature }: SignedBody): Answer {
-  assert.ok(data, 'an encoded answer');
-  return { node, endpointId, timestamp, data, signature };
-}
-
-/** As the specification has raw answers signed (Signature, 2). */
-function rawAnswer({ node, endpointId, timestamp, rawData, signature }: SignedBody): Answer {
-  return { node, endpointId, timestamp, data: keccak256(toUtf8Bytes(stable(rawData))), signature };
-}
-
 describe('the verifier contract and answers of a running service', async () => {
   const [chain, upstream] = await Promise.all([chainFor(suite), upstreamFor(suite)]);
-  upstream.json('/price', { price: '3.141592653589793238' });
-  upstream.json('/other', { price: '3.141592653589793238' });
-  upstream.json('/cached', { price: '3.141592653589793238' });
+  for (const path of ['/price', '/other', '/cached']) upstream.json(path, { price: '3.141592653589793238' });
   upstream.json('/raw', { b: [1.5, null, 'ü'], a: { d: true, c: -1 } });
   const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-  const service = await serviceFor(
-    suite,
-    oneApi(upstream.url, {
-      price: { encoding },
-      other: { encoding },
-      cached: { encoding, cache: { maxAge: 600_000 } },
-      raw: {},
-    }),
-  );
+  const endpoints = {
+    price: { encoding },
+    other: { encoding },
+    cached: { encoding, cache: { maxAge: 600_000 } },
+    raw: {},
+  };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
   const deliverer = await chain.provider.getSigner(1);
   const verifier = await deploy('SignedDataVerifier', deliverer);
   const recorder = await deploy('Recorder', deliverer);
   const recording = await target(recorder, 'receiveAnswer');
+  const elsewhere = await target(recorder, 'receiveElsewhere');
+  const failing = await deploy('Failing', deliverer);
 
-  const price = async (endpoint = 'price') => encodedAnswer(await bodyOf(await service.post(`api/${endpoint}`)));
+  const price = async (endpoint = 'price') => verifyEncoded(await service.post(`api/${endpoint}`), TEST_ADDRESS);
 
   /** No two tests deliver the same answer, although answers of one second are the same. */
   let moments = 1_700_000_000;
@@ -161,38 +147,25 @@ describe('the verifier contract and answers of a running service', async () => {
     const consumer = await deploy('PriceConsumer', deliverer, verifier, TEST_ADDRESS, service.ids['api/price']);
     const to = await target(consumer, 'onPrice');
     const answer = await price();
-    const digest = digestOf(answer);
+    const logs = await deliver(verifier, answer, to);
+    const moment = BigInt(answer.timestamp);
+    assert.deepEqual(logs.map(told), [
+      ['Fulfilled', ...aboutOf(answer), to.callback, to.selector],
+      ['PriceUpdated', PRICE, moment, digestOf(answer)],
+    ]);
+    const kept = ['price', 'updatedAt'].map((name) => consumer.getFunction(name).staticCall());
+    assert.deepEqual(await Promise.all(kept), [PRICE, moment]);
 
-    const [fulfilled, updated, ...more] = await deliver(verifier, answer, to);
-    assert.deepEqual(more, []);
-    assert.deepEqual(
-      [fulfilled?.name, fulfilled?.args.toArray()],
-      [
-        'Fulfilled',
-        [digest, TEST_ADDRESS, service.ids['api/price'], BigInt(answer.timestamp), to.callback, to.selector],
-      ],
-    );
-    assert.deepEqual(
-      [updated?.name, updated?.args.toArray()],
-      ['PriceUpdated', [PRICE, BigInt(answer.timestamp), digest]],
-    );
-    assert.equal(await consumer.getFunction('price').staticCall(), PRICE);
-    assert.equal(await consumer.getFunction('updatedAt').staticCall(), BigInt(answer.timestamp));
-
-    assert.equal(await refusal(verifier, answer, to), errorText('Already fulfilled'));
-    assert.equal(await refusal(verifier, answer, to), errorText('Already fulfilled'));
-    const another = await chain.provider.getSigner(2);
-    assert.equal(await refusal(verifier.connect(another), answer, to), errorText('Already fulfilled'));
+    const another = verifier.connect(await chain.provider.getSigner(2));
+    for (const by of [verifier, verifier, another]) assert.equal(await refusal(by, answer, to), ALREADY);
   });
 
   it('another callback and another selector are other deliveries', async () => {
     const answer = await fresh();
     await deliver(verifier, answer, recording);
     await deliver(verifier, answer, await target(await deploy('Recorder', deliverer), 'receiveAnswer'));
-    await deliver(verifier, answer, await target(recorder, 'receiveElsewhere'));
-    assert.equal(await refusal(verifier, answer, recording), errorText('Already fulfilled'));
-    const elsewhere = await target(recorder, 'receiveElsewhere');
-    assert.equal(await refusal(verifier, answer, elsewhere), errorText('Already fulfilled'));
+    await deliver(verifier, answer, elsewhere);
+    for (const to of [recording, elsewhere]) assert.equal(await refusal(verifier, answer, to), ALREADY);
   });
 
   it('another signer and another digest are other deliveries', async () => {
@@ -209,27 +182,16 @@ describe('the verifier contract and answers of a running service', async () => {
     const r = 0xc6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5n;
     const signature = signWithNonceTwo(TEST_KEY, digestOf(answer), r);
     assert.notEqual(signature, answer.signature);
-    assert.equal(await refusal(verifier, { ...answer, signature }, recording), errorText('Already fulfilled'));
+    assert.equal(await refusal(verifier, { ...answer, signature }, recording), ALREADY);
   });
 
   it('the callback gets the digest, the node, the endpoint, the timestamp and the data, from the verifier', async () => {
     const answer = await price();
-    const [fulfilled, received] = await deliver(verifier, answer, recording);
-    assert.equal(fulfilled?.name, 'Fulfilled');
-    assert.deepEqual(
-      [received?.name, received?.args.toArray()],
-      [
-        'Received',
-        [
-          await verifier.getAddress(),
-          digestOf(answer),
-          TEST_ADDRESS,
-          answer.endpointId,
-          BigInt(answer.timestamp),
-          `0x${PRICE.toString(16).padStart(64, '0')}`,
-        ],
-      ],
-    );
+    const logs = await deliver(verifier, answer, recording);
+    assert.deepEqual(logs.map(told), [
+      ['Fulfilled', ...aboutOf(answer), recording.callback, recording.selector],
+      ['Received', await verifier.getAddress(), ...aboutOf(answer), `0x${word(PRICE)}`],
+    ]);
   });
 
   it('data of any length arrives as it was signed', async () => {
@@ -252,17 +214,18 @@ describe('the verifier contract and answers of a running service', async () => {
     await deliver(verifier, answer, recording);
     assert.equal(await made(TEST_ADDRESS, recording), true);
     assert.equal(await made(ZeroAddress, recording), false);
-    assert.equal(await made(TEST_ADDRESS, await target(recorder, 'receiveElsewhere')), false);
+    assert.equal(await made(TEST_ADDRESS, elsewhere), false);
     assert.equal(await made(TEST_ADDRESS, { ...recording, callback: TEST_ADDRESS }), false);
   });
 
   it('a raw answer is delivered as the hash of its canonical JSON text', async () => {
-    const body = await bodyOf(await service.post('api/raw'));
-    const answer = rawAnswer(body);
+    const body = await verifyRaw(await service.post('api/raw'), TEST_ADDRESS);
+    /** As the specification has raw answers signed (Signature, 2). */
+    const answer = { ...body, data: keccak256(toUtf8Bytes(stable(body.rawData))) };
     const text = '{"a":{"c":-1,"d":true},"b":[1.5,null,"ü"]}';
     const [, received] = await deliver(verifier, answer, recording);
     assert.equal(received?.args.data, keccak256(toUtf8Bytes(text)));
-    assert.equal(await refusal(verifier, answer, recording), errorText('Already fulfilled'));
+    assert.equal(await refusal(verifier, answer, recording), ALREADY);
     const asText = { ...answer, data: `0x${Buffer.from(text).toString('hex')}` };
     assert.equal(await refusal(verifier, asText, recording), errorText('Signature mismatch'));
   });
@@ -272,7 +235,7 @@ describe('the verifier contract and answers of a running service', async () => {
     const second = await price('cached');
     assert.deepEqual(second, first);
     await deliver(verifier, first, recording);
-    assert.equal(await refusal(verifier, second, recording), errorText('Already fulfilled'));
+    assert.equal(await refusal(verifier, second, recording), ALREADY);
   });
 
   describe('refuses', () => {
@@ -281,75 +244,58 @@ describe('the verifier contract and answers of a running service', async () => {
       ...answer,
       signature: change(Signature.from(answer.signature)),
     });
-    const word = (value: bigint | number) => value.toString(16).padStart(64, '0');
-    const cases: [string, (answer: Answer) => Answer, string][] = [
-      ['another node', (answer) => ({ ...answer, node: other }), 'Signature mismatch'],
-      ['the zero address as node', (answer) => ({ ...answer, node: ZeroAddress }), 'Signature mismatch'],
-      [
-        'tampered data',
-        (answer) => ({ ...answer, data: answer.data.replace(/.$/, (last) => (last === '0' ? '1' : '0')) }),
-        'Signature mismatch',
-      ],
-      ['longer data', (answer) => ({ ...answer, data: `${answer.data}00` }), 'Signature mismatch'],
-      ['no data', (answer) => ({ ...answer, data: '0x' }), 'Signature mismatch'],
-      ['a tampered timestamp', (answer) => ({ ...answer, timestamp: answer.timestamp + 1 }), 'Signature mismatch'],
-      [
-        "another endpoint's ID",
-        (answer) => ({ ...answer, endpointId: service.ids['api/other'] ?? '' }),
-        'Signature mismatch',
-      ],
-      [
-        'the other signature that the curve has for it, with n - s',
-        withSignature(({ r, s, v }) => `${r}${word(CURVE_ORDER - BigInt(s))}${(v === 27 ? 28 : 27).toString(16)}`),
-        'Invalid signature s',
-      ],
-      [
-        'a compact signature (EIP-2098)',
-        withSignature(({ compactSerialized }) => compactSerialized),
-        'Invalid signature length',
-      ],
-      ['a signature without v', withSignature(({ r, s }) => `${r}${s.slice(2)}`), 'Invalid signature length'],
-      [
-        'a signature with a byte too many',
-        withSignature(({ serialized }) => `${serialized}00`),
-        'Invalid signature length',
-      ],
-      ['an empty signature', withSignature(() => '0x'), 'Invalid signature length'],
-      [
-        'a bare recovery id as v',
-        withSignature(({ r, s, yParity }) => `${r}${s.slice(2)}0${yParity}`),
-        'Invalid signature v',
-      ],
-      ['v 29', withSignature(({ r, s }) => `${r}${s.slice(2)}1d`), 'Invalid signature v'],
-      [
-        'the other v',
-        withSignature(({ r, s, v }) => `${r}${s.slice(2)}${(v === 27 ? 28 : 27).toString(16)}`),
-        'Signature mismatch',
-      ],
-      [
-        'what recovers to the zero address, which is the node given',
-        (answer) => ({ ...answer, node: ZeroAddress, signature: `0x${word(0)}${word(1)}1b` }),
-        'Invalid signature',
-      ],
-      [
-        'an r that is no point of the curve, with the zero address as node',
-        (answer) => ({ ...answer, node: ZeroAddress, signature: `0x${word(5)}${word(1)}1b` }),
-        'Invalid signature',
-      ],
-    ];
-    for (const [what, change, reason] of cases) {
-      it(what, async () => {
-        const answer = await price();
-        assert.equal(await refusal(verifier, change(answer), recording), errorText(reason));
-      });
+    const otherV = (v: number) => (v === 27 ? '1c' : '1b');
+    /** By the reason, what is refused for it. */
+    const cases: Readonly<Record<string, Readonly<Record<string, (answer: Answer) => Answer>>>> = {
+      'Signature mismatch': {
+        'another node': (answer) => ({ ...answer, node: other }),
+        'the zero address as node': (answer) => ({ ...answer, node: ZeroAddress }),
+        'tampered data': (answer) => ({ ...answer, data: answer.data.replace(/6$/, '7') }),
+        'longer data': (answer) => ({ ...answer, data: `${answer.data}00` }),
+        'no data': (answer) => ({ ...answer, data: '0x' }),
+        'a tampered timestamp': (answer) => ({ ...answer, timestamp: answer.timestamp + 1 }),
+        "another endpoint's ID": (answer) => ({ ...answer, endpointId: service.ids['api/other'] ?? '' }),
+        'the other v': withSignature(({ r, s, v }) => `${r}${s.slice(2)}${otherV(v)}`),
+      },
+      'Invalid signature s': {
+        'the other signature that the curve has for it, with n - s': withSignature(
+          ({ r, s, v }) => `${r}${word(CURVE_ORDER - BigInt(s))}${otherV(v)}`,
+        ),
+      },
+      'Invalid signature length': {
+        'a compact signature (EIP-2098)': withSignature(({ compactSerialized }) => compactSerialized),
+        'a signature without v': withSignature(({ r, s }) => `${r}${s.slice(2)}`),
+        'a signature with a byte too many': withSignature(({ serialized }) => `${serialized}00`),
+        'an empty signature': withSignature(() => '0x'),
+      },
+      'Invalid signature v': {
+        'a bare recovery id as v': withSignature(({ r, s, yParity }) => `${r}${s.slice(2)}0${yParity}`),
+        'v 29': withSignature(({ r, s }) => `${r}${s.slice(2)}1d`),
+      },
+      'Invalid signature': Object.fromEntries(
+        Object.entries({
+          'what recovers to the zero address, which is the node given': 0,
+          'an r that is no point of the curve, with the zero address as node': 5,
+        }).map(([what, r]) => [
+          what,
+          (answer) => ({ ...answer, node: ZeroAddress, signature: `0x${word(r)}${word(1)}1b` }),
+        ]),
+      ),
+    };
+    for (const [reason, changes] of Object.entries(cases)) {
+      for (const [what, change] of Object.entries(changes)) {
+        it(what, async () => {
+          assert.equal(await refusal(verifier, change(await price()), recording), errorText(reason));
+        });
+      }
     }
 
-    const noContracts: [string, string][] = [
-      ['an account without code', other],
-      ['the zero address', ZeroAddress],
-      ['a precompiled contract', `0x${'0'.repeat(39)}4`],
-    ];
-    for (const [what, callback] of noContracts) {
+    const noContracts = {
+      'an account without code': other,
+      'the zero address': ZeroAddress,
+      'a precompiled contract': `0x${'0'.repeat(39)}4`,
+    };
+    for (const [what, callback] of Object.entries(noContracts)) {
       it(`${what} as callback`, async () => {
         const to = { ...recording, callback };
         assert.equal(await refusal(verifier, await price(), to), errorText('Callback has no code'));
@@ -357,9 +303,8 @@ describe('the verifier contract and answers of a running service', async () => {
     }
 
     it('ether', async () => {
-      const { data } = await verifier
-        .getFunction('verifyAndFulfill')
-        .populateTransaction(...argumentsOf(await fresh(), recording));
+      const call = verifier.getFunction('verifyAndFulfill');
+      const { data } = await call.populateTransaction(...argumentsOf(await fresh(), recording));
       const to = await verifier.getAddress();
       assert.equal(await revertOf(deliverer.call({ to, data, value: 1n })), NO_REASON);
       assert.equal(await revertOf(deliverer.call({ to, value: 1n })), NO_REASON);
@@ -374,12 +319,6 @@ describe('the verifier contract and answers of a running service', async () => {
   });
 
   describe('a callback that fails makes the delivery fail', () => {
-    let failing: BaseContract;
-
-    before(async () => {
-      failing = await deploy('Failing', deliverer);
-    });
-
     const reasons: [string, string, string][] = [
       ['with a text', 'withString', errorText('not today')],
       ['with an error of its own', 'withCustomError', errorOf('Failing', 'Rejected', [7, 'closed'])],
@@ -422,44 +361,32 @@ describe('the verifier contract and answers of a running service', async () => {
     assert.ok(gas > 2_200_000n && gas < 2_500_000n, `${gas}`);
   });
 
-  describe('a callback that delivers again', () => {
-    let reentrant: BaseContract;
-    let answer: Answer;
-
-    before(async () => {
-      answer = await fresh();
-      reentrant = await deploy('Reentrant', deliverer, answer.signature);
-    });
+  describe('a callback that delivers again', async () => {
+    const answer = await fresh();
+    const reentrant = await deploy('Reentrant', deliverer, answer.signature);
+    const deliverTo = async (name: string) => deliver(verifier, answer, await target(reentrant, name));
 
     it('what is being delivered is refused', async () => {
-      const to = await target(reentrant, 'again');
-      assert.equal(await refusal(verifier, answer, to), errorText('Already fulfilled'));
+      assert.equal(await refusal(verifier, answer, await target(reentrant, 'again')), ALREADY);
     });
 
     it('and catches the refusal has been called once', async () => {
-      const logs = await deliver(verifier, answer, await target(reentrant, 'againCaught'));
-      assert.deepEqual(
-        logs.map(({ name }) => name),
-        ['Fulfilled', 'Caught'],
-      );
-      assert.equal(logs[1]?.args.reason, errorText('Already fulfilled'));
+      const logs = await deliverTo('againCaught');
+      assert.deepEqual([logs.map(({ name }) => name), logs[1]?.args.reason], [['Fulfilled', 'Caught'], ALREADY]);
     });
 
     it('to another function of its own makes two deliveries', async () => {
-      const logs = await deliver(verifier, answer, await target(reentrant, 'elsewhere'));
-      assert.deepEqual(
-        logs.map(({ name }) => name),
-        ['Fulfilled', 'Fulfilled', 'Entered'],
-      );
+      const logs = await deliverTo('elsewhere');
+      const names = logs.map(({ name }) => name);
       const { selector } = await target(reentrant, 'enter');
-      assert.equal(logs[1]?.args.selector, selector);
+      assert.deepEqual([names, logs[1]?.args.selector], [['Fulfilled', 'Fulfilled', 'Entered'], selector]);
     });
   });
 });
 
 describe('the example consumer', async () => {
   const endpointId = keccak256(toUtf8Bytes('an endpoint'));
-  const data = `0x${PRICE.toString(16).padStart(64, '0')}`;
+  const data = `0x${word(PRICE)}`;
   let consumer: BaseContract;
   let to: Target;
   let now: number;
@@ -474,88 +401,73 @@ describe('the example consumer', async () => {
     await chain.provider.send('evm_mine', []);
   };
 
-  const setUp = async () => {
+  beforeEach(async () => {
     consumer = await deploy('PriceConsumer', deliverer, verifier, TEST_ADDRESS, endpointId);
     to = await target(consumer, 'onPrice');
     now = ((await chain.provider.getBlock('latest'))?.timestamp ?? 0) + 1000;
     await atTime(now);
-  };
+  });
+
+  /** An answer of the consumer's signer and endpoint, of just now. */
+  const answerOf = (more: Partial<Signed> = {}) => signedBy(TEST_KEY, { endpointId, timestamp: now, data, ...more });
+  const accepted = (answer: Answer) => verifier.getFunction('verifyAndFulfill').staticCall(...argumentsOf(answer, to));
 
   const refused = async (answer: Answer, name: string, args: unknown[]) =>
     assert.equal(await refusal(verifier, answer, to), errorOf('PriceConsumer', name, args));
 
   it('knows its verifier, its signer, its endpoint, and no price at first', async () => {
-    await setUp();
     const read = (name: string) => consumer.getFunction(name).staticCall();
-    assert.deepEqual(await Promise.all(['VERIFIER', 'NODE', 'ENDPOINT_ID', 'price', 'updatedAt'].map(read)), [
-      await verifier.getAddress(),
-      TEST_ADDRESS,
-      endpointId,
-      0n,
-      0n,
-    ]);
+    const all = await Promise.all(['VERIFIER', 'NODE', 'ENDPOINT_ID', 'price', 'updatedAt'].map(read));
+    assert.deepEqual(all, [await verifier.getAddress(), TEST_ADDRESS, endpointId, 0n, 0n]);
   });
 
   it('refuses every caller but the verifier', async () => {
-    await setUp();
     const call = consumer.getFunction('onPrice').staticCall(`0x${'0'.repeat(64)}`, TEST_ADDRESS, endpointId, now, data);
     assert.equal(await revertOf(call), errorOf('PriceConsumer', 'NotTheVerifier', [deliverer.address]));
   });
 
   it("refuses another verifier's delivery", async () => {
-    await setUp();
     const impostor = await deploy('SignedDataVerifier', deliverer);
-    const answer = await signedBy(TEST_KEY, { endpointId, timestamp: now, data });
     const reason = errorOf('PriceConsumer', 'NotTheVerifier', [await impostor.getAddress()]);
-    assert.equal(await refusal(impostor, answer, to), reason);
+    assert.equal(await refusal(impostor, await answerOf(), to), reason);
   });
 
   it('refuses what another signer has signed, which the verifier delivers', async () => {
-    await setUp();
     const answer = await signedBy(`0x${'11'.repeat(32)}`, { endpointId, timestamp: now, data });
     await refused(answer, 'UnknownNode', [answer.node]);
   });
 
   it("refuses its signer's answer of another endpoint", async () => {
-    await setUp();
     const other = keccak256(toUtf8Bytes('another endpoint'));
-    const answer = await signedBy(TEST_KEY, { endpointId: other, timestamp: now, data });
-    await refused(answer, 'UnknownEndpoint', [other]);
+    await refused(await answerOf({ endpointId: other }), 'UnknownEndpoint', [other]);
   });
 
   it('accepts an answer of five minutes ago, and none that is older', async () => {
-    await setUp();
-    const answer = await signedBy(TEST_KEY, { endpointId, timestamp: now - 300, data });
-    await verifier.getFunction('verifyAndFulfill').staticCall(...argumentsOf(answer, to));
+    const answer = await answerOf({ timestamp: now - 300 });
+    await accepted(answer);
     await atTime(now + 1);
     await refused(answer, 'TooOld', [now - 300]);
   });
 
   it('accepts an answer of a minute ahead, and none that is further ahead, whatever its size', async () => {
-    await setUp();
-    const ahead = await signedBy(TEST_KEY, { endpointId, timestamp: now + 60, data });
-    await verifier.getFunction('verifyAndFulfill').staticCall(...argumentsOf(ahead, to));
-    const timestamps = [now + 61, Number.MAX_SAFE_INTEGER];
-    for (const timestamp of timestamps) {
-      await refused(await signedBy(TEST_KEY, { endpointId, timestamp, data }), 'FromTheFuture', [timestamp]);
+    await accepted(await answerOf({ timestamp: now + 60 }));
+    for (const timestamp of [now + 61, Number.MAX_SAFE_INTEGER]) {
+      await refused(await answerOf({ timestamp }), 'FromTheFuture', [timestamp]);
     }
   });
 
   it('accepts no answer that is not newer than the one it has', async () => {
-    await setUp();
-    await deliver(verifier, await signedBy(TEST_KEY, { endpointId, timestamp: now - 10, data }), to);
-    const zero = `0x${'0'.repeat(64)}`;
+    await deliver(verifier, await answerOf({ timestamp: now - 10 }), to);
+    const zero = `0x${word(0)}`;
     for (const timestamp of [now - 11, now - 10]) {
-      await refused(await signedBy(TEST_KEY, { endpointId, timestamp, data: zero }), 'NotNewer', [timestamp]);
+      await refused(await answerOf({ timestamp, data: zero }), 'NotNewer', [timestamp]);
     }
-    await deliver(verifier, await signedBy(TEST_KEY, { endpointId, timestamp: now - 9, data: zero }), to);
+    await deliver(verifier, await answerOf({ timestamp: now - 9, data: zero }), to);
     assert.equal(await consumer.getFunction('price').staticCall(), 0n);
   });
 
   it('refuses data that is no int256', async () => {
-    await setUp();
-    const answer = await signedBy(TEST_KEY, { endpointId, timestamp: now, data: '0x1234' });
-    assert.equal(await refusal(verifier, answer, to), NO_REASON);
+    assert.equal(await refusal(verifier, await answerOf({ data: '0x1234' }), to), NO_REASON);
   });
 });
 
@@ -566,6 +478,5 @@ function signWithNonceTwo(key: string, digest: string, r: bigint): string {
   const s = (half * (BigInt(prefixed) + r * BigInt(key))) % CURVE_ORDER;
   const isHigh = s > CURVE_ORDER / 2n;
   const low = isHigh ? CURVE_ORDER - s : s;
-  const hex = (value: bigint) => value.toString(16).padStart(64, '0');
-  return `0x${hex(r)}${hex(low)}${isHigh ? '1c' : '1b'}`;
+  return `0x${word(r)}${word(low)}${isHigh ? '1c' : '1b'}`;
 }
