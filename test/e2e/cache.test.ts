@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Handler } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 describe('the cache', async () => {
   let asked = 0;
 
-  const upstream = await upstreamFor(suite);
   // Every answer is another one.
-  upstream.on('*', (req, res, recorded) => {
+  const another: Handler = (...request) => {
     asked += 1;
-    return faults.json({ price: asked })(req, res, recorded);
-  });
+    return faults.json({ price: asked })(...request);
+  };
   const parameters = [
     { name: 'q' },
     { name: 'limit', default: 5 },
@@ -25,43 +25,39 @@ describe('the cache', async () => {
   ];
   const encoding = { type: 'uint256', path: '$.price' };
   const body = [{ name: 'v', in: 'body' }];
-  const service = await serviceFor(
-    suite,
-    oneApi(
-      upstream.url,
-      {
-        encoded: { parameters, encoding },
-        twin: { parameters, encoding },
-        body: { parameters: body, method: 'POST' },
-        wild: { encoding: { type: '*', path: '$.price', times: '*' } },
-        pinned: { encoding },
-        keyed: { auth: { type: 'apiKey', keys: ['k'] } },
-        short: { cache: { maxAge: 30 } },
-        month: { cache: { maxAge: 2_147_483_648 } },
-        forever: { cache: { maxAge: 1e300 } },
-        failing: { path: '/failing' },
-        none: { encoding: { type: 'uint256', path: '$.none' } },
-      },
-      { api: { cache: { maxAge: 600_000 } } },
-    ),
-  );
+  const endpoints = {
+    encoded: { parameters, encoding },
+    twin: { parameters, encoding },
+    body: { parameters: body, method: 'POST' },
+    wild: { encoding: { type: '*', path: '$.price', times: '*' } },
+    pinned: { encoding },
+    keyed: { auth: { type: 'apiKey', keys: ['k'] } },
+    short: { cache: { maxAge: 30 } },
+    month: { cache: { maxAge: 2_147_483_648 } },
+    forever: { cache: { maxAge: 1e300 } },
+    failing: { path: '/failing' },
+    none: { encoding: { type: 'uint256', path: '$.none' } },
+  };
+  const { upstream, service, post, refused } = await served(suite, endpoints, {
+    answers: { '*': another },
+    api: { cache: { maxAge: 600_000 } },
+  });
 
   beforeEach(() => {
     upstream.requests.length = 0;
   });
 
-  const text = async (endpoint: string, parameters?: unknown, headers?: Record<string, string>) => {
-    const response = await service.post(`api/${endpoint}`, parameters, headers);
+  const text = async (...asking: Parameters<typeof post>) => {
+    const response = await post(...asking);
     const body = await response.text();
     assert.equal(response.status, 200, body);
     return body;
   };
-  const verifies = (body: string) => verifyEncoded(JSON.parse(body), service.signer.address);
 
   it('repeats the identical answer: signature, timestamp, bytes; with a request id of its own', async () => {
     const first = await service.post('api/encoded', { q: 'same' });
     const body = await first.text();
-    await verifies(body);
+    await verifyEncoded(JSON.parse(body), TEST_ADDRESS);
     for (let i = 0; i < 5; i++) {
       const again = await service.post('api/encoded', { q: 'same' });
       assert.equal(await again.text(), body);
@@ -119,15 +115,8 @@ describe('the cache', async () => {
 
   it('any other value is another answer, secret ones too', async () => {
     const different = [
-      {},
-      { q: '' },
-      { q: 'x' },
-      { q: 'x', limit: 6 },
-      { q: 'x', key: 'a' },
-      { q: 'x', key: 'b' },
-      { q: 'x"],["' },
-      { q: 'X' },
-      { q: '\u0078\u0301' },
+      ...[{}, ...['', 'x', 'X', 'x"],["', '\u0078\u0301'].map((q) => ({ q }))],
+      ...[{ limit: 6 }, { key: 'a' }, { key: 'b' }].map((more) => ({ q: 'x', ...more })),
     ];
     const bodies = [];
     for (const parameters of different) bodies.push(await text('encoded', parameters));
@@ -142,23 +131,8 @@ describe('the cache', async () => {
       for (let i = 0; i < levels; i++) value = [value];
       return value;
     };
-    const different = [
-      1,
-      '1',
-      true,
-      'true',
-      null,
-      'null',
-      [],
-      {},
-      [1],
-      ['1'],
-      [[1]],
-      { a: 1 },
-      { a: [1] },
-      deep(200),
-      deep(254),
-    ];
+    const scalars = [1, '1', true, 'true', null, 'null'];
+    const different = [...scalars, [], {}, [1], ['1'], [[1]], { a: 1 }, { a: [1] }, deep(200), deep(254)];
     for (const v of different) {
       const body = await text('body', { v });
       assert.equal(await text('body', { v }), body);
@@ -173,13 +147,10 @@ describe('the cache', async () => {
     const asUint = await text('wild', { _type: 'uint256', _times: '1' });
     assert.equal(await text('wild', { _type: 'uint256', _times: '1', _path: '$.x' }), asUint);
     const others = [
-      { _type: 'int256', _times: '1' },
-      { _type: 'uint256', _times: '10' },
-      { _type: 'string', _times: '1' },
+      await text('wild', { _type: 'int256', _times: '1' }),
+      await text('wild', { _type: 'uint256', _times: '10' }),
     ];
-    const bodies = [asUint];
-    for (const parameters of others.slice(0, 2)) bodies.push(await text('wild', parameters));
-    assert.equal(new Set(bodies).size, 3);
+    assert.equal(new Set([asUint, ...others]).size, 3);
     assert.equal(upstream.requests.length, 3);
     const pinned = await text('pinned', { _type: 'string' });
     assert.equal(await text('pinned', { _type: 'bool', _times: '9' }), pinned);
@@ -194,42 +165,32 @@ describe('the cache', async () => {
 
   it('an answer expires, and the endpoint overrides its API', async () => {
     const first = await text('short');
-    const second = await eventuallyOther(first);
-    assert.notEqual(JSON.parse(second).signature, JSON.parse(first).signature);
-    await verifyRaw(JSON.parse(second), service.signer.address);
-  });
-
-  async function eventuallyOther(first: string): Promise<string> {
-    for (;;) {
-      const body = await text('short');
-      if (body !== first) return body;
+    let second = first;
+    while (second === first) {
       await new Promise((resolve) => setTimeout(resolve, 5));
+      second = await text('short');
     }
-  }
+    assert.notEqual(JSON.parse(second).signature, JSON.parse(first).signature);
+    await verifyRaw(JSON.parse(second), TEST_ADDRESS);
+  });
 
   it('failures are not kept', async () => {
     upstream.on('/failing', faults.serverError());
-    for (let i = 0; i < 2; i++) await assertRefused(await service.post('api/failing'), 502, 'API call failed');
+    for (let i = 0; i < 2; i++) await refused(502, 'API call failed', 'failing');
     assert.equal(upstream.requests.length, 2);
     upstream.json('/failing', { ok: 1 });
     assert.deepEqual(JSON.parse(await text('failing')).rawData, { ok: 1 });
     upstream.on('/failing', faults.serverError());
     assert.deepEqual(JSON.parse(await text('failing')).rawData, { ok: 1 });
-    for (let i = 0; i < 2; i++) {
-      await assertRefused(await service.post('api/none'), 502, 'No value found at path: $.none');
-    }
+    for (let i = 0; i < 2; i++) await refused(502, 'No value found at path: $.none', 'none');
     assert.equal(upstream.requests.length, 5);
   });
 
   it('comes after authentication and validation', async () => {
     await text('keyed', {}, { 'X-Api-Key': 'k' });
-    await assertRefused(await service.post('api/keyed'), 401, 'Missing X-Api-Key header');
-    await assertRefused(await service.post('api/keyed', {}, { 'X-Api-Key': 'K' }), 401, 'Invalid API key');
-    await assertRefused(
-      await service.post('api/keyed', null, { 'X-Api-Key': 'k' }),
-      400,
-      'Request parameters must be an object',
-    );
+    await refused(401, 'Missing X-Api-Key header', 'keyed');
+    await refused(401, 'Invalid API key', 'keyed', {}, { 'X-Api-Key': 'K' });
+    await refused(400, 'Request parameters must be an object', 'keyed', null, { 'X-Api-Key': 'k' });
   });
 
   it('nothing went wrong on the way', async () => {
@@ -242,18 +203,11 @@ describe('the cache', async () => {
 });
 
 describe('cache.maxAge', () => {
-  for (const maxAge of [0, -1, 1.5, '60000x', null, true]) {
-    it(`${JSON.stringify(maxAge)} stops start-up`, async () => {
-      const config = oneApi('http://127.0.0.1:1', { a: {} }, { api: { cache: { maxAge } } });
-      await assert.rejects(startTestService(config), /apis\[0\]\.cache\.maxAge/);
+  const ofApi = [0, -1, 1.5, '60000x', null, true].map((maxAge) => [{ api: { cache: { maxAge } } }, {}] as const);
+  const ofEndpoint = [{}, { maxAge: 1, ttl: 1 }].map((cache) => [{}, { cache }] as const);
+  for (const [more, a] of [...ofApi, ...ofEndpoint])
+    it(`stops the start: ${JSON.stringify({ ...more, ...a })}`, () => {
+      const at = 'cache' in a ? /endpoints\[0\]\.cache\.(maxAge|ttl)/ : /apis\[0\]\.cache\.maxAge/;
+      return assert.rejects(startTestService(oneApi('http://127.0.0.1:1', { a }, more)), at);
     });
-  }
-
-  it('a missing one and an unknown key stop start-up', async () => {
-    await assert.rejects(startTestService(oneApi('http://127.0.0.1:1', { a: { cache: {} } })), /endpoints\[0\]\.cache/);
-    await assert.rejects(
-      startTestService(oneApi('http://127.0.0.1:1', { a: { cache: { maxAge: 1, ttl: 1 } } })),
-      /endpoints\[0\]\.cache\.ttl/,
-    );
-  });
 });
