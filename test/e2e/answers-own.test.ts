@@ -15,13 +15,13 @@ import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import type { Signer } from '../../plugins-sdk/signing/signers.ts';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor, TEST_KEY } from '../support/service.ts';
-import { startUpstream, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { acts, puppetFile } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
+import { TEST_KEY } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
 
 /** A plugin whose functions of these stages do what a test says, and else have nothing to say. */
 const OWN = `export default {
@@ -49,17 +49,11 @@ type ApiCall = Asked<OutgoingRequest, { readonly status: number; readonly data: 
 
 const act = <A>(stage: string, fn: (asked: A) => unknown) => acts.set(`own ${stage}`, (asked) => fn(asked as A));
 
+type Asking = [name: string, parameters?: object, headers?: Record<string, string>];
+
 let arrived = 0;
 const held: ((status: number) => void)[] = [];
 
-const upstream = await upstreamFor(suite, {
-  '/held': (_, response) =>
-    void held.push((status) => response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"v":1}')),
-  '/tenant': (_, response, { path }) =>
-    void response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ of: path })),
-});
-upstream.json('/number', 7);
-const { files, plugins } = pluginFiles({ own: OWN, arrivals: puppetFile('arrivals', ['onHttpRequest']) });
 const cache = { maxAge: 60_000 };
 const parameters = [{ name: 'q' }];
 const endpoints = {
@@ -70,7 +64,16 @@ const endpoints = {
   plain: { path: '/tenant?plain', parameters, cache },
   long: { path: '/long', encoding: { type: 'uint256', path: '$.length' } },
 };
-const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+const { upstream, service, encoded, raw, refused } = await served(suite, endpoints, {
+  answers: {
+    '/number': faults.json(7),
+    '/held': (_, response) =>
+      void held.push((status) => response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"v":1}')),
+    '/tenant': (_, response, { path }) =>
+      void response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ of: path })),
+  },
+  sources: { own: OWN, arrivals: puppetFile('arrivals', ['onHttpRequest']) },
+});
 
 beforeEach(() => {
   acts.clear();
@@ -82,11 +85,16 @@ beforeEach(() => {
   });
 });
 
-const faultOf = (start: number) =>
-  service.logs
-    .slice(start)
-    .map(({ fields }) => String(fields.detail ?? fields.error ?? ''))
-    .find((text) => text.includes('plugin "own"')) ?? '';
+/** Asserts that a request fails in the plugin, and that the log says why. */
+async function assertFault(why: string, ...asked: Asking): Promise<void> {
+  const start = service.logs.length;
+  await fails(...asked);
+  const reasons = service.logs.slice(start).map(({ fields }) => String(fields.detail ?? fields.error ?? ''));
+  const fault = reasons.find((text) => text.includes('plugin "own"')) ?? '';
+  assert.ok(fault.includes(why), fault);
+}
+
+const fails = (...asked: Asking) => refused(500, 'Internal server error', ...asked);
 
 describe('40 clients of an upstream that fails make one call', () => {
   const own: Readonly<Record<string, () => unknown>> = {
@@ -157,6 +165,9 @@ describe('an answer that a plugin brings along', () => {
     readonly requestHash?: `0x${string}` | undefined;
   }
   const HASH = `0x${'44'.repeat(32)}` as const;
+  const changed = (name: string, from: string | RegExp, to: string, forged?: Forged) => {
+    return { json: sign(name, forged).json.replace(from, to) };
+  };
 
   it('is the one that the client gets, if it is an answer of the service to this question', async () => {
     for (const brought of [sign('api/plain'), { json: sign('api/plain').json }]) {
@@ -173,39 +184,30 @@ describe('an answer that a plugin brings along', () => {
     'of another endpoint': ['plain', () => sign('api/other'), 'of another endpoint'],
     'of the future': ['plain', () => sign('api/plain', { ahead: 60 }), 'of the future'],
     'of another signer': ['plain', () => sign('api/plain', { by: createSigner('02'.repeat(32)) }), 'no signer'],
-    'that was changed': [
-      'plain',
-      () => ({ json: sign('api/plain').json.replace('0x07', '0x08') }),
-      'cannot be verified',
-    ],
+    'that was changed': ['plain', () => changed('api/plain', '0x07', '0x08'), 'cannot be verified'],
     'without the receipt that the endpoint has': ['tenant', () => sign('api/tenant'), 'without a receipt'],
     'to another request': ['tenant', () => sign('api/tenant', { requestHash: HASH }), 'of another request'],
     'whose receipt shows other data': [
       'tenant',
-      () => {
-        const { json } = sign('api/tenant', { requestHash: HASH });
-        return { json: json.replace(/"dataHash":"\w+"/, `"dataHash":"${HASH}"`) };
-      },
+      () => changed('api/tenant', /"dataHash":"\w+"/, `"dataHash":"${HASH}"`, { requestHash: HASH }),
       'the receipt is not of this request and this answer',
     ],
     'with something beside what was signed': [
       'plain',
-      () => ({ json: sign('api/plain').json.replace('"data"', '"rawData":{"of":"forged"},"data"') }),
+      () => changed('api/plain', '"data"', '"rawData":{"of":"forged"},"data"'),
       'with both data and rawData',
     ],
     'with what a mode says': [
       'plain',
-      () => ({ json: sign('api/plain').json.replace('}', ',"status":"failed"}') }),
+      () => changed('api/plain', '}', ',"status":"failed"}'),
       'with a member that only modes add: requestId, status, pollUrl, done',
     ],
     'that is none': ['plain', () => ({ json: '{}' }), 'an answer without a node'],
   };
   for (const [name, [endpoint, make, why]] of Object.entries(forged)) {
     it(`is refused ${name}`, async () => {
-      const start = service.logs.length;
       act('answer', make);
-      await assertRefused(await service.post(`api/${endpoint}`, { q: name }), 500, 'Internal server error');
-      assert.ok(faultOf(start).includes(why), faultOf(start));
+      await assertFault(why, endpoint, { q: name });
     });
   }
 
@@ -219,10 +221,10 @@ describe('an answer that a plugin brings along', () => {
     await service.post('api/other');
     act('answer', () => known);
     assert.equal((await service.post('api/plain')).status, 200);
-    await assertRefused(await service.post('api/other'), 500, 'Internal server error');
+    await fails('other');
     act('answer', () => made);
     assert.equal((await service.post('api/other')).status, 200);
-    await assertRefused(await service.post('api/plain'), 500, 'Internal server error');
+    await fails('plain');
   });
 
   it('and another question are not handed on', async () => {
@@ -231,10 +233,8 @@ describe('an answer that a plugin brings along', () => {
       first ??= question;
       return call.next(first.with({ q: 'changed' }));
     });
-    const response = await service.post('api/other', { q: 'one' });
-    const { rawData } = await verifyRaw(response, service.signer.address);
-    assert.deepEqual(rawData, { of: '/tenant?other&q=changed' });
-    await assertRefused(await service.post('api/other', { q: 'two' }), 500, 'Internal server error');
+    assert.deepEqual(await raw('other', { q: 'one' }), { of: '/tenant?other&q=changed' });
+    await fails('other', { q: 'two' });
   });
 });
 
@@ -257,9 +257,8 @@ describe('a plugin round the call of the API', () => {
     assert.deepEqual(seen, [503, 'upstream status 503']);
   });
 
-  it('sends what it likes, wherever it likes', async () => {
-    const elsewhere = await startUpstream();
-    elsewhere.json('/signed', { v: 'elsewhere' });
+  it('sends what it likes, wherever it likes', async (t) => {
+    const elsewhere = await upstreamFor(t, { '/signed': faults.json({ v: 'elsewhere' }) });
     act<ApiCall>('callApi', ({ request, call }) =>
       call.next({
         ...request,
@@ -269,9 +268,7 @@ describe('a plugin round the call of the API', () => {
         body: 'text',
       }),
     );
-    const answer = await verifyRaw(await service.post('api/other', { q: 'elsewhere' }), service.signer.address);
-    await elsewhere.close();
-    assert.deepEqual(answer.rawData, { v: 'elsewhere' });
+    assert.deepEqual(await raw('other', { q: 'elsewhere' }), { v: 'elsewhere' });
     const { method, path, body, headers } = elsewhere.requests[0] ?? assert.fail('no request');
     assert.deepEqual([method, path, body, headers.authorization], ['POST', '/signed?a=1', 'text', 'Bearer t']);
     assert.equal(upstream.requests.length, 0);
@@ -279,27 +276,23 @@ describe('a plugin round the call of the API', () => {
 
   it('changes what it gets, whose text is that of the data no more', async () => {
     act<ApiCall>('callApi', async ({ call }) => ({ ...(await call.next()), data: 12 }));
-    const answer = await service.post('api/encoded', { q: 'changed' });
-    assert.equal(BigInt((await verifyEncoded(answer, service.signer.address)).data), 12n);
+    assert.equal(BigInt((await encoded('encoded', { q: 'changed' })).data), 12n);
   });
 
   it('copies an answer of any length by a spread', async () => {
     act<ApiCall>('callApi', async ({ call }) => ({ ...(await call.next()), status: 203 }));
     for (const length of [1, 3000, 70_000]) {
       upstream.json('/long', { length, text: 'x'.repeat(length) });
-      const { data } = await verifyEncoded(await service.post('api/long'), service.signer.address);
-      assert.equal(BigInt(data), BigInt(length));
+      assert.equal(BigInt((await encoded('long')).data), BigInt(length));
     }
   });
 
   it('hands on nothing that cannot be sent', async () => {
     const wrong: readonly (readonly [object, string])[] = [
       [{ method: 'GET /' }, 'method must be an HTTP method such as GET'],
-      [{ url: '/relative' }, 'url must be an absolute http or https URL without credentials and fragment'],
-      [{ url: 'ftp://h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
-      [{ url: 'http://a:b@h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
-      [{ url: 'http://:b@h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
-      [{ url: 'http://h/#f' }, 'url must be an absolute http or https URL without credentials and fragment'],
+      ...['/relative', 'ftp://h/', 'http://a:b@h/', 'http://:b@h/', 'http://h/#f'].map(
+        (url) => [{ url }, 'url must be an absolute http or https URL without credentials and fragment'] as const,
+      ),
       [{ headers: [] }, 'headers must be an object of texts'],
       [{ headers: { 'a b': 'x' } }, 'headers["a b"] is no header that can be set'],
       [{ headers: { Connection: 'close' } }, 'headers["Connection"] is no header that can be set'],
@@ -308,10 +301,8 @@ describe('a plugin round the call of the API', () => {
       [{ body: {} }, 'body must be a text, or absent'],
     ];
     for (const [member, why] of wrong) {
-      const start = service.logs.length;
       act<ApiCall>('callApi', ({ request, call }) => call.next({ ...request, ...member }));
-      await assertRefused(await service.post('api/other'), 500, 'Internal server error');
-      assert.ok(faultOf(start).includes(why), faultOf(start));
+      await assertFault(why, 'other');
     }
     assert.equal(upstream.requests.length, 0);
   });
