@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { acts, HOOKS, notes, puppetFile } from '../support/plugin-files.ts';
+import { served, visit } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const mode = 'async';
@@ -27,40 +27,44 @@ const endpoints = {
   held: { mode, encoding },
 };
 
-describe('async mode', async () => {
+/** Answers that wait until they are released, with a price. */
+function holding() {
   const waiting: ServerResponse[] = [];
-
-  const upstream = await upstreamFor(suite);
-  upstream.json('/encoded', { price: -7 });
-  upstream.json('/raw', { b: 1, a: ['x'] });
-  upstream.on('/down', faults.serverError());
-  upstream.on('/empty', faults.empty(204));
-  upstream.on('/held', (_req, res) => void waiting.push(res));
-  const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-
-  const poll = ({ pollUrl }: Pick<Submitted, 'pollUrl'>) => fetch(service.url + pollUrl);
   const release = () => {
     for (const res of waiting.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
   };
+  return { hold: (_: unknown, res: ServerResponse) => void waiting.push(res), release };
+}
+
+describe('async mode', async () => {
+  const { hold, release } = holding();
+  const { upstream, service, post, refused } = await served(suite, endpoints, {
+    answers: {
+      '/encoded': faults.json({ price: -7 }),
+      '/raw': faults.json({ b: 1, a: ['x'] }),
+      '/down': faults.serverError(),
+      '/empty': faults.empty(204),
+      '/held': hold,
+    },
+    sources: { spy: puppetFile('spy') },
+  });
+
+  const poll = ({ pollUrl }: Pick<Submitted, 'pollUrl'>) => fetch(service.url + pollUrl);
 
   it('202 with requestId, status and pollUrl, kept by no cache', async () => {
-    const response = await service.post('api/encoded');
+    const response = await post('encoded');
     assertRouteHeaders(response);
     assert.equal(response.headers.get('content-type'), 'application/json');
     assert.equal(response.headers.get('cache-control'), 'no-store');
     const body = await submitted(response);
-    assert.match(body.requestId, REQUEST_ID);
-    assert.deepEqual(body, {
-      requestId: body.requestId,
-      status: 'pending',
-      pollUrl: `/requests/${body.requestId}`,
-    });
+    const { requestId } = body;
+    assert.match(requestId, REQUEST_ID);
+    assert.deepEqual(body, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
     await finished(service, body);
   });
 
   it('a record in flight, then the signed fields of an encoded answer', async () => {
-    const submission = await submitted(await service.post('api/held'));
+    const submission = await submitted(await post('held'));
     await upstream.untilRequested('/held');
     const response = await poll(submission);
     assert.deepEqual([response.status, await response.json()], [200, { ...submission, status: 'processing' }]);
@@ -71,38 +75,39 @@ describe('async mode', async () => {
     assert.deepEqual({ requestId, status, pollUrl }, { ...submission, status: 'complete' });
     assert.deepEqual(Object.keys(signed).sort(), ['data', 'endpointId', 'node', 'signature', 'timestamp']);
     assert.equal(signed.endpointId, service.ids['api/held']);
-    const { data } = await verifyEncoded(signed, service.signer.address);
+    const { data } = await verifyEncoded(signed, TEST_ADDRESS);
     assert.deepEqual([...AbiCoder.defaultAbiCoder().decode(['int256'], data)], [1n]);
   });
 
   it('the same complete record at every poll', async () => {
-    const submission = await submitted(await service.post('api/raw'));
+    const submission = await submitted(await post('raw'));
     const { requestId, status, pollUrl, ...signed } = await finished(service, submission);
     assert.deepEqual({ requestId, status, pollUrl }, { ...submission, status: 'complete' });
-    assert.deepEqual((await verifyRaw(signed, service.signer.address)).rawData, { a: ['x'], b: 1 });
+    assert.deepEqual((await verifyRaw(signed, TEST_ADDRESS)).rawData, { a: ['x'], b: 1 });
     const again = await poll(submission);
     assert.equal(again.headers.get('cache-control'), 'no-store');
     assert.deepEqual(await again.json(), { requestId, status, pollUrl, ...signed });
   });
 
   it('a failed record has the text that sync mode would have answered', async () => {
-    for (const [name, error] of [
-      ['down', 'API call failed'],
-      ['none', 'No value found at path: $.none'],
-      ['empty', 'API returned no data to encode'],
-    ] as const) {
-      const submission = await submitted(await service.post(`api/${name}`));
+    const errors = {
+      down: 'API call failed',
+      none: 'No value found at path: $.none',
+      empty: 'API returned no data to encode',
+    };
+    for (const [name, error] of Object.entries(errors)) {
+      const submission = await submitted(await post(name));
       assert.deepEqual(await finished(service, submission), { ...submission, status: 'failed', error });
     }
   });
 
   it('what is refused before the cache is refused at once (pipeline rows 1 to 4)', async () => {
     const calls = upstream.requests.length;
-    await assertRefused(await service.post('api/needs'), 400, 'Missing required parameter(s): q');
-    await assertRefused(await service.post('api/wild'), 400, 'Endpoint requires `_type` request parameter');
-    await assertRefused(await service.post('api/keyed'), 401, 'Missing X-Api-Key header');
+    await refused(400, 'Missing required parameter(s): q', 'needs');
+    await refused(400, 'Endpoint requires `_type` request parameter', 'wild');
+    await refused(401, 'Missing X-Api-Key header', 'keyed');
     acts.set('spy onHttpRequest', () => ({ reject: true, message: 'no' }));
-    await assertRefused(await service.post('api/encoded'), 403, 'no');
+    await refused(403, 'no', 'encoded');
     acts.clear();
     assert.equal(upstream.requests.length, calls);
   });
@@ -119,14 +124,7 @@ describe('async mode', async () => {
 
   it('the requestId is a secret of its own: in no log, no plugin context and no X-Request-Id', async () => {
     notes.clear();
-    for (const hook of [
-      'onHttpRequest',
-      'onBeforeApiCall',
-      'onAfterApiCall',
-      'onBeforeSign',
-      'onResponseSent',
-      'onError',
-    ]) {
+    for (const hook of HOOKS) {
       acts.set(`spy ${hook}`, (context) =>
         notes.add('context', JSON.stringify({ ...context, message: String(context.error) })),
       );
@@ -134,7 +132,7 @@ describe('async mode', async () => {
     const ids: string[] = [];
     const headers: (string | null)[] = [];
     for (const name of ['encoded', 'raw', 'down']) {
-      const response = await service.post(`api/${name}`);
+      const response = await post(name);
       headers.push(response.headers.get('x-request-id'));
       const submission = await submitted(response);
       ids.push(submission.requestId);
@@ -159,17 +157,12 @@ describe('async mode', async () => {
     const before = upstream.requests.filter(({ path }) => path === '/held').length;
     notes.clear();
     acts.set('spy onResponseSent', () => notes.add('sent'));
-    const controller = new AbortController();
-    acts.set('spy onBeforeApiCall', () => {
-      // The submission is on its way to the background: the client leaves without its 202.
-      controller.abort();
-    });
-    const url = `${service.url}/endpoints/${service.ids['api/held']}`;
-    const request = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' };
-    await fetch(url, { ...request, signal: controller.signal }).then(
-      (response) => response.text().catch(() => undefined),
-      () => undefined,
-    );
+    let leave = () => {};
+    // The submission is on its way to the background: the client leaves without its 202.
+    acts.set('spy onBeforeApiCall', () => leave());
+    const client = visit(service, 'api/held');
+    leave = client.leave;
+    await client.outcome;
     await upstream.untilRequested('/held', before + 1);
     acts.delete('spy onBeforeApiCall');
     // A request of another client later, the upstream call is still there.
@@ -180,53 +173,43 @@ describe('async mode', async () => {
     acts.clear();
   });
 
-  it('cached neither read nor written, with a start-up warning', async () => {
-    const config = oneApi(
-      upstream.url,
-      { a: { path: '/raw', mode }, s: { path: '/raw?s', mode: 'stream' } },
-      {
-        api: { cache: { maxAge: 60_000 } },
-      },
-    );
-    const cached = await startTestService(config);
-    try {
-      const warnings = cached.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
-      assert.deepEqual(warnings, [
-        'apis[0].endpoints[0].cache: has no effect in async mode',
-        'apis[0].endpoints[1].cache: has no effect in stream mode',
-      ]);
-      const before = upstream.requests.length;
-      for (let i = 0; i < 2; i++) {
-        await finished(cached, await submitted(await cached.post('api/a')));
-        await (await cached.post('api/s')).text();
-      }
-      assert.equal(upstream.requests.length - before, 4);
-    } finally {
-      await cached.stop();
+  it('cached neither read nor written, with a start-up warning', async (t) => {
+    const endpoints = { a: { mode }, s: { mode: 'stream' } };
+    const answers = { '*': faults.json(1) };
+    const cached = await served(t, endpoints, { answers, api: { cache: { maxAge: 60_000 } } });
+    const warnings = cached.service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    assert.deepEqual(warnings, [
+      'apis[0].endpoints[0].cache: has no effect in async mode',
+      'apis[0].endpoints[1].cache: has no effect in stream mode',
+    ]);
+    for (let i = 0; i < 2; i++) {
+      await finished(cached.service, await submitted(await cached.post('a')));
+      await (await cached.post('s')).text();
     }
+    assert.equal(cached.upstream.requests.length, 4);
   });
 });
 
 describe('the async store is full', () => {
-  const withPrice = (res: ServerResponse) => void res.setHeader('content-type', 'application/json').end('{"price": 1}');
-
   it('one address may fill it; the 101st submission in flight is refused before any upstream call, until a result was read', async (t) => {
-    const waiting: ServerResponse[] = [];
-    const upstream = await upstreamFor(t, { '/held': (_req, res) => void waiting.push(res) });
-    const answer = () => waiting.splice(0).forEach(withPrice);
-    const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
-    const settings = { plugins, maxConcurrentApiCalls: 100 };
-    const server = { rateLimit: { max: 1_000_000 } };
-    const config = oneApi(upstream.url, { held: { mode, encoding } }, { server, settings });
-    const service = await serviceFor(t, config, { files });
+    const { hold, release } = holding();
+    const { upstream, service, post } = await served(
+      t,
+      { held: { encoding, mode } },
+      {
+        answers: { '/held': hold },
+        sources: { spy: puppetFile('spy') },
+        settings: { maxConcurrentApiCalls: 100 },
+      },
+    );
     t.after(() => acts.clear());
     notes.clear();
     acts.set('spy onError', ({ stage, status }) => notes.add('error', [stage, status]));
     const submissions: Submitted[] = [];
-    for (let i = 0; i < 100; i++) submissions.push(await submitted(await service.post('api/held')));
+    for (let i = 0; i < 100; i++) submissions.push(await submitted(await post('held')));
     await upstream.untilRequested('/held', 100);
     const refuse = async () => {
-      const response = await service.post('api/held');
+      const response = await post('held');
       assert.equal(response.headers.get('cache-control'), 'no-store');
       await assertRefused(response, 503, 'Service Unavailable');
     };
@@ -235,21 +218,20 @@ describe('the async store is full', () => {
     // Polling one in flight frees nothing.
     await (await fetch(service.url + submissions[0]?.pollUrl)).text();
     await refuse();
-    answer();
+    release();
     await upstream.untilIdle();
     const second = submissions[1] ?? assert.fail();
     assert.equal((await finished(service, second)).status, 'complete');
     // One result was read: it makes room for one, and all others are still there.
-    const next = await submitted(await service.post('api/held'));
+    const next = await submitted(await post('held'));
     await upstream.untilRequested('/held', 101);
     await refuse();
     await assertRefused(await fetch(service.url + second.pollUrl), 404, 'Request not found');
     assert.equal(upstream.requests.length, 101);
-    answer();
+    release();
     const left = [...submissions.filter((submission) => submission !== second), next];
     const records = await Promise.all(left.map((submission) => finished(service, submission)));
-    for (const { requestId, status, pollUrl, ...signed } of records)
-      await verifyEncoded(signed, service.signer.address);
+    for (const { requestId, status, pollUrl, ...signed } of records) await verifyEncoded(signed, TEST_ADDRESS);
     assert.equal(new Set(records.map(({ requestId }) => requestId)).size, 100);
   });
 });
