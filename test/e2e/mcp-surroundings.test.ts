@@ -44,27 +44,19 @@ describe('MCP and its surroundings', async () => {
   });
 
   it('a config that names no endpoint, or gives two tools one name, stops the start', async () => {
-    const apis = (names: readonly (readonly [string, string])[]) =>
-      names.map(([name, endpoint]) => {
-        const endpoints = [{ name: endpoint, path: '/p' }];
-        return { name, url: `https://${name.replace(/\W/g, '')}.example`, auth: { type: 'free' }, endpoints };
-      });
-    const clash = apis([
-      ['a', 'b_c'],
-      ['a_b', 'c'],
-      ['verify', 'answer'],
-      ['x'.repeat(100), 'y'.repeat(30)],
-    ]);
+    const long = `${'x'.repeat(100)}/${'y'.repeat(30)}`;
+    const clash = ['a/b_c', 'a_b/c', 'verify/answer', long].flatMap((named) => {
+      const [name = '', endpoint = ''] = named.split('/');
+      return oneApi(`https://${name.replace(/\W/g, '')}.example`, { [endpoint]: {} }, { api: { name } }).apis;
+    });
     const renamed = 'rename it, or settings.mcp.exclude one';
     assert.deepEqual(await errorsOf({ settings: { mcp: true }, apis: clash }), [
       `apis[1].endpoints[0].name: the tool a_b_c would be that of a/b_c, too: ${renamed}`,
       `apis[2].endpoints[0].name: the tool verify_answer would be that of the tool that verifies answers, too: ${renamed}`,
       'apis[3].endpoints[0].name: gives a tool name of more than 128 characters',
     ]);
-    assert.deepEqual(
-      await errorsOf({ settings: { mcp: { exclude: ['a_b/c', 'verify/answer'] } }, apis: clash.slice(0, 3) }),
-      [],
-    );
+    const excluding = { mcp: { exclude: ['a_b/c', 'verify/answer'] } };
+    assert.deepEqual(await errorsOf({ settings: excluding, apis: clash.slice(0, 3) }), []);
     const alone = 'has the wrong form, expected: Host name alone, without https:// and port';
     for (const host of ['https://a.example', 'a.example:443']) {
       const [line = ''] = await errorsOf(configOf({ hosts: [host] }));
@@ -78,8 +70,8 @@ describe('MCP and its surroundings', async () => {
 
   it('a tool name of more than 64 characters is warned of at the start and by config validate', async (t) => {
     const names = ['a'.repeat(62), 'b'.repeat(63), 'ü'.repeat(70)];
-    const endpoints = names.map((name) => ({ name, path: `/${name.slice(0, 1)}` }));
-    const apis = [{ name: 'x', url: 'https://api.example', auth: { type: 'free' }, endpoints }];
+    const endpoints = Object.fromEntries(names.map((name) => [name, { path: `/${name.slice(0, 1)}` }]));
+    const { apis } = oneApi('https://api.example', endpoints, { api: { name: 'x' } });
     const long = `x_${names[1]}`;
     const cure = 'models that take at most 64 characters refuse it: shorten the name, or settings.mcp.exclude it';
     const warning = `apis[0].endpoints[1].name: gives the tool name ${long}: ${cure}`;
@@ -87,32 +79,29 @@ describe('MCP and its surroundings', async () => {
     assert.deepEqual(await warningsOf({ settings: { mcp: { exclude: [`x/${names[1]}`] } }, apis }), []);
     assert.deepEqual(await warningsOf({ apis }), []);
     const service = await serviceFor(t, { settings: { mcp: true }, apis });
-    assert.equal(
-      service.logs.filter(({ level, message }) => level === 'warn' && message.startsWith(warning)).length,
-      1,
-    );
+    const told = service.logs.filter(({ level, message }) => level === 'warn' && message.startsWith(warning));
+    assert.equal(told.length, 1);
   });
 
   it('a page of another site cannot have its browser ask, whatever its name leads to', async (t) => {
     const openapi = { servers: ['https://api.example.com/prices'] };
     const service = await serviceFor(t, configOf({ hosts: ['Agents.example', '[fd00::1]'] }, {}, { openapi }));
     const port = new URL(service.url).port;
-    const refused = [403, NO_HOST];
-    for (const [headers, expected] of [
-      [{ Host: `localhost:${port}` }, [200]],
-      [{ Host: `[::1]:${port}`, Origin: `http://127.0.0.1:${port}` }, [200]],
-      [{ Host: 'agents.EXAMPLE' }, [200]],
-      [{ Host: '[fd00::1]:8080' }, [200]],
-      [{ Host: 'api.example.com', Origin: 'https://api.example.com' }, [200]],
-      [{ Host: `evil.example:${port}` }, refused],
-      [{ Host: 'localhost.evil.example' }, refused],
-      [{ Host: '0.0.0.0' }, refused],
-      [{ Host: 'localhost', Origin: 'https://evil.example' }, refused],
-      [{ Host: 'localhost', Origin: 'null' }, refused],
-      [{ Host: 'localhost', Origin: 'https://api.example.com.evil.example' }, refused],
-    ] as const) {
+    for (const headers of [
+      { Host: `localhost:${port}` },
+      { Host: `[::1]:${port}`, Origin: `http://127.0.0.1:${port}` },
+      { Host: 'agents.EXAMPLE' },
+      { Host: '[fd00::1]:8080' },
+      { Host: 'api.example.com', Origin: 'https://api.example.com' },
+    ])
+      assert.equal((await postMcp(service, PING, headers)).status, 200, JSON.stringify(headers));
+    const pages = ['https://evil.example', 'null', 'https://api.example.com.evil.example'];
+    for (const headers of [
+      ...[`evil.example:${port}`, 'localhost.evil.example', '0.0.0.0'].map((Host) => ({ Host })),
+      ...pages.map((Origin) => ({ Host: 'localhost', Origin })),
+    ]) {
       const { status, said } = await postMcp(service, PING, headers);
-      assert.deepEqual(status === 200 ? [status] : [status, said], expected, JSON.stringify(headers));
+      assert.deepEqual([status, said], [403, NO_HOST], JSON.stringify(headers));
     }
   });
 
@@ -123,18 +112,15 @@ describe('MCP and its surroundings', async () => {
     for (const Host of ['evil.example', 'evil.example', 'evil.example', 'localhost'])
       statuses.push((await postMcp(service, PING, { Host })).status);
     assert.deepEqual(statuses, [403, 403, 429, 429]);
-    const counted = (await scrapeAfter(service, 4)).table('requests_total');
-    assert.deepEqual(
-      Object.entries(counted).flatMap(([labels, value]) => (labels.includes('/mcp') ? [value] : [])),
-      [2, 2],
-    );
+    const counted = Object.entries((await scrapeAfter(service, 4)).table('requests_total'));
+    const ofTools = counted.flatMap(([labels, value]) => (labels.includes('/mcp') ? [value] : []));
+    assert.deepEqual(ofTools, [2, 2]);
   });
 
   it('a message counts as one request, and a call that is refused for it is an error of the tool', async (t) => {
     const service = await serviceFor(t, configOf(true, { server: { rateLimit: { max: 3, window: 600_000 } } }));
-    assert.equal((await postMcp(service, callOf('api_a'))).status, 200);
-    assert.equal((await postMcp(service, { ...PING, method: 'tools/list' })).status, 200);
-    assert.equal((await postMcp(service, callOf('verify_answer'))).status, 200);
+    for (const message of [callOf('api_a'), { ...PING, method: 'tools/list' }, callOf('verify_answer')])
+      assert.equal((await postMcp(service, message)).status, 200);
     for (const given of [{}, { n: 'NUMBER' }, { n: 'DEEP' }, { n: 1, _meta: 'PAYMENT' }]) {
       const call = JSON.stringify(callOf('api_a', given)).replace('"NUMBER"', '12345678901234567890');
       const paying = call.replace(',"_meta":"PAYMENT"}', '},"_meta":{"x402/payment":"DEEP"}');
@@ -145,15 +131,9 @@ describe('MCP and its surroundings', async () => {
     assert.deepEqual([status, textIn(said.result), said.result.isError], [200, 'Too Many Requests', true]);
     const refusal = said.result._meta['signed-data-proxy/refusal'];
     assert.deepEqual([refusal.status, refusal.retryAfter > 0], [429, true]);
-    for (const message of [
-      PING,
-      callOf('verify_answer'),
-      callOf('no_tool'),
-      callOf('api_a', []),
-      { ...callOf(''), params: { name: { toString: 1 } } },
-      [callOf('api_a')],
-      '{',
-    ]) {
+    const calls = [callOf('verify_answer'), callOf('no_tool'), callOf('api_a', [])];
+    const unnamed = { ...callOf(''), params: { name: { toString: 1 } } };
+    for (const message of [PING, ...calls, unnamed, [callOf('api_a')], '{']) {
       const refused = await postMcp(service, message);
       assert.deepEqual([refused.status, refused.said], [429, BUSY]);
     }

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { callOf, firstMcpClient, mcpClient, postMcp, textIn } from '../support/mcp.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 
 const KEY = 'a-key-of-some-client';
 const encoding = { type: 'int256', path: '$.price', times: '100' };
@@ -27,34 +27,26 @@ const ENDPOINTS = {
 const NAMES = Object.keys(ENDPOINTS).map((name) => `api_${name}`);
 
 describe('MCP', async () => {
-  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 20.64 }), '/gone': faults.serverError() });
+  const answers = { '*': faults.json({ price: 20.64 }), '/gone': faults.serverError() };
   const settings = { mcp: { instructions: 'Prices of coins.' }, openapi: { title: 'Prices', version: '3.2.1' } };
-  const service = await serviceFor(suite, oneApi(upstream.url, ENDPOINTS, { settings }));
+  const { upstream, service } = await served(suite, ENDPOINTS, { answers, settings });
 
-  for (const [mode, version] of [
-    ['auto', '2026-07-28'],
-    ['legacy', '2025-11-25'],
-  ] as const) {
+  for (const [mode, version] of Object.entries({ auto: '2026-07-28', legacy: '2025-11-25' })) {
     it(`the official client lists and calls by ${version}`, async (t) => {
       const client = await mcpClient(t, service, {}, mode);
       assert.equal(client.getNegotiatedProtocolVersion(), version);
       assert.deepEqual(client.getServerVersion(), { name: 'signed-data-proxy', title: 'Prices', version: '3.2.1' });
       assert.equal(client.getInstructions(), 'Prices of coins.');
       const { tools } = await client.listTools();
-      assert.deepEqual(
-        tools.map(({ name }) => name),
-        [...NAMES, 'verify_answer'],
-      );
+      const names = tools.map(({ name }) => name);
+      assert.deepEqual(names, [...NAMES, 'verify_answer']);
       for (const name of ['api_price', 'api_raw', 'api_async', 'api_stream']) {
-        const { structuredContent, content, isError, _meta } = await client.callTool({
-          name,
-          arguments: { symbol: 'ETH' },
-        });
-        assert.equal(isError, undefined);
-        assert.deepEqual(content, [{ type: 'text', text: JSON.stringify(structuredContent) }]);
+        const result = await client.callTool({ name, arguments: { symbol: 'ETH' } });
+        const { structuredContent, content, isError, _meta } = result;
+        const text = JSON.stringify(structuredContent);
+        assert.deepEqual([isError, content], [undefined, [{ type: 'text', text }]]);
         const endpointId = service.ids[name.replace('_', '/')] ?? '';
-        const verified = verifyResponse(structuredContent, { node: TEST_ADDRESS, endpointId });
-        assert.equal(verified.ok, true);
+        assert.equal(verifyResponse(structuredContent, { node: TEST_ADDRESS, endpointId }).ok, true);
         const verification = _meta?.['signed-data-proxy/verification'] as Record<string, string>;
         assert.deepEqual([verification.signer, verification.endpointId], [TEST_ADDRESS, endpointId]);
       }
@@ -105,20 +97,16 @@ describe('MCP', async () => {
     const answer = structuredContent as Record<string, string>;
     const changed = { ...answer, data: answer.data?.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')) };
     const other = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-    assert.deepEqual(await verdict({ answer }), { valid: true, signer: TEST_ADDRESS });
-    assert.deepEqual(await verdict({ answer, signer: TEST_ADDRESS }), { valid: true, signer: TEST_ADDRESS });
+    for (const given of [{ answer }, { answer, signer: TEST_ADDRESS }])
+      assert.deepEqual(await verdict(given), { valid: true, signer: TEST_ADDRESS });
+    const invalid = { ...answer, signature: `0x${'ff'.repeat(64)}1b` };
+    const notTheNode = `the signature is not by the node ${TEST_ADDRESS}, or something in the response was changed`;
     for (const [given, reason] of [
-      [
-        { answer: changed },
-        `the signature is not by the node ${TEST_ADDRESS}, or something in the response was changed`,
-      ],
+      [{ answer: changed }, notTheNode],
       [{ answer, signer: other }, `the response is signed by ${TEST_ADDRESS}, not by ${other}`],
       [{ answer, signer: 'me' }, 'signer must be an address, with the right checksum if it has any'],
       [{ answer: { ...answer, signatures: Array(5).fill({}) } }, 'signatures must have at most 4 entries'],
-      [
-        { answer: { ...answer, signature: `0x${'ff'.repeat(64)}1b` } },
-        'the signature is not valid: signature r is out of range',
-      ],
+      [{ answer: invalid }, 'the signature is not valid: signature r is out of range'],
       [{ answer: {} }, 'the response has no node and no signature'],
       [{}, 'the response is no object'],
     ] as const)
@@ -149,26 +137,25 @@ describe('MCP', async () => {
   });
 
   it('a client has its key as a bearer token, or in the header of the service', async (t) => {
-    for (const headers of [{ Authorization: `Bearer ${KEY}` }, { 'X-Api-Key': KEY }]) {
+    const Authorization = `Bearer ${KEY}`;
+    for (const [headers, isError] of [
+      [{ Authorization }, undefined],
+      [{ 'X-Api-Key': KEY }, undefined],
+      [{ Authorization: 'Bearer wrong' }, true],
+      [{ 'X-Api-Key': 'wrong', Authorization }, true],
+    ] as const) {
       const client = await mcpClient(t, service, headers);
-      assert.equal((await client.callTool({ name: 'api_keyed', arguments: {} })).isError, undefined);
-    }
-    for (const headers of [
-      { Authorization: 'Bearer wrong' },
-      { 'X-Api-Key': 'wrong', Authorization: `Bearer ${KEY}` },
-    ]) {
-      const client = await mcpClient(t, service, headers);
-      assert.equal(textIn(await client.callTool({ name: 'api_keyed', arguments: {} })), 'Invalid API key');
+      const result = await client.callTool({ name: 'api_keyed', arguments: {} });
+      assert.equal(result.isError, isError);
+      if (isError) assert.equal(textIn(result), 'Invalid API key');
     }
   });
 
   it('answers come from the cache, and an async endpoint keeps no record', async (t) => {
     const client = await mcpClient(t, service);
-    const [first, second] = [
-      await client.callTool({ name: 'api_cached', arguments: {} }),
-      await client.callTool({ name: 'api_cached', arguments: {} }),
-    ];
-    assert.deepEqual(second.structuredContent, first.structuredContent);
+    const ask = async () => (await client.callTool({ name: 'api_cached', arguments: {} })).structuredContent;
+    const first = await ask();
+    assert.deepEqual(await ask(), first);
     assert.equal(upstream.requests.filter(({ path }) => path === '/cached').length, 1);
   });
 
@@ -194,10 +181,8 @@ describe('MCP', async () => {
       const refused = await postMcp(service, body);
       assert.deepEqual([refused.status, refused.said], [400, batch]);
     }
-    const nested = await postMcp(
-      service,
-      JSON.stringify(callOf('api_sent', { list: 'LIST' })).replace('"LIST"', deep(20_000)),
-    );
+    const listing = JSON.stringify(callOf('api_sent', { list: 'LIST' }));
+    const nested = await postMcp(service, listing.replace('"LIST"', deep(20_000)));
     assert.equal(nested.said.error?.code ?? textIn(nested.said.result), 'Request body is nested too deeply');
     const large = await postMcp(service, deep(500_000));
     assert.deepEqual([large.status, large.said], [413, { error: 'Request body too large' }]);
@@ -221,20 +206,14 @@ describe('MCP', async () => {
       'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
       'io.modelcontextprotocol/clientCapabilities': {},
     };
-    const response = await fetch(`${service.url}/mcp`, {
-      method: 'POST',
-      headers: {
-        ...{ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
-        ...{ 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'subscriptions/listen' },
-      },
-      body: JSON.stringify({
-        ...{ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen' },
-        params: { notifications: { toolsListChanged: true }, _meta },
-      }),
-    });
-    const [acknowledged, ended] = [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(([, data = '']) =>
-      JSON.parse(data),
-    );
+    const headers = {
+      ...{ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+      ...{ 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'subscriptions/listen' },
+    };
+    const params = { notifications: { toolsListChanged: true }, _meta };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params });
+    const text = await (await fetch(`${service.url}/mcp`, { method: 'POST', headers, body })).text();
+    const [acknowledged, ended] = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data));
     assert.deepEqual(acknowledged.params.notifications, {});
     assert.equal(ended.result.resultType, 'complete');
   });
