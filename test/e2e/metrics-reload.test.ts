@@ -1,22 +1,28 @@
 /** Metrics go on over a reload, and are there from the start to the end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { stringify } from 'yaml';
 import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { metricsUrl, scrapeAfter } from '../support/metrics.ts';
-import { pluginFile } from '../support/plugin-files.ts';
-import { type RunningService, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
+import { idOf, postTo, reload } from '../support/reload.ts';
+import { served } from '../support/served.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const HERE = { port: 0 };
 const IN_USE = 'the port is in use: end what has it, or set another settings.metrics.port';
 /** Another address of the same machine. */
 const THERE = { port: 0, host: '127.0.0.2' };
+
+/** A port of this address that somebody has. */
+async function takenPort(t: TestContext, host: string): Promise<number> {
+  const occupant = createServer().listen(0, host);
+  t.after(() => occupant.close());
+  await once(occupant, 'listening');
+  return (occupant.address() as AddressInfo).port;
+}
 
 describe('metrics over a reload of the config', { concurrency: 4 }, async () => {
   const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1 }) });
@@ -24,16 +30,12 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   const configOf = (metrics?: object, more: object = {}) =>
     oneApi(upstream.url, { plain: {} }, { settings: { ...(metrics && { metrics }), ...more } });
 
-  const start = async (t: TestContext, metrics?: object, files: Readonly<Record<string, string>> = {}) => {
-    return await serviceFor(t, configOf(metrics), { files });
-  };
+  const start = (t: TestContext, metrics?: object, files: Readonly<Record<string, string>> = {}) =>
+    serviceFor(t, configOf(metrics), { files });
 
-  /** @returns whether the service took it. */
-  const reload = async (service: RunningService, config: object): Promise<boolean> => {
-    const text = stringify({ version: '1.0', server: { port: 0, rateLimit: { max: 1_000_000 } }, ...config });
-    await writeFile(join(service.folder, 'config.yaml'), text);
-    return service.reload(() => ({ SERVICE_PRIVATE_KEY: TEST_KEY }));
-  };
+  /** Reloads. @returns whether the service took it. */
+  const takes = async (service: RunningService, config: Parameters<typeof reload>[1]) =>
+    (await reload(service, config)).done;
 
   const ask = async (service: RunningService): Promise<void> => {
     const response = await service.post('api/plain');
@@ -49,23 +51,20 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
     };
   };
 
-  const refuses = async (url: string): Promise<void> => {
-    const failed = await fetch(url).then(
-      () => 'answered',
-      (error: Error) => error.cause,
-    );
-    assert.ok(failed instanceof Error && 'code' in failed, String(failed));
-    assert.match(String(failed.code), /^(ECONNREFUSED|ECONNRESET|UND_ERR_SOCKET)$/);
-  };
+  const refuses = (url: string) =>
+    assert.rejects(fetch(url), ({ cause }: Error) => {
+      assert.match(String(Object(cause).code), /^(ECONNREFUSED|ECONNRESET|UND_ERR_SOCKET)$/);
+      return true;
+    });
 
   /** Asks until nobody listens: the server before closes once the requests before have ended. */
   const closed = async (url: string): Promise<void> => {
-    while (
-      await fetch(url).then(
-        (response) => response.text(),
-        () => undefined,
-      )
-    );
+    let isOpen = true;
+    while (isOpen)
+      isOpen = await fetch(url).then(
+        async (response) => (await response.text()) !== '',
+        () => false,
+      );
     await refuses(url);
   };
 
@@ -75,9 +74,9 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   it('go on where they were, at the same port', async (t) => {
     const service = await start(t, HERE);
     await ask(service);
-    assert.ok(await reload(service, configOf(HERE, { maxConcurrentApiCalls: 7 })));
+    assert.ok(await takes(service, configOf(HERE, { maxConcurrentApiCalls: 7 })));
     await ask(service);
-    assert.ok(await reload(service, configOf(HERE)));
+    assert.ok(await takes(service, configOf(HERE)));
     await ask(service);
     assert.deepEqual(await counted(service, 3), { signed: 3, called: 3 });
     assert.equal(lines(service).length, 1);
@@ -87,7 +86,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
     const service = await start(t, HERE);
     await ask(service);
     const before = metricsUrl(service);
-    assert.ok(await reload(service, configOf(THERE)));
+    assert.ok(await takes(service, configOf(THERE)));
     assert.match(metricsUrl(service), /^http:\/\/127\.0\.0\.2:\d+\/metrics$/);
     await ask(service);
     assert.deepEqual(await counted(service, 2), { signed: 2, called: 2 });
@@ -95,14 +94,10 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   });
 
   it('stay where they are when the new port cannot be had', async (t) => {
-    const occupant = createServer().listen(0, '127.0.0.2');
-    await once(occupant, 'listening');
-    t.after(() => occupant.close());
-    const address = occupant.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const port = await takenPort(t, '127.0.0.2');
     const service = await start(t, HERE);
     await ask(service);
-    assert.equal(await reload(service, configOf({ ...THERE, port })), false);
+    assert.equal(await takes(service, configOf({ ...THERE, port })), false);
     const errors = service.logs.filter(({ level }) => level === 'error').map(({ message }) => message);
     assert.equal(errors[0], `plugin "metrics" cannot start: cannot listen on 127.0.0.2:${port}: ${IN_USE}`);
     await ask(service);
@@ -113,7 +108,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
     const lame = `export default { name: 'lame', setup: () => ({ start: () => { throw new Error('no'); } }) };`;
     const service = await start(t, HERE, { 'lame.mjs': lame });
     await ask(service);
-    assert.equal(await reload(service, configOf(THERE, { plugins: [{ source: './lame.mjs' }] })), false);
+    assert.equal(await takes(service, configOf(THERE, { plugins: [{ source: './lame.mjs' }] })), false);
     await ask(service);
     // The address of the config that failed was named last.
     const [first = '', second = ''] = lines(service).map((line) => line.replace('metrics on ', ''));
@@ -126,10 +121,10 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
     const service = await start(t, HERE);
     await ask(service);
     const before = metricsUrl(service);
-    assert.ok(await reload(service, configOf()));
+    assert.ok(await takes(service, configOf()));
     await closed(before);
     await ask(service);
-    assert.ok(await reload(service, configOf(HERE)));
+    assert.ok(await takes(service, configOf(HERE)));
     await ask(service);
     assert.deepEqual(await counted(service, 1), { signed: 1, called: 1 });
     assert.equal(lines(service).length, 2);
@@ -138,7 +133,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   it('can be switched on', async (t) => {
     const service = await start(t);
     await ask(service);
-    assert.ok(await reload(service, configOf(HERE)));
+    assert.ok(await takes(service, configOf(HERE)));
     await ask(service);
     assert.deepEqual(await counted(service, 1), { signed: 1, called: 1 });
   });
@@ -146,22 +141,12 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   it('count the requests that end by the config before', async (t) => {
     const service = await start(t, HERE);
     const release: (() => void)[] = [];
-    upstream.on('/held', async (req, res, recorded) => {
-      await new Promise<void>((resolve) => release.push(resolve));
-      return faults.json({ price: 1 })(req, res, recorded);
-    });
-    const held = oneApi(upstream.url, { held: {} }, { settings: { metrics: HERE } });
-    assert.ok(await reload(service, held));
-    const { message = '' } = service.logs.find(({ message }) => message.includes('api/held')) ?? {};
-    const [id = ''] = /0x[0-9a-f]{64}/.exec(message) ?? [];
-    const asked = fetch(`${service.url}/endpoints/${id}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{}',
-    });
+    upstream.on('/held', (...request) => void release.push(() => faults.json({ price: 1 })(...request)));
+    assert.ok(await takes(service, oneApi(upstream.url, { held: {} }, { settings: { metrics: HERE } })));
+    const asked = postTo(service, idOf(upstream.url, '/held'));
     await upstream.untilRequested('/held');
     const before = metricsUrl(service);
-    assert.ok(await reload(service, configOf(THERE)));
+    assert.ok(await takes(service, configOf(THERE)));
     // Both are there while a request of the config before is under way.
     assert.equal((await fetch(before)).status, 200);
     for (const go of release) go();
@@ -173,42 +158,32 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
 });
 
 describe('metrics at the start and the end of a service', () => {
-  it('a port that is in use stops the start with one line', async () => {
-    const occupant = createServer().listen(0, '127.0.0.1');
-    await once(occupant, 'listening');
-    try {
-      const address = occupant.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      const config = oneApi('http://127.0.0.1:9', { plain: {} }, { settings: { metrics: { port } } });
-      await assert.rejects(startTestService(config), {
-        message: `plugin "metrics" cannot start: cannot listen on 127.0.0.1:${port}: ${IN_USE}`,
-      });
-    } finally {
-      occupant.close();
-    }
+  const configOf = (metrics: object) => oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics } });
+
+  it('a port that is in use stops the start with one line', async (t) => {
+    const port = await takenPort(t, '127.0.0.1');
+    const message = `plugin "metrics" cannot start: cannot listen on 127.0.0.1:${port}: ${IN_USE}`;
+    await assert.rejects(startTestService(configOf({ port })), { message });
   });
 
   it('a host that is none stops it too', async () => {
-    const config = oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics: { port: 0, host: '192.0.2.1' } } });
     const cure = 'set settings.metrics.host to one that it has, or to 0.0.0.0 for all';
     const why = `EADDRNOTAVAIL: no interface of this machine has the address; ${cure}`;
     const message = `plugin "metrics" cannot start: cannot listen on 192.0.2.1:0: ${why}`;
-    await assert.rejects(startTestService(config), { message });
-    const unknown = oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics: { port: 0, host: 'no.invalid' } } });
+    await assert.rejects(startTestService(configOf({ port: 0, host: '192.0.2.1' })), { message });
     const named = /no\.invalid:0: (?:ENOTFOUND|EAI_AGAIN): set settings\.metrics\.host to an address of this machine$/;
-    await assert.rejects(startTestService(unknown), { message: named });
+    await assert.rejects(startTestService(configOf({ port: 0, host: 'no.invalid' })), { message: named });
   });
 
   it('the port closes with the service, whatever connections it has', async () => {
-    const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics: HERE } }));
+    const service = await startTestService(configOf(HERE));
     const url = metricsUrl(service);
     await (await fetch(url)).text();
     await service.stop();
     await assert.rejects(fetch(url));
   });
 
-  it('mistakes in measuring are logged once and refuse nobody', async () => {
-    const upstream = await startUpstream({ '*': faults.json({ price: 1 }) });
+  it('mistakes in measuring are logged once and refuse nobody', async (t) => {
     const clumsy = `export default { name: 'clumsy', setup({ meters }) {
       const count = meters.counter({ name: 'odd_total', help: 'x', labels: ['a'] });
       const seconds = meters.histogram({ name: 'odd_seconds', help: 'x' });
@@ -219,27 +194,19 @@ describe('metrics at the start and the end of a service', () => {
         count(labels, 1); labels.a = 'changed'; count({ b: 'x' }, 1); seconds({}, NaN); count({ a: 'kept' }, -1);
       } } };
     } };`;
-    const settings = { metrics: HERE, plugins: [{ source: './clumsy.mjs' }] };
-    const files = { 'clumsy.mjs': clumsy, 'other.mjs': pluginFile('other', '') };
-    const service = await startTestService(oneApi(upstream.url, { plain: {} }, { settings }), { files });
-    try {
-      for (let i = 0; i < 2; i++) assert.equal((await service.post('api/plain')).status, 200);
-      await scrapeAfter(service, 2);
-      const found = await scrapeAfter(service, 2);
-      assert.deepEqual(found.table('odd_total'), { kept: 1, changed: 1 });
-      assert.deepEqual([found.value('odd'), found.value('odder'), found.value('odd_seconds_count')], [NaN, NaN, 0]);
-      const complaints = service.logs.filter(({ message }) => message === 'an instrument cannot be measured');
-      assert.deepEqual(complaints.map(({ fields }) => fields.instrument).toSorted(), [
-        'odd',
-        'odd_seconds',
-        'odd_total',
-        'odder',
-      ]);
-      assert.equal(complaints.find(({ fields }) => fields.instrument === 'odd')?.fields.error, 'no value');
-      assert.equal(complaints.find(({ fields }) => fields.instrument === 'odd_seconds')?.fields.error, 'measured NaN');
-    } finally {
-      await service.stop();
-      await upstream.close();
-    }
+    const answers = { '*': faults.json({ price: 1 }) };
+    const more = { answers, sources: { clumsy }, settings: { metrics: HERE } };
+    const { service, post } = await served(t, { plain: {} }, more);
+    for (let i = 0; i < 2; i++) assert.equal((await post('plain')).status, 200);
+    await scrapeAfter(service, 2);
+    const found = await scrapeAfter(service, 2);
+    assert.deepEqual(found.table('odd_total'), { kept: 1, changed: 1 });
+    assert.deepEqual([found.value('odd'), found.value('odder'), found.value('odd_seconds_count')], [NaN, NaN, 0]);
+    const complaints = service.logs.filter(({ message }) => message === 'an instrument cannot be measured');
+    const { odd, odd_seconds, ...rest } = Object.fromEntries(
+      complaints.map(({ fields }) => [fields.instrument, fields.error]),
+    );
+    assert.deepEqual([odd, odd_seconds], ['no value', 'measured NaN']);
+    assert.deepEqual([complaints.length, Object.keys(rest).toSorted()], [4, ['odd_total', 'odder']]);
   });
 });
