@@ -38,11 +38,7 @@ describe('auth free and apiKey', async () => {
   });
 
   const post = (endpoint: string, key?: string) =>
-    postText(
-      endpointUrl(service, endpoint),
-      '{}',
-      key === undefined ? JSON_HEADERS : { ...JSON_HEADERS, 'X-Api-Key': key },
-    );
+    service.post(endpoint, {}, key === undefined ? {} : { 'X-Api-Key': key });
   const answered = async (endpoint: string, key?: string) => {
     await verifyRaw(await post(endpoint, key), TEST_ADDRESS);
   };
@@ -62,56 +58,36 @@ describe('auth free and apiKey', async () => {
     await refused(await postText(url, '{}', { ...JSON_HEADERS, Authorization: 'Bearer Key-One' }), MISSING);
   });
 
-  for (const key of ['Key-One', 'key two', '0', 'a, b']) {
+  for (const key of ['Key-One', 'key two', '0', 'a, b', 'clé']) {
     it(`every one of several keys opens: ${key}`, () => answered('keyed/inherits', key));
   }
 
-  it('a key with a letter of Latin-1', () => answered('keyed/inherits', 'clé'));
-
   const wrong = [
-    'wrong',
-    'key-one',
-    'KEY-ONE',
-    'Key-One1',
-    'Key-On',
-    'Key-One,',
-    'Key-One, key two',
-    'Key',
-    '"Key-One"',
-    'undefined',
-    'null',
-    'true',
-    '*',
-    '__proto__',
-    '\xff\xfe',
-    'x'.repeat(15_000),
+    ...['wrong', 'key-one', 'KEY-ONE', 'Key-One1', 'Key-On', 'Key-One,', 'Key-One, key two', 'Key', '"Key-One"'],
+    ...['undefined', 'null', 'true', '*', '__proto__', '\xff\xfe', 'x'.repeat(15_000)],
   ];
   for (const key of wrong) {
     it(`401 Invalid API key: ${key.slice(0, 40)}`, async () => refused(await post('keyed/inherits', key), WRONG));
   }
 
-  it('an empty header is a wrong key', async () => {
+  const raw = async (key: Record<string, string>, more = '') => {
     const path = new URL(endpointUrl(service, 'keyed/inherits')).pathname;
-    const head = requestHead(`POST ${path}`, { ...JSON_HEADERS, 'X-Api-Key': '', 'Content-Length': '0' });
-    const response = parseResponse(await exchangeRaw(service.url, `${head}\r\n`));
-    assert.deepEqual([response.status, response.body], [401, JSON.stringify({ error: WRONG })]);
+    const head = requestHead(`POST ${path}`, { ...JSON_HEADERS, ...key, 'Content-Length': '0' });
+    const { status, body } = parseResponse(await exchangeRaw(service.url, `${head}${more}\r\n`));
+    return status === 200 ? [status] : [status, body];
+  };
+
+  it('an empty header is a wrong key', async () => {
+    assert.deepEqual(await raw({ 'X-Api-Key': '' }), [401, JSON.stringify({ error: WRONG })]);
   });
 
   it('two headers are one wrong key, even if one of them is right', async () => {
-    const path = new URL(endpointUrl(service, 'keyed/inherits')).pathname;
-    const head = requestHead(`POST ${path}`, { ...JSON_HEADERS, 'X-Api-Key': 'Key-One', 'Content-Length': '0' });
-    const response = parseResponse(await exchangeRaw(service.url, `${head}x-api-key: Key-One\r\n\r\n`));
-    assert.deepEqual([response.status, response.body], [401, JSON.stringify({ error: WRONG })]);
+    const second = 'x-api-key: Key-One\r\n';
+    assert.deepEqual(await raw({ 'X-Api-Key': 'Key-One' }, second), [401, JSON.stringify({ error: WRONG })]);
   });
 
   it('the header name is case-insensitive, white space round the value is none of it', async () => {
-    const path = new URL(endpointUrl(service, 'keyed/inherits')).pathname;
-    const head = requestHead(`POST ${path}`, {
-      ...JSON_HEADERS,
-      'x-API-key': ' \t Key-One \t ',
-      'Content-Length': '0',
-    });
-    assert.equal(parseResponse(await exchangeRaw(service.url, `${head}\r\n`)).status, 200);
+    assert.deepEqual(await raw({ 'x-API-key': ' \t Key-One \t ' }), [200]);
   });
 
   it('an endpoint’s auth overrides its API’s', async () => {

@@ -1,12 +1,11 @@
 /** Any one method of a list lets a client in; else the last one's error is told. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
-import { verifyRaw } from '../support/verify.ts';
+import { notes, pluginFile } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
+import { NATIVE, RECIPIENT } from '../support/x402.ts';
 
 const spy = pluginFile('spy', `onError({ status, stage, error }) { note('error', [status, stage, error.message]); }`);
 /** An auth method of an operator's own: its failures must not tell more than the built-in ones'. */
@@ -18,8 +17,6 @@ const broken = `export default {
 `;
 
 describe('auth arrays', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/p', 1);
   const free = { type: 'free' };
   const one = { type: 'apiKey', keys: ['one'] };
   const two = { type: 'apiKey', keys: ['two'] };
@@ -27,9 +24,9 @@ describe('auth arrays', async () => {
     type: 'x402',
     network: 1,
     rpc: 'http://127.0.0.1:9',
-    token: '0x0000000000000000000000000000000000000000',
+    token: NATIVE,
     amount: '1',
-    recipient: TEST_ADDRESS,
+    recipient: RECIPIENT,
   };
   const auths = {
     'key x402': [one, x402],
@@ -43,48 +40,32 @@ describe('auth arrays', async () => {
     'key broken': [one, { type: 'broken' }],
     broken: { type: 'broken' },
   };
-  const { files, plugins } = pluginFiles({ spy });
-  const endpoints = Object.entries(auths).map(([name, auth]) => ({
-    name,
-    path: `/p?${encodeURIComponent(name)}`,
-    auth,
-  }));
-  const service = await serviceFor(
-    suite,
-    {
-      settings: { plugins: [...plugins, { source: './broken.mjs' }] },
-      apis: [{ name: 'a', url: upstream.url, auth: two, endpoints }],
-    },
-    { files: { ...files, 'broken.mjs': broken } },
+  const endpoints = Object.fromEntries(
+    Object.entries(auths).map(([name, auth]) => [name, { path: `/p?${encodeURIComponent(name)}`, auth }]),
   );
+  const { upstream, ...api } = await served(suite, endpoints, {
+    answers: { '/p': faults.json(1) },
+    sources: { spy, broken },
+    api: { auth: two },
+  });
 
   beforeEach(() => notes.clear());
 
-  const post = (endpoint: string, headers: Record<string, string> = {}) =>
-    postText(endpointUrl(service, `a/${endpoint}`), '{}', { ...JSON_HEADERS, ...headers });
   const key = (value: string) => ({ 'X-Api-Key': value });
   const proof = (value: string) => ({ 'X-Payment-Proof': value });
-  const answered = async (endpoint: string, headers?: Record<string, string>) =>
-    verifyRaw(await post(endpoint, headers), TEST_ADDRESS);
+  const answered = (endpoint: string, headers?: Record<string, string>) => api.raw(endpoint, {}, headers);
   const refused = async (endpoint: string, status: number, error: string, headers?: Record<string, string>) => {
     const before = upstream.requests.length;
-    await assertRefused(await post(endpoint, headers), status, error);
+    await api.refused(status, error, endpoint, {}, headers);
     assert.equal(upstream.requests.length, before);
   };
   const challenged = async (endpoint: string, headers?: Record<string, string>, error?: string) => {
-    const response = await post(endpoint, headers);
+    const response = await api.post(endpoint, {}, headers);
     assert.equal(response.status, 402);
     const { error: told, ...body } = (await response.json()) as { readonly error?: string };
     assert.equal(told, error);
-    assert.deepEqual(Object.keys(body).sort(), [
-      'amount',
-      'endpointId',
-      'expiresAt',
-      'network',
-      'node',
-      'recipient',
-      'token',
-    ]);
+    const terms = ['amount', 'endpointId', 'expiresAt', 'network', 'node', 'recipient', 'token'];
+    assert.deepEqual(Object.keys(body).sort(), terms);
   };
 
   it('[apiKey, x402]: the key opens; all else ends with x402', async () => {

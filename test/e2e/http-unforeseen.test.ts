@@ -1,10 +1,11 @@
 /** What nobody foresaw is 500, and the reason stays in the log. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { assertRefused, assertRouteHeaders, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 /** Fails in the stage, and in the way, that the headers of the request name. */
@@ -49,13 +50,10 @@ export default {
   modes: ['broken'],
   setup: () => ({
     hooks: {
+      ...Object.fromEntries(['resolve', 'validate', 'answer', 'encrypt', 'attest', 'concluded'].map((stage) => [
+        stage, (_, exchange) => failAt(stage, exchange),
+      ])),
       admit: (exchange) => failAt('admit', exchange),
-      resolve: (_, exchange) => failAt('resolve', exchange),
-      validate: (_, exchange) => failAt('validate', exchange),
-      answer: (_, exchange) => failAt('answer', exchange),
-      encrypt: (_, exchange) => failAt('encrypt', exchange),
-      attest: (_, exchange) => failAt('attest', exchange),
-      concluded: (_, exchange) => failAt('concluded', exchange),
       respond: (_, exchange) => {
         failAt('respond', exchange);
         if (exchange.headers['x-stage'] === 'respond value') return { 'X-Name': 'a\\r\\nX-Injected: 1' };
@@ -71,34 +69,22 @@ export default {
 const INTERNAL = 'Internal server error';
 
 describe('what nobody foresaw is 500 Internal server error', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
-  upstream.on('/leak', faults.text('{"error":"upstream secret"}', { status: 500 }));
-  upstream.on('/html', faults.text('<html>upstream secret</html>', { type: 'text/html' }));
-  const encoding = { type: 'uint256', path: '$.price' };
-  const service = await serviceFor(
-    suite,
-    {
-      settings: { plugins: [{ source: './broken.mjs' }] },
-      apis: [
-        {
-          name: 'a',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'e', path: '/price', encoding },
-            { name: 'b', path: '/price', mode: 'broken' },
-            { name: 'leak', path: '/leak' },
-            { name: 'html', path: '/html' },
-          ],
-        },
-      ],
+  const endpoints = {
+    e: { path: '/price', encoding: { type: 'uint256', path: '$.price' } },
+    b: { path: '/price', mode: 'broken' },
+    leak: {},
+    html: {},
+  };
+  const { service, refused, ...api } = await served(suite, endpoints, {
+    answers: {
+      '/price': faults.json({ price: 7 }),
+      '/leak': faults.text('{"error":"upstream secret"}', { status: 500 }),
+      '/html': faults.text('<html>upstream secret</html>', { type: 'text/html' }),
     },
-    { files: { 'broken.mjs': broken } },
-  );
+    sources: { broken },
+  });
 
-  const post = (endpoint: string, headers: Record<string, string>) =>
-    postText(endpointUrl(service, endpoint), '{}', { ...JSON_HEADERS, ...headers });
+  const post = (endpoint: string, headers: Record<string, string> = {}) => api.post(endpoint, {}, headers);
   /** The log has what the client does not get. */
   const explained = (response: Response) => {
     const requestId = response.headers.get('x-request-id');
@@ -109,10 +95,7 @@ describe('what nobody foresaw is 500 Internal server error', async () => {
   };
 
   for (const stage of ['admit', 'validate', 'answer', 'encrypt']) {
-    it(`a plugin that throws in ${stage}`, async () => {
-      const response = await post('a/e', { 'X-Stage': stage });
-      await assertRefused(response, 500, INTERNAL);
-    });
+    it(`a plugin that throws in ${stage}`, () => refused(500, INTERNAL, 'e', {}, { 'X-Stage': stage }));
   }
 
   it('a plugin that throws in resolve', async () => {
@@ -121,14 +104,14 @@ describe('what nobody foresaw is 500 Internal server error', async () => {
   });
 
   it('the reason is in the log, with the plugin’s name', async () => {
-    const response = await post('a/e', { 'X-Stage': 'validate' });
+    const response = await post('e', { 'X-Stage': 'validate' });
     const line = await explained(response);
     assert.match(String(line.fields.detail), /plugin "broken": .*secret detail/);
   });
 
   for (const how of ['text', 'nothing', 'null', 'number', 'hostile', 'refusal', 'no message']) {
     it(`whatever is thrown: ${how}`, async () => {
-      await assertRefused(await post('a/e', { 'X-Stage': 'validate', 'X-How': how }), 500, INTERNAL);
+      await assertRefused(await post('e', { 'X-Stage': 'validate', 'X-How': how }), 500, INTERNAL);
       const route = await fetch(`${service.url}/broken`, { headers: { 'X-Stage': 'route', 'X-How': how } });
       await assertRefused(route, 500, INTERNAL);
     });
@@ -136,7 +119,7 @@ describe('what nobody foresaw is 500 Internal server error', async () => {
 
   for (const stage of ['attest', 'concluded', 'respond']) {
     it(`a plugin that throws in ${stage} spoils nothing: the stage fails open`, async () => {
-      const response = await post('a/e', { 'X-Stage': stage });
+      const response = await post('e', { 'X-Stage': stage });
       assertRouteHeaders(response);
       await verifyEncoded(response, TEST_ADDRESS);
       const line = await explained(response);
@@ -146,7 +129,7 @@ describe('what nobody foresaw is 500 Internal server error', async () => {
 
   for (const stage of ['respond value', 'respond shape']) {
     it(`headers that cannot be sent are left out: ${stage}`, async () => {
-      const response = await post('a/e', { 'X-Stage': stage });
+      const response = await post('e', { 'X-Stage': stage });
       assertRouteHeaders(response);
       assert.equal(response.headers.get('x-injected'), null);
       await verifyEncoded(response, TEST_ADDRESS);
@@ -155,25 +138,14 @@ describe('what nobody foresaw is 500 Internal server error', async () => {
   }
 
   const replies = [
-    'nothing',
-    'null',
-    'status 0',
-    'status 101',
-    'status 999',
-    'status text',
-    'status NaN',
-    'no body',
-    'body object',
-    'header value',
-    'header name',
-    'header unicode',
-    'header undefined',
+    ...['nothing', 'null', 'status 0', 'status 101', 'status 999', 'status text', 'status NaN'],
+    ...['no body', 'body object', 'header value', 'header name', 'header unicode', 'header undefined'],
   ];
   for (const reply of replies) {
     it(`a reply that cannot be sent: ${reply}`, async () => {
       for (const response of [
         await fetch(`${service.url}/broken`, { headers: { 'X-Reply': reply } }),
-        await post('a/b', { 'X-Reply': reply }),
+        await post('b', { 'X-Reply': reply }),
       ]) {
         assert.equal(response.headers.get('x-injected'), null);
         await assertRefused(response, 500, INTERNAL);
@@ -190,10 +162,10 @@ describe('what nobody foresaw is 500 Internal server error', async () => {
   });
 
   it('no body of the upstream reaches a client', async () => {
-    for (const endpoint of ['a/leak', 'a/html']) await assertRefused(await post(endpoint, {}), 502, 'API call failed');
+    for (const endpoint of ['leak', 'html']) await refused(502, 'API call failed', endpoint);
   });
 
   it('the service is well afterwards', async () => {
-    await verifyEncoded(await post('a/e', {}), TEST_ADDRESS);
+    await verifyEncoded(await post('e'), TEST_ADDRESS);
   });
 });
