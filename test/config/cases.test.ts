@@ -1,6 +1,7 @@
 /**
  * What is said of a config. In a file of `cases/`, the first document is a config; each further one changes it, as a path and its
  * new value. `# expect:` lines are its errors; without them it loads, and `# warn:` lines, where there are any, are its warnings.
+ * A line `# plugins:` names the operator's plugins.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -46,21 +47,24 @@ function configsOf(base: string, { given: _, text, ...changes }: Case): readonly
 
 async function said(t: TestContext, content: unknown, given: Given) {
   try {
-    return { expect: [], warn: warningsOf(await load(t, content, given)) };
+    const loaded = await load(t, content, given);
+    const names = loaded.plugins.filter(({ operator }) => operator).map(({ definition }) => definition.name);
+    return { expect: [], warn: warningsOf(loaded), plugins: [names.join(', ')] };
   } catch (error) {
     if (!(error instanceof ConfigErrors)) throw error;
-    return { expect: linesOf(error), warn: [] };
+    return { expect: linesOf(error), warn: [], plugins: [] };
   }
 }
 
 /** Runs a case, a document of a corpus. @param base the text of the first document. */
 async function check(t: TestContext, base: string, document: string, given: Given): Promise<void> {
   const listed = (word: string) => Array.from(document.matchAll(RegExp(`^# ${word}: (.*)$`, 'gm')), ([, line]) => line);
-  const warn = listed('warn');
+  const [warn, plugins] = [listed('warn'), listed('plugins')];
   const one: Case = parse(document) ?? {};
   for (const content of configsOf(base, one)) {
-    const { expect, warn: warned } = await said(t, content, { ...given, ...one.given });
+    const { expect, warn: warned, plugins: names } = await said(t, content, { ...given, ...one.given });
     assert.deepEqual(expect, listed('expect'), JSON.stringify(content));
+    if (plugins.length > 0) assert.deepEqual(names, plugins, JSON.stringify(content));
     if (warn.length > 0) assert.deepEqual(warned, warn[0] === 'none' ? [] : warn, JSON.stringify(content));
   }
 }
@@ -72,7 +76,7 @@ for (const [folder, plugins] of Object.entries(CORPORA)) {
       const [base = '', ...documents] = readFileSync(new URL(name, at), 'utf8').split(/^---\n/m);
       let title = name;
       for (const document of documents) {
-        title = /^# (?!expect: |warn: )(.*)$/m.exec(document)?.[1] ?? title;
+        title = /^# (?!expect: |warn: |plugins: )(.*)$/m.exec(document)?.[1] ?? title;
         it(title, (t) => check(t, base, document, { builtins: plugins }));
       }
     });

@@ -64,69 +64,6 @@ for (const [what, [code, entry, given]] of Object.entries(faults)) {
   });
 }
 
-const only: Readonly<Record<string, [code: string, error: string, given?: Given]>> = {
-  'a plugin with setup': [
-    'export default { name: "p", setup: () => ({}) };',
-    'plugin "./p.mjs": has "setup" and cannot be isolated: what it sets up works inside the service; only the six hooks can be called in a process of their own',
-  ],
-  'a class with setup': [
-    'class P { name = "p"; setup() { return {}; } } export default new P();',
-    'plugin "./p.mjs": has "setup" and cannot be isolated: what it sets up works inside the service; only the six hooks can be called in a process of their own',
-  ],
-  'a native addon that it imports': [
-    `import addon from './addon.node'; ${simple}`,
-    'plugin "./p.mjs": uses the native addon addon.node and cannot be isolated: the process of an isolated plugin may load none',
-    { files: { 'addon.node': '' } },
-  ],
-  'a native addon that it loads': [
-    `process.dlopen({ exports: {} }, '/tmp/addon.node'); ${simple}`,
-    'plugin "./p.mjs": uses a native addon and cannot be isolated: the process of an isolated plugin may load none',
-  ],
-  'a module that is not there': [
-    `import './none.mjs'; ${simple}`,
-    'plugin "./p.mjs": cannot be bundled: Could not resolve "./none.mjs" (p.mjs:1)',
-  ],
-  'what is no JavaScript': [
-    'export default {',
-    'plugin "./p.mjs": cannot be bundled: Expected identifier but found end of file (p.mjs:1)',
-  ],
-  'a module that ends the process': [
-    `process.exit(7); ${simple}`,
-    'plugin "./p.mjs": its process has ended: it ended with code 7',
-  ],
-  'a schema with a function': [
-    `export const configSchema = { type: 'object', check: () => true };${factory}`,
-    'plugin "./p.mjs": its "configSchema" cannot be carried to the service: it has a function',
-  ],
-};
-
-for (const [what, [code, error, given = {}]] of Object.entries(only)) {
-  test(`${what}: an error that says why`, async (t) => {
-    const found = await errors(t, code, { isolate: true }, { ...given, files: { ...given.files, 'p.mjs': code } });
-    assert.deepEqual(found, [`${AT}.source: ${error}`]);
-  });
-}
-
-test('a module that never ends is not waited for', async (t) => {
-  const found = await errors(t, `for (;;); ${simple}`, { isolate: true }, { patience: 500 });
-  assert.deepEqual(found, [`${AT}.source: plugin "./p.mjs": is not ready after 500 ms`]);
-});
-
-test('what stands under isolate', async (t) => {
-  assert.deepEqual(await errors(t, simple, { isolate: { memory: 96 } }), []);
-  assert.deepEqual(await errors(t, simple, { isolate: { memory: 95 } }), [`${AT}.isolate.memory: must be at least 96`]);
-  assert.deepEqual(await errors(t, simple, { isolate: 'yes' }), [
-    `${AT}.isolate: expected true or false or a mapping, found a string`,
-  ]);
-});
-
-test('a built-in plugin works inside the service', async (t) => {
-  const block = config({ settings: { plugins: [{ source: 'builtin:cache', isolate: true }] } });
-  assert.deepEqual(await errorsOf(t, block), [
-    `${AT}.isolate: a built-in plugin cannot be isolated: it works inside the service`,
-  ]);
-});
-
 test('a package that is not isolated is warned of', async (t) => {
   const files = {
     'node_modules/some/package.json': JSON.stringify({ name: 'some', type: 'module', exports: './some.js' }),
