@@ -1,15 +1,18 @@
 /** A request without payment gets the x402 challenge, and so does one whose header is no proof. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const NATIVE = '0x0000000000000000000000000000000000000000';
+const ERC20 = { amount: '1500000', token: TOKEN, network: 8453 };
+const NATIVE = { amount: `1${'0'.repeat(77)}`, token: '0x0000000000000000000000000000000000000000', network: 1 };
 const SLOW_DOWN = 'Too many x402 verification attempts — slow down';
 const INVALID = 'Invalid payment proof';
 const MISMATCH = 'Payment proof signature mismatch';
@@ -24,66 +27,40 @@ const soon = () => Math.floor(Date.now() / 1000) + 300;
 const goodProof = () => ({ txHash: `0x${'ab'.repeat(32)}`, expiresAt: soon(), signature: `0x${'cd'.repeat(65)}` });
 
 describe('x402: the challenge and the shape of the proof', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', 1);
+  /** Stands where the RPC is configured: what is refused here is refused before it is asked. */
+  const rpc = await upstreamFor(suite);
+  after(() => assert.deepEqual(rpc.requests, []));
+
+  const terms = { type: 'x402', rpc: rpc.url, recipient: RECIPIENT, ...ERC20 };
+  const native = { ...terms, ...NATIVE, expiry: 1000 };
+  const blocks = {
+    paid: {},
+    native: { auth: native },
+    async: { mode: 'async' },
+    stream: { mode: 'stream' },
+    either: { auth: [terms, native] },
+    keyed: { auth: [terms, { type: 'apiKey', keys: ['key'] }] },
+  };
+  const endpoints = Object.fromEntries(
+    Object.entries(blocks).map(([name, block]) => [name, { path: `/p?${name}`, ...block }]),
+  );
   const services: RunningService[] = [];
-
-  const terms = () => ({
-    type: 'x402',
-    network: 8453,
-    rpc: rpc.url,
-    token: TOKEN,
-    amount: '1500000',
-    recipient: RECIPIENT,
-  });
-
   const start = async (x402: object) => {
     const { files, plugins } = pluginFiles({ spy });
-    const named = (name: string, auth: unknown, more: object = {}) => ({ name, path: `/p?${name}`, auth, ...more });
-    const native = { ...terms(), token: NATIVE, amount: `1${'0'.repeat(77)}`, network: 1, expiry: 1000 };
-    const started = await startTestService(
-      {
-        server: { rateLimit: { max: 1_000_000, trustForwardedFor: true, x402 } },
-        settings: { plugins },
-        apis: [
-          {
-            name: 'a',
-            url: upstream.url,
-            auth: terms(),
-            endpoints: [
-              { name: 'paid', path: '/p' },
-              named('native', native),
-              named('async', terms(), { mode: 'async' }),
-              named('stream', terms(), { mode: 'stream' }),
-              named('either', [terms(), native]),
-              named('keyed', [terms(), { type: 'apiKey', keys: ['key'] }]),
-            ],
-          },
-        ],
-      },
-      { files },
-    );
+    const server = { rateLimit: { max: 1_000_000, trustForwardedFor: true, x402 } };
+    const config = oneApi(upstream.url, endpoints, { api: { name: 'a', auth: terms }, server, settings: { plugins } });
+    const started = await serviceFor(suite, config, { files });
     services.push(started);
     return started;
   };
-
-  const upstream = await startUpstream();
-  /** Stands where the RPC is configured: what is refused here is refused before it is asked. */
-  const rpc = await startUpstream();
-  upstream.json('/p', 1);
   const service = await start({ max: 1_000_000 });
 
-  after(async () => {
-    for (const started of services) await started.stop();
-    assert.deepEqual(rpc.requests, []);
-    await upstream.close();
-    await rpc.close();
-  });
-
-  const post = (on: RunningService, endpoint: string, proof?: string, headers: Record<string, string> = {}) =>
-    postText(endpointUrl(on, endpoint), '{}', {
-      ...JSON_HEADERS,
-      ...(proof === undefined ? {} : { 'X-Payment-Proof': proof }),
-      ...headers,
-    });
+  const post = (on: RunningService, endpoint: string, proof?: string, headers: Record<string, string> = {}) => {
+    const proofs: Record<string, string> = proof === undefined ? {} : { 'X-Payment-Proof': proof };
+    return postText(endpointUrl(on, endpoint), '{}', { ...JSON_HEADERS, ...proofs, ...headers });
+  };
 
   const challenged = async (endpoint: string, response: Response, expected: object, expiry: number) => {
     const text = await response.text();
@@ -91,19 +68,14 @@ describe('x402: the challenge and the shape of the proof', async () => {
     assert.equal(response.headers.get('content-type'), 'application/json');
     assertRouteHeaders(response);
     const { expiresAt, ...body } = JSON.parse(text);
-    assert.deepEqual(body, {
-      node: TEST_ADDRESS,
-      endpointId: service.ids[endpoint],
-      recipient: RECIPIENT,
-      ...expected,
-    });
+    const { [endpoint]: endpointId } = service.ids;
+    assert.deepEqual(body, { node: TEST_ADDRESS, endpointId, recipient: RECIPIENT, ...expected });
     assert.ok(Number.isInteger(expiresAt));
     // The clock moves on between the challenge and this look at it; an hour tells seconds from milliseconds.
     assert.ok(Math.abs(expiresAt - (Date.now() + expiry) / 1000) < 3600);
     assert.ok(expiresAt <= Math.floor((Date.now() + expiry) / 1000));
     return expiresAt;
   };
-  const ERC20 = { amount: '1500000', token: TOKEN, network: 8453 };
   /** Asserts that the header was no proof. */
   const invalid = (response: Response) => challenged('a/paid', response, { ...ERC20, error: INVALID }, 300_000);
 
@@ -115,15 +87,13 @@ describe('x402: the challenge and the shape of the proof', async () => {
     });
 
     it('the native asset, an amount beyond 64 bits as text, an expiry of its own', async () => {
-      const expected = { amount: `1${'0'.repeat(77)}`, token: NATIVE, network: 1 };
       const earliest = Math.floor((Date.now() + 1000) / 1000);
-      assert.ok((await challenged('a/native', await post(service, 'a/native'), expected, 1000)) >= earliest);
+      assert.ok((await challenged('a/native', await post(service, 'a/native'), NATIVE, 1000)) >= earliest);
     });
 
     it('in async and stream mode too, before anything starts', async () => {
-      for (const endpoint of ['a/async', 'a/stream']) {
+      for (const endpoint of ['a/async', 'a/stream'])
         await challenged(endpoint, await post(service, endpoint), ERC20, 300_000);
-      }
       assert.deepEqual(upstream.requests, []);
     });
 
@@ -139,12 +109,10 @@ describe('x402: the challenge and the shape of the proof', async () => {
     it('onError fires for it, as for a header that is no proof', async () => {
       notes.clear();
       await (await post(service, 'a/paid')).arrayBuffer();
-      assert.deepEqual(await notes.until('error'), [[402, 'Payment required']]);
+      const unpaid = [402, 'Payment required'];
+      assert.deepEqual(await notes.until('error'), [unpaid]);
       await invalid(await post(service, 'a/paid', 'x'));
-      assert.deepEqual(await notes.until('error', 2), [
-        [402, 'Payment required'],
-        [402, INVALID],
-      ]);
+      assert.deepEqual(await notes.until('error', 2), [unpaid, [402, INVALID]]);
     });
   });
 
@@ -203,8 +171,7 @@ describe('x402: the challenge and the shape of the proof', async () => {
 
     it('of the endpoint that was asked, and logged with the reason', async () => {
       const before = service.logs.length;
-      const expected = { amount: `1${'0'.repeat(77)}`, token: NATIVE, network: 1, error: INVALID };
-      await challenged('a/native', await post(service, 'a/native', '{}'), expected, 1000);
+      await challenged('a/native', await post(service, 'a/native', '{}'), { ...NATIVE, error: INVALID }, 1000);
       const logged = service.logs.slice(before);
       assert.ok(JSON.stringify(logged).includes('txHash is no 32-byte hex'));
       assert.ok(logged.every(({ level }) => level === 'info' || level === 'debug'));
@@ -235,74 +202,66 @@ describe('x402: the challenge and the shape of the proof', async () => {
     });
   });
 
-  describe('the proof bucket (limits: "separate per-IP bucket server.rateLimit.x402.max")', () => {
-    const client = (() => {
-      let last = 0;
-      return () => ({ 'X-Forwarded-For': `192.0.2.${++last}` });
-    })();
+  describe('the proof bucket (limits: "separate per-IP bucket server.rateLimit.x402.max")', async () => {
+    let last = 0;
+    const client = () => ({ 'X-Forwarded-For': `192.0.2.${++last}` });
+    const limited = await start({ max: 2, window: 3_600_000 });
     /** Asserts that the header was looked at, which costs a draw. */
-    const isChecked = async (response: Response) => {
+    const isChecked = async (endpoint: string, headers: Record<string, string>, proof = 'x') => {
+      const response = await post(limited, endpoint, proof, headers);
       const { error } = (await response.json()) as { readonly error: string };
       assert.deepEqual([response.status, error], [402, INVALID]);
     };
-    let limited: RunningService;
-    before(async () => {
-      limited = await start({ max: 2, window: 3_600_000 });
-    });
+    const isSlowed = async (endpoint: string, headers: Record<string, string>, proof = 'x') => {
+      const response = await post(limited, endpoint, proof, headers);
+      assert.equal(response.headers.get('retry-after'), null);
+      await assertRefused(response, 401, SLOW_DOWN);
+    };
 
     it('every request with the header draws, whatever its shape; then 401', async () => {
       const headers = client();
-      await isChecked(await post(limited, 'a/paid', '', headers));
-      await isChecked(await post(limited, 'a/paid', 'x'.repeat(10_000), headers));
-      await assertRefused(await post(limited, 'a/paid', 'null', headers), 401, SLOW_DOWN);
-      const response = await post(limited, 'a/paid', JSON.stringify(goodProof()), headers);
-      assert.equal(response.headers.get('retry-after'), null);
-      await assertRefused(response, 401, SLOW_DOWN);
+      for (const proof of ['', 'x'.repeat(10_000)]) await isChecked('a/paid', headers, proof);
+      for (const proof of ['null', JSON.stringify(goodProof())]) await isSlowed('a/paid', headers, proof);
     });
 
     it('is one bucket for all endpoints', async () => {
       const headers = client();
-      await isChecked(await post(limited, 'a/paid', 'x', headers));
-      await isChecked(await post(limited, 'a/native', 'x', headers));
-      await assertRefused(await post(limited, 'a/async', 'x', headers), 401, SLOW_DOWN);
+      for (const endpoint of ['a/paid', 'a/native']) await isChecked(endpoint, headers);
+      await isSlowed('a/async', headers);
     });
 
     it('the unpaid challenge does not draw and is not limited', async () => {
       const headers = client();
-      for (let count = 0; count < 5; count++)
-        assert.equal((await post(limited, 'a/paid', undefined, headers)).status, 402);
-      await isChecked(await post(limited, 'a/paid', 'x', headers));
-      await isChecked(await post(limited, 'a/paid', 'x', headers));
-      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, SLOW_DOWN);
-      assert.equal((await post(limited, 'a/paid', undefined, headers)).status, 402);
+      const isAsked = async () => assert.equal((await post(limited, 'a/paid', undefined, headers)).status, 402);
+      for (let count = 0; count < 5; count++) await isAsked();
+      for (let count = 0; count < 2; count++) await isChecked('a/paid', headers);
+      await isSlowed('a/paid', headers);
+      await isAsked();
     });
 
     it('each client has its own; IPv6 by /64', async () => {
-      await isChecked(await post(limited, 'a/paid', 'x', client()));
+      await isChecked('a/paid', client());
       const from = (address: string) => ({ 'X-Forwarded-For': address });
-      await isChecked(await post(limited, 'a/paid', 'x', from('2001:db8::1')));
-      await isChecked(await post(limited, 'a/paid', 'x', from('2001:db8::2')));
-      await assertRefused(await post(limited, 'a/paid', 'x', from('2001:db8::3')), 401, SLOW_DOWN);
+      for (const address of ['2001:db8::1', '2001:db8::2']) await isChecked('a/paid', from(address));
+      await isSlowed('a/paid', from('2001:db8::3'));
     });
 
     it('a request draws once, however many payments the endpoint accepts', async () => {
       const headers = client();
-      await isChecked(await post(limited, 'a/either', 'x', headers));
-      await isChecked(await post(limited, 'a/either', 'x', headers));
-      await assertRefused(await post(limited, 'a/either', 'x', headers), 401, SLOW_DOWN);
+      for (let count = 0; count < 2; count++) await isChecked('a/either', headers);
+      await isSlowed('a/either', headers);
     });
 
     it('a key that opens does not help past it: x402 comes first there and draws', async () => {
       const headers = { ...client(), 'X-Api-Key': 'key' };
       for (let count = 0; count < 3; count++) assert.equal((await post(limited, 'a/keyed', 'x', headers)).status, 200);
-      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, SLOW_DOWN);
+      await isSlowed('a/paid', headers);
     });
 
     it('holds 30 proofs a minute unless configured', async () => {
       const usual = await start({});
-      const texts = await Promise.all(
-        Array.from({ length: 45 }, async () => (await post(usual, 'a/paid', 'x')).text()),
-      );
+      const sent = Array.from({ length: 45 }, async () => (await post(usual, 'a/paid', 'x')).text());
+      const texts = await Promise.all(sent);
       const checked = texts.filter((text) => JSON.parse(text).error === INVALID).length;
       const slowed = texts.filter((text) => text === JSON.stringify({ error: SLOW_DOWN })).length;
       assert.equal(checked + slowed, 45);

@@ -4,12 +4,12 @@ import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { errorsOf } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
+import { assertRefused, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
-import { payer, payNative, proofHeader, type Question, relay, termsOn } from '../support/x402.ts';
+import { payer, payNative, proofHeader, relay, termsOn, withResult } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
 const NOT_FOUND = 'Payment not found';
@@ -24,9 +24,11 @@ describe('x402: `confirmations`, against reorganisations of the chain', async ()
   const rpc = await upstreamFor(suite);
   const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
   const auths = { none: auth, one: { ...auth, confirmations: 1 }, three: { ...auth, confirmations: 3 } };
-  const endpoints = Object.entries(auths).map(([name, auth]) => ({ name, path: `/p?${name}`, auth }));
+  const endpoints = Object.fromEntries(
+    Object.entries(auths).map(([name, auth]) => [name, { path: `/p?${name}`, auth }]),
+  );
   const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
-  const service = await serviceFor(suite, { server, apis: [{ name: 'a', url: upstream.url, endpoints }] });
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { server, api: { name: 'a' } }));
 
   beforeEach(() => {
     rpc.on('*', relay(chain.url));
@@ -42,7 +44,11 @@ describe('x402: `confirmations`, against reorganisations of the chain', async ()
   /** Replaces that many blocks by others without transactions. */
   const reorganise = (depth: number) => chain.provider.send('anvil_reorg', [depth, []]);
   const asked = () => rpc.requests.map(({ body }) => JSON.parse(body).method);
-
+  /** Has the node say this of the length of its chain. */
+  const counting = (result: unknown) => {
+    const lie = withResult('eth_blockNumber', () => result);
+    rpc.on('*', relay(chain.url, lie));
+  };
   it('the payment counts from the block on in which it has so many, its own included', async () => {
     const paid = await payNative(alice, PRICE);
     await notFound('three', paid);
@@ -88,12 +94,7 @@ describe('x402: `confirmations`, against reorganisations of the chain', async ()
       const forward = relay(chain.url);
       rpc.on('*', async (req, res, recorded) => {
         if (JSON.parse(recorded.body).method !== method) return forward(req, res, recorded);
-        const answer = await fetch(chain.url, {
-          method: 'POST',
-          body: recorded.body,
-          headers: { 'content-type': 'application/json' },
-        });
-        const text = await answer.text();
+        const text = await (await postText(chain.url, recorded.body)).text();
         await reorganise(5);
         res.writeHead(200, { 'content-type': 'application/json' }).end(text);
       });
@@ -116,15 +117,10 @@ describe('x402: `confirmations`, against reorganisations of the chain', async ()
     const paid = await payNative(alice, PRICE);
     await mine(2);
     for (const result of [null, '', '0x', '3', 3, '0x03', {}, []]) {
-      const lie = (answer: object, { method }: Question) =>
-        method === 'eth_blockNumber' ? { ...answer, result } : answer;
-      rpc.on('*', relay(chain.url, lie));
+      counting(result);
       await assertRefused(await send('three', paid), 401, 'Payment verification unavailable');
     }
-    rpc.on(
-      '*',
-      relay(chain.url, (answer, { method }) => (method === 'eth_blockNumber' ? { ...answer, result: '0x0' } : answer)),
-    );
+    counting('0x0');
     await notFound('three', paid);
     rpc.on('*', relay(chain.url));
     await verifyRaw(await send('three', paid), TEST_ADDRESS);

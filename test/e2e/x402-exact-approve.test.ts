@@ -1,38 +1,30 @@
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
 import { afterEach, describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
-import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, endpointUrl, eventually } from '../support/http.ts';
+import { leavingRequest } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
+import { ownEngine, pausing } from '../support/own-engine.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
 
-const ENGINE = 'engine of x402-exact-approve';
 /** What holds up the engine's swaps with which a settlement begins; of the area of payments alone. */
 let holdUp: (() => Promise<void>) | undefined;
 /** What holds up those with which an identifier is taken. */
 let holdUpClaim: (() => Promise<void>) | undefined;
 let payments = new MemoryArea();
-Reflect.set(globalThis, ENGINE, (name: string) => {
-  const area = name === 'x402-exact' ? payments : new MemoryArea();
-  const compareAndSet: MemoryArea['compareAndSet'] = async (...args) => {
-    const result = await area.compareAndSet(...args);
-    if (name === 'x402-exact' && args[2]?.includes('"state":"settling"')) await holdUp?.();
-    if (name === 'x402-exact identifiers' && args[2] !== undefined) await holdUpClaim?.();
-    return result;
-  };
-  return { compareAndSet, get: area.get.bind(area), takeTokens: area.takeTokens.bind(area) };
-});
+const own = ownEngine('x402-exact-approve', (name) =>
+  pausing(name === 'x402-exact' ? payments : new MemoryArea(), (next) => {
+    if (name === 'x402-exact' && next?.includes('"state":"settling"')) return holdUp?.();
+    return name === 'x402-exact identifiers' && next !== undefined ? holdUpClaim?.() : undefined;
+  }),
+);
 const LEFT = 'client of x402-exact-approve';
 const noticed = { handleEvent: () => undefined };
 Reflect.set(globalThis, LEFT, noticed);
-const engineFile = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
-    area: globalThis[${JSON.stringify(ENGINE)}] });
-  const schema = { type: 'object', properties: {} };
-  export default { name: 'held-engine', engines: { held: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
 
 /** A plugin with a function at `approve`. */
 const releasing = (name: string, body: string) =>
@@ -61,90 +53,76 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
   }
   const send = (service: RunningService, payload: PaymentPayload) => service.post('a/sync', {}, paidBy(payload));
 
-  it('an operator’s plugin that keeps an answer back is asked first: nobody pays for what it refuses', async (t) => {
-    const strict = releasing('strict', `if (exchange.headers['x-no']) throw new Error('no');`);
-    const plugins = [{ source: './strict.mjs' }];
-    const { service, had, assertCostNothing, payload } = await start(t, { plugins }, { 'strict.mjs': strict });
-    await assertRefused(
-      await service.post('a/sync', {}, { ...paidBy(payload), 'X-No': '1' }),
-      500,
-      'Internal server error',
-    );
-    await assertCostNothing();
-    await verifyEncoded(await send(service, payload), TEST_ADDRESS);
-    assert.equal(await shop.market.balance(alice.address), had - PRICE);
-  });
+  const strict = releasing('strict', `if (exchange.headers['x-no']) throw new Error('no');`);
+  const lax = releasing('lax', 'return true;');
+  for (const [what, files] of Object.entries<Record<string, string>>({
+    'an operator’s plugin that keeps an answer back is asked first: nobody pays for what it refuses': {
+      'strict.mjs': strict,
+    },
+    'a plugin that allows an answer does not speak for those who want to be paid, or for other plugins': {
+      'lax.mjs': lax,
+      'strict.mjs': strict,
+    },
+  }))
+    it(what, async (t) => {
+      const plugins = Object.keys(files).map((name) => ({ source: `./${name}` }));
+      const { service, had, assertCostNothing, payload } = await start(t, { plugins }, files);
+      const refused = await service.post('a/sync', {}, { ...paidBy(payload), 'X-No': '1' });
+      await assertRefused(refused, 500, 'Internal server error');
+      await assertCostNothing();
+      await verifyEncoded(await send(service, payload), TEST_ADDRESS);
+      assert.equal(await shop.market.balance(alice.address), had - PRICE);
+    });
 
-  it('a plugin that allows an answer does not speak for those who want to be paid, or for other plugins', async (t) => {
-    const strict = releasing('strict', `if (exchange.headers['x-no']) throw new Error('no');`);
-    const plugins = [{ source: './lax.mjs' }, { source: './strict.mjs' }];
-    const files = { 'lax.mjs': releasing('lax', 'return true;'), 'strict.mjs': strict };
-    const { service, had, assertCostNothing, payload } = await start(t, { plugins }, files);
-    const refused = await service.post('a/sync', {}, { ...paidBy(payload), 'X-No': '1' });
-    await assertRefused(refused, 500, 'Internal server error');
-    await assertCostNothing();
-    await verifyEncoded(await send(service, payload), TEST_ADDRESS);
-    assert.equal(await shop.market.balance(alice.address), had - PRICE);
+  const withEngine = (budget: number, ...more: object[]) => ({
+    state: own.state,
+    plugins: [own.plugin, { source: 'builtin:auth-x402-exact', timeout: budget }, ...more],
   });
+  const isGivenBack = () => eventually(() => payments.size === 0 || undefined, 'the payment to be given back');
 
-  const withEngine = (budget: number) => ({
-    state: { type: 'held' },
-    plugins: [{ source: './engine.mjs' }, { source: 'builtin:auth-x402-exact', timeout: budget }],
-  });
-  const files = { 'engine.mjs': engineFile };
-
-  it('a budget that ends before the settlement begins has nothing settled, and authorisation and identifier are as good as new', async (t) => {
-    const { service, had, assertCostNothing, payload } = await start(t, withEngine(3000), files);
+  /** Asserts that a request is too late which is held up, and that what it would have used is as good as new. */
+  const isTooLate = async (t: TestContext, id: string, hold: (wait?: () => Promise<void>) => void) => {
+    const { service, had, assertCostNothing, payload } = await start(t, withEngine(3000), own.files);
     shop.facilitator.json('/verify', { isValid: true });
     let go = () => {};
-    holdUp = () => new Promise((resolve) => (go = resolve));
-    const extensions = { 'payment-identifier': { info: { required: false, id: 'of-a-late-request' } } };
+    hold(() => new Promise((resolve) => (go = resolve)));
+    const extensions = { 'payment-identifier': { info: { required: false, id } } };
     const refused = await send(service, { ...payload, extensions });
     await assertRefused(refused, 403, 'Plugin "auth-x402-exact" budget exhausted');
-    holdUp = undefined;
+    hold();
     go();
     // What the engine still does comes in its turns.
-    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
+    await isGivenBack();
     await assertCostNothing();
     const other = await payloadFor(service, 'a/sync', alice);
     await verifyEncoded(await send(service, { ...other, extensions }), TEST_ADDRESS);
     await verifyEncoded(await send(service, payload), TEST_ADDRESS);
     assert.equal(await shop.market.balance(alice.address), had - 2n * PRICE);
-  });
+  };
 
-  it('a budget that ends while an identifier is taken leaves authorisation and identifier as good as new', async (t) => {
-    const { service, had, payload } = await start(t, withEngine(3000), files);
-    shop.facilitator.json('/verify', { isValid: true });
-    let go = () => {};
-    holdUpClaim = () => new Promise((resolve) => (go = resolve));
-    const extensions = { 'payment-identifier': { info: { required: false, id: 'of-a-late-claim-x' } } };
-    const refused = await send(service, { ...payload, extensions });
-    await assertRefused(refused, 403, 'Plugin "auth-x402-exact" budget exhausted');
-    holdUpClaim = undefined;
-    go();
-    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
-    const other = await payloadFor(service, 'a/sync', alice);
-    await verifyEncoded(await send(service, { ...other, extensions }), TEST_ADDRESS);
-    await verifyEncoded(await send(service, payload), TEST_ADDRESS);
-    assert.equal(await shop.market.balance(alice.address), had - 2n * PRICE);
-  });
+  it('a budget that ends before the settlement begins has nothing settled, and authorisation and identifier are as good as new', (t) =>
+    isTooLate(t, 'of-a-late-request', (wait) => {
+      holdUp = wait;
+    }));
+
+  it('a budget that ends while an identifier is taken leaves authorisation and identifier as good as new', (t) =>
+    isTooLate(t, 'of-a-late-claim-x', (wait) => {
+      holdUpClaim = wait;
+    }));
 
   it('a settlement does not begin that may outlast the budget', async (t) => {
-    const { service, assertCostNothing, payload } = await start(t, withEngine(1200), files);
+    const { service, assertCostNothing, payload } = await start(t, withEngine(1200), own.files);
     holdUp = () => new Promise((resolve) => setTimeout(resolve, 500));
     assert.notEqual((await send(service, payload)).status, 200);
-    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
+    await isGivenBack();
     await assertCostNothing();
   });
 
   it('a client that leaves before the settlement begins pays nothing', async (t) => {
-    const { plugins, ...settings } = withEngine(60_000);
     const watching = releasing('watching', `exchange.client.addEventListener('abort', globalThis['${LEFT}']);`);
-    const { assertCostNothing, payload, service } = await start(
-      t,
-      { ...settings, plugins: [...plugins, { source: './watching.mjs' }] },
-      { ...files, 'watching.mjs': watching },
-    );
+    const files = { ...own.files, 'watching.mjs': watching };
+    const settings = withEngine(60_000, { source: './watching.mjs' });
+    const { assertCostNothing, payload, service } = await start(t, settings, files);
     let go = () => {};
     const begun = new Promise<void>((resolve) => {
       holdUp = () => {
@@ -152,16 +130,13 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
         return new Promise((done) => (go = done));
       };
     });
-    const headers = { ...JSON_HEADERS, ...paidBy(payload) };
-    const sent = request(endpointUrl(service, 'a/sync'), { method: 'POST', headers });
-    sent.on('error', () => undefined);
-    sent.end('{}');
+    const leave = leavingRequest(endpointUrl(service, 'a/sync'), paidBy(payload));
     await begun;
     const left = new Promise<void>((resolve) => Reflect.set(noticed, 'handleEvent', resolve));
-    sent.socket?.resetAndDestroy();
+    leave();
     await left;
     go();
-    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
+    await isGivenBack();
     await assertCostNothing();
   });
 });

@@ -17,26 +17,20 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
   const shop = await shopFor(suite);
   const alice = await shop.market.wallet(1_000_000n);
   const named = { ...exactTerms(shop.market, shop.facilitator.url), publicUrl: 'https://api.example.com/v1/' };
-  const service = await serviceFor(
-    suite,
-    shop.config({ sync: {}, stream: { mode: 'stream', description: 'Prices', auth: named } }),
-  );
+  const streamed = { mode: 'stream', description: 'Prices', auth: named };
+  const service = await serviceFor(suite, shop.config({ sync: {}, stream: streamed }));
   const good = await payloadFor(service, 'a/sync', alice);
   await shop.facilitator.untilRequested('/supported');
   shop.facilitator.requests.length = 0;
 
   /** What the service asks when it starts may come late. */
   const asked = () => shop.facilitator.requests.filter(({ path }) => path !== '/supported');
+  const offered = { scheme: 'exact', network: 'eip155:31337', asset: shop.market.asset, amount: String(PRICE) };
   const required = (error: string) => ({
     x402Version: 2,
     error,
     resource: { url: `/endpoints/${service.ids['a/sync']}`, description: 'a/sync', mimeType: 'application/json' },
-    accepts: [
-      {
-        ...{ scheme: 'exact', network: 'eip155:31337', asset: shop.market.asset, amount: String(PRICE) },
-        ...{ payTo: RECIPIENT, maxTimeoutSeconds: 300, extra: { name: 'Pay Token', version: '1' } },
-      },
-    ],
+    accepts: [{ ...offered, payTo: RECIPIENT, maxTimeoutSeconds: 300, extra: { name: 'Pay Token', version: '1' } }],
     extensions: { 'payment-identifier': declarePaymentIdentifierExtension() },
   });
   const assertAsked = async (response: Response, error: string) => {
@@ -67,20 +61,18 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
   });
 
   it('the header has to hold a payment of version 2', async () => {
-    const cases: [string, string][] = [
-      ['', 'invalid_payload'],
-      ['not base64!', 'invalid_payload'],
-      ['AAAA', 'invalid_payload'],
-      [Buffer.from('{').toString('base64'), 'invalid_payload'],
-      [Buffer.from('"\xff"', 'latin1').toString('base64'), 'invalid_payload'],
-      [paidBy(null)['PAYMENT-SIGNATURE'] ?? '', 'invalid_x402_version'],
-      [paidBy({ ...good, x402Version: 1 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_x402_version'],
-      [paidBy({ x402Version: 2 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
-      [paidBy({ ...good, resource: 1 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
-      [paidBy({ ...good, x: 'x'.repeat(10_000) })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
+    const base64 = (text: string, encoding?: 'latin1') => Buffer.from(text, encoding).toString('base64');
+    const texts = ['', 'not base64!', 'AAAA', base64('{'), base64('"\xff"', 'latin1')];
+    for (const text of texts)
+      await assertAsked(await service.post('a/sync', {}, { 'PAYMENT-SIGNATURE': text }), 'invalid_payload');
+    const cases: [unknown, string][] = [
+      [null, 'invalid_x402_version'],
+      [{ ...good, x402Version: 1 }, 'invalid_x402_version'],
+      [{ x402Version: 2 }, 'invalid_payload'],
+      [{ ...good, resource: 1 }, 'invalid_payload'],
+      [{ ...good, x: 'x'.repeat(10_000) }, 'invalid_payload'],
     ];
-    for (const [text, error] of cases)
-      await assertAsked(await service.post('a/sync', {}, { 'PAYMENT-SIGNATURE': text }), error);
+    for (const [payload, error] of cases) await assertAsked(await service.post('a/sync', {}, paidBy(payload)), error);
   });
 
   it('it has to pay for one of the offers', async () => {
@@ -106,17 +98,12 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
 
   it('its members have to be of the right shape', async () => {
     const odd = [undefined, null, 1, '', '0x', 'x', '-1', '1.0', '01', String(2n ** 256n), [], {}];
+    const isInvalid = async (payload: unknown) =>
+      assertAsked(await service.post('a/sync', {}, paidBy(payload)), 'invalid_payload');
     for (const name of Object.keys(authorization()))
-      for (const value of odd)
-        await assertAsked(
-          await service.post('a/sync', {}, paidBy(withAuthorization({ [name]: value }))),
-          'invalid_payload',
-        );
+      for (const value of odd) await isInvalid(withAuthorization({ [name]: value }));
     for (const signature of odd.filter((value) => value !== ''))
-      await assertAsked(
-        await service.post('a/sync', {}, paidBy({ ...good, payload: { ...good.payload, signature } })),
-        'invalid_payload',
-      );
+      await isInvalid({ ...good, payload: { ...good.payload, signature } });
   });
 
   it('whatever else the header holds', async () => {
@@ -144,11 +131,8 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
     const statuses = [];
     for (let i = 0; i < 2; i++) statuses.push((await other.post('a/sync', {}, { 'PAYMENT-SIGNATURE': 'x' })).status);
     assert.deepEqual(statuses, [402, 402]);
-    await assertRefused(
-      await other.post('a/sync', {}, paidBy(good)),
-      401,
-      'Too many x402 verification attempts — slow down',
-    );
+    const refused = await other.post('a/sync', {}, paidBy(good));
+    await assertRefused(refused, 401, 'Too many x402 verification attempts — slow down');
     assert.equal((await other.post('a/sync')).status, 402);
     assert.equal(shop.facilitator.asked('/verify'), 0);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { afterEach, describe, it } from 'node:test';
+import { afterEach, describe, it, type TestContext } from 'node:test';
 import { jwtVerify } from 'jose';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
@@ -17,17 +17,15 @@ const KEY_ID = '9d1a1b1e-key';
 const BASE = '/platform/v2/x402';
 
 /** Keys as the platform hands them out: what is configured, and what it checks tokens by. */
-const cdpKeys = (): Readonly<Record<string, readonly [secret: string, alg: string, key: KeyObject]>> => {
+type Key = readonly [secret: string, alg: string, key: KeyObject];
+const cdpKeys = (): Readonly<Record<string, Key>> => {
   const ed = generateKeyPairSync('ed25519');
   const { d = '', x = '' } = ed.privateKey.export({ format: 'jwk' });
+  const halves = [d, x].map((half) => Buffer.from(half, 'base64url'));
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pem = (type: 'pkcs8' | 'sec1') => ec.privateKey.export({ type, format: 'pem' }).toString();
   return {
-    'an Ed25519 key': [
-      Buffer.concat([Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]).toString('base64'),
-      'EdDSA',
-      ed.publicKey,
-    ],
+    'an Ed25519 key': [Buffer.concat(halves).toString('base64'), 'EdDSA', ed.publicKey],
     'an EC key': [pem('pkcs8'), 'ES256', ec.publicKey],
     'an EC key in one line': [pem('pkcs8').replaceAll('\n', '\\n'), 'ES256', ec.publicKey],
     'an EC key of the older form': [pem('sec1'), 'ES256', ec.publicKey],
@@ -49,11 +47,20 @@ describe('x402-exact: facilitators', async () => {
 
   const start = async (facilitator: unknown, budget = 600_000) => {
     const settings = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: budget }] };
-    const service = await startTestService(
-      shop.config({ e: {} }, { settings }, { auth: { ...shop.auth, facilitator } }),
-    );
+    const config = shop.config({ e: {} }, { settings }, { auth: { ...shop.auth, facilitator } });
+    const service = await startTestService(config);
     running.push(service);
     return service;
+  };
+  /** One that goes away between the two questions. */
+  const leaving = async (t: TestContext) => {
+    const facilitator = await startUpstream({ '/verify': shop.facilitator.true['/verify'] });
+    shop.upstream.on('/p', async (...request) => {
+      await facilitator.close();
+      return faults.json({ price: 7 })(...request);
+    });
+    t.after(() => shop.upstream.json('/p', { price: 7 }));
+    return facilitator;
   };
   const buy = async (service: RunningService) =>
     service.post('a/e', {}, paidBy(await payloadFor(service, 'a/e', alice)));
@@ -110,13 +117,14 @@ describe('x402-exact: facilitators', async () => {
     });
   });
 
-  const down: Readonly<Record<string, Handler>> = {
-    'ends connections': faults.reset(),
+  const halfway = {
+    'ends the connection': faults.reset(),
     'has a bad day': faults.serverError(),
     'never answers': faults.hang(),
-    'refuses the credentials': faults.json({}, 401),
     'makes no sense': faults.html(),
   };
+  const { 'ends the connection': resets, ...others } = halfway;
+  const down = { 'ends connections': resets, ...others, 'refuses the credentials': faults.json({}, 401) };
   for (const [what, handler] of Object.entries(down)) {
     it(`the next one is asked where the preferred one ${what}, and then until that may be up again`, async () => {
       first.on('/verify', handler);
@@ -154,12 +162,6 @@ describe('x402-exact: facilitators', async () => {
     await verifyEncoded(await service.post('a/e', {}, headers), TEST_ADDRESS);
   });
 
-  const halfway: Readonly<Record<string, Handler>> = {
-    'ends the connection': faults.reset(),
-    'has a bad day': faults.serverError(),
-    'never answers': faults.hang(),
-    'makes no sense': faults.html(),
-  };
   for (const [what, handler] of Object.entries(halfway)) {
     it(`a settlement that may have begun is nobody else’s: the one that ${what}`, async () => {
       truly('/verify');
@@ -181,53 +183,41 @@ describe('x402-exact: facilitators', async () => {
     assert.equal(asked(shop.facilitator, '/settle'), 0);
   });
 
-  it('one that nobody can have heard of is settled by the next one, once', async () => {
-    const leaving = await startUpstream({ '/verify': shop.facilitator.true['/verify'] });
-    // Between the two questions it goes away.
-    shop.upstream.on('/p', async (_, response) => {
-      await leaving.close();
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"price":7}');
-    });
-    const service = await start([leaving.url, shop.facilitator.url]);
-    await assertSold(service);
-    assert.equal(asked(leaving, '/verify'), 1);
+  it('one that nobody can have heard of is settled by the next one, once', async (t) => {
+    const gone = await leaving(t);
+    await assertSold(await start([gone.url, shop.facilitator.url]));
+    assert.equal(asked(gone, '/verify'), 1);
     assert.equal(asked(shop.facilitator, '/settle'), 1);
-    shop.upstream.json('/p', { price: 7 });
   });
 
-  it('one that nobody at all can have heard of took nothing, and the payment is good yet', async () => {
-    const leaving = await startUpstream({ '/verify': shop.facilitator.true['/verify'] });
-    shop.upstream.on('/p', async (_, response) => {
-      await leaving.close();
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"price":7}');
-    });
-    const service = await start(leaving.url);
+  it('one that nobody at all can have heard of took nothing, and the payment is good yet', async (t) => {
+    const service = await start((await leaving(t)).url);
     const [had, headers] = [await shop.market.balance(alice.address), paidBy(await payloadFor(service, 'a/e', alice))];
     await assertRefused(await service.post('a/e', {}, headers), 401, UNAVAILABLE);
     assert.equal(await shop.market.balance(alice.address), had);
     const log = JSON.stringify(service.logs);
     assert.match(log, /a payment was not settled/);
     assert.doesNotMatch(log, /it is not known whether a payment was settled/);
-    shop.upstream.json('/p', { price: 7 });
   });
 
   it('in the config', async () => {
-    const of = (auth: object) => errorsOf(shop.config({ e: {} }, {}, { auth: { ...shop.auth, ...auth } }));
+    const isWrong = async (facilitator: object, ...lines: string[]) =>
+      assert.deepEqual(
+        await errorsOf(shop.config({ e: {} }, {}, { auth: { ...shop.auth, facilitator } })),
+        lines.map((line) => `apis[0].auth.facilitator${line}`),
+      );
     const url = 'https://f.example';
     const cdp = { type: 'cdp', keyId: KEY_ID };
-    assert.deepEqual(await of({ facilitator: { url, headers: { A: 'b' } } }), []);
+    await isWrong({ url, headers: { A: 'b' } });
+    const noKey =
+      '.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks';
     // The second is of the right shape, and no key: its halves do not belong together.
     for (const keySecret of ['geheim', Buffer.alloc(64, 7).toString('base64')])
-      assert.deepEqual(await of({ facilitator: { url, auth: { ...cdp, keySecret } } }), [
-        'apis[0].auth.facilitator.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks',
-      ]);
-    assert.deepEqual(await of({ facilitator: [url, { url: `${url}?a` }] }), [
-      'apis[0].auth.facilitator[1].url: must be a URL without user name, password, query and fragment',
-    ]);
+      await isWrong({ url, auth: { ...cdp, keySecret } }, noKey);
+    const noUrl = '[1].url: must be a URL without user name, password, query and fragment';
+    await isWrong([url, { url: `${url}?a` }], noUrl);
     const [[keySecret] = ['']] = Object.values(cdpKeys());
     const twice = { url, auth: { ...cdp, keySecret }, headers: { Authorization: 'x' } };
-    assert.deepEqual(await of({ facilitator: [twice] }), [
-      'apis[0].auth.facilitator[0].headers.Authorization: the header Authorization cannot be configured',
-    ]);
+    await isWrong([twice], '[0].headers.Authorization: the header Authorization cannot be configured');
   });
 });

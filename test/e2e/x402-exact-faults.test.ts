@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
+import { EventEmitter, once } from 'node:events';
 import { afterEach, describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
-import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, endpointUrl, eventually } from '../support/http.ts';
+import { leavingRequest } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
@@ -33,60 +34,41 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
 
   const balance = () => shop.market.balance(alice.address);
   const send = (payload: PaymentPayload, endpoint = 'a/sync', by = service) => by.post(endpoint, {}, paidBy(payload));
-  const reasons = (from: number, by = service) =>
-    by.logs
-      .slice(from)
-      .flatMap(({ level, fields }) => (level !== 'info' && typeof fields.detail === 'string' ? [fields.detail] : []));
+  const reasons = (from: number, by = service) => {
+    const lines = by.logs.slice(from).filter(({ level }) => level !== 'info');
+    return lines.flatMap(({ fields: { detail } }) => (typeof detail === 'string' ? [detail] : []));
+  };
 
-  const url = () => new URL(shop.facilitator.url).origin;
+  const isLate = (what: string, time: number) => `${what}: no complete answer within ${time} ms`;
+  const saying = (text: string) => (what: string) => `${what}: ${text}`;
+  const failing = (why: string) => saying(`POST ${new URL(shop.facilitator.url).origin} failed: ${why}`);
+  const tooLarge = failing('the answer is larger than 262144 bytes');
+  const yes = { isValid: true, success: true, transaction: HASH, network: 'eip155:31337' };
   const common: Cases = {
-    'never answers': [faults.hang(), (what, time) => `${what}: no complete answer within ${time} ms`],
-    'answers byte by byte': [
-      faults.drip('x'.repeat(1000)),
-      (what, time) => `${what}: no complete answer within ${time} ms`,
-    ],
-    'ends the connection': [
-      faults.reset(),
-      (what) => `${what}: POST ${url()} failed: the connection was reset (ECONNRESET)`,
-    ],
-    'has a bad day': [faults.serverError(), (what) => `${what}: HTTP status 500`],
-    'says yes with an error status': [
-      faults.json({ isValid: true, success: true, transaction: HASH, network: 'eip155:31337' }, 400),
-      (what) => `${what}: HTTP status 400`,
-    ],
-    'wants other credentials': [
-      faults.json({ isValid: false, success: false }, 401),
-      (what) => `${what}: HTTP status 401`,
-    ],
-    'sends no JSON': [faults.html(), (what) => `${what}: the answer is no JSON`],
-    'sends nothing': [faults.empty(204), (what) => `${what}: the answer is no JSON`],
-    'sends another shape': [
-      faults.json({ isValid: 'yes', success: 1 }),
-      (what) => `${what}: the answer has a wrong shape`,
-    ],
-    'sends too much': [
-      faults.text(JSON.stringify({ LONG })),
-      (what) => `${what}: POST ${url()} failed: the answer is larger than 262144 bytes`,
-    ],
-    'never stops': [
-      faults.endless(),
-      (what) => `${what}: POST ${url()} failed: the answer is larger than 262144 bytes`,
-    ],
+    'never answers': [faults.hang(), isLate],
+    'answers byte by byte': [faults.drip('x'.repeat(1000)), isLate],
+    'ends the connection': [faults.reset(), failing('the connection was reset (ECONNRESET)')],
+    'has a bad day': [faults.serverError(), saying('HTTP status 500')],
+    'says yes with an error status': [faults.json(yes, 400), saying('HTTP status 400')],
+    'wants other credentials': [faults.json({ isValid: false, success: false }, 401), saying('HTTP status 401')],
+    'sends no JSON': [faults.html(), saying('the answer is no JSON')],
+    'sends nothing': [faults.empty(204), saying('the answer is no JSON')],
+    'sends another shape': [faults.json({ isValid: 'yes', success: 1 }), saying('the answer has a wrong shape')],
+    'sends too much': [faults.text(JSON.stringify({ LONG })), tooLarge],
+    'never stops': [faults.endless(), tooLarge],
   };
 
   const late = new Set(['never answers', 'answers byte by byte']);
 
   describe('when it is asked to verify', () => {
+    const split = faults.json({ isValid: true, success: false }, 400);
     const cases: Cases = {
       ...common,
       'is about another payer': [
         faults.json({ isValid: true, payer: OTHER }),
-        () => 'verify: the answer is about another payer',
-      ] as const,
-      'says yes with an error status, and no to what was not asked': [
-        faults.json({ isValid: true, success: false }, 400),
-        () => 'verify: HTTP status 400',
-      ] as const,
+        saying('the answer is about another payer'),
+      ],
+      'says yes with an error status, and no to what was not asked': [split, saying('HTTP status 400')],
     };
     for (const [name, [handler, reason]] of Object.entries(cases))
       it(`${name}: refused in bounded time, for nothing`, async () => {
@@ -115,23 +97,18 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
 
   describe('when it is asked to settle', () => {
     const settled = { success: true, transaction: HASH, network: 'eip155:31337' };
-    const lie = (answer: object, text: string) =>
-      [faults.json({ ...settled, ...answer }), () => `settle: ${text}`] as const;
+    const lie = (answer: object, text: string) => [faults.json({ ...settled, ...answer }), saying(text)] as const;
+    const used = { success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' };
+    const split = faults.json({ ...settled, isValid: false }, 400);
     const cases: Cases = {
       ...common,
       'is about another payer': lie({ payer: OTHER }, 'the answer is about another payer'),
       'is about another network': lie({ network: 'eip155:1' }, 'the answer is about another network'),
       'is about another amount': lie({ amount: '1' }, 'the answer is about another amount'),
       'names no transaction': lie({ transaction: '' }, 'the answer names no transaction'),
-      'says yes with an error status, and no to what was not asked': [
-        faults.json({ ...settled, isValid: false }, 400),
-        () => 'settle: HTTP status 400',
-      ] as const,
+      'says yes with an error status, and no to what was not asked': [split, saying('HTTP status 400')],
       // By whom it was used it does not say: its own connection may have asked it twice.
-      'finds it used since it was verified': lie(
-        { success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' },
-        'the authorisation is used already',
-      ),
+      'finds it used since it was verified': lie(used, 'the authorisation is used already'),
       'does not know yet': lie({ success: false, errorReason: 'settlement_pending' }, `pending as ${HASH}`),
     };
     for (const [name, [handler, reason]] of Object.entries(cases))
@@ -179,17 +156,8 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
   });
 
   describe('a client that leaves', () => {
-    const sendAndLeave = (payload: PaymentPayload, endpoint: string) => {
-      const sent = request(endpointUrl(service, endpoint), {
-        method: 'POST',
-        headers: { ...JSON_HEADERS, ...paidBy(payload) },
-      });
-      sent.on('error', () => undefined);
-      sent.end('{}');
-      // A mere end could be that of a client that still listens.
-      return () => sent.socket?.resetAndDestroy();
-    };
-
+    const sendAndLeave = (payload: PaymentPayload, endpoint: string) =>
+      leavingRequest(endpointUrl(service, endpoint), paidBy(payload));
     it('before there is an answer pays nothing, and can use its authorisation again', async () => {
       const [payload, had] = [await payloadFor(service, 'a/held', alice), await balance()];
       shop.upstream.on('/held', faults.hang());
@@ -208,10 +176,8 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
     it('during the settlement has paid, and the operator is told', async () => {
       const [payload, had] = [await payloadFor(service, 'a/sync', alice), await balance()];
       const asked = shop.facilitator.asked('/settle');
-      let go = () => {};
-      const left = new Promise<void>((resolve) => {
-        go = resolve;
-      });
+      const events = new EventEmitter();
+      const left = once(events, 'left');
       shop.facilitator.on('/settle', async (...args) => {
         await left;
         return shop.facilitator.true['/settle'](...args);
@@ -219,11 +185,9 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
       const leave = sendAndLeave(payload, 'a/sync');
       await shop.facilitator.until(() => shop.facilitator.asked('/settle') > asked);
       leave();
-      setTimeout(go, 100);
+      setTimeout(() => events.emit('left'), 100);
       const message = 'a payment was settled whose client has left';
-      await eventually(() => service.logs.find((line) => line.message === message), message).catch(() =>
-        console.log(service.logs.slice(-4)),
-      );
+      await eventually(() => service.logs.find((line) => line.message === message), message);
       assert.equal(await balance(), had - PRICE);
     });
   });

@@ -21,15 +21,15 @@ describe('the head of a challenge', async () => {
     accepts: Array.from({ length: count }, (_, i) => ({ ...accept, amount: String(1000 + i) })),
   });
   const wide = Array.from({ length: 900 }, (_, i) => `w${i}`);
-  const endpoints = {
-    e: {
-      description: 'The price of an asset, in many words. '.repeat(40),
-      parameters: [{ name: 'w', schema: { type: 'string', enum: wide }, default: 'w0' }],
-    },
-  };
+  const description = 'The price of an asset, in many words. '.repeat(40);
+  const parameters = [{ name: 'w', schema: { type: 'string', enum: wide }, default: 'w0' }];
   const settings = { openapi: { title: 'Prices', servers: [PUBLIC] } };
   const configOf = (count: number) =>
-    shop.config(endpoints, { settings }, { auth: accepting(count), tags: ['price', 'oracle'] });
+    shop.config(
+      { e: { description, parameters } },
+      { settings },
+      { auth: accepting(count), tags: ['price', 'oracle'] },
+    );
 
   /** As many offers as the start takes. */
   const most = async () => {
@@ -48,7 +48,7 @@ describe('the head of a challenge', async () => {
     assert.match(head, /^HTTP\/1\.1 402 /);
     assert.ok(head.length < 4000, `${head.length} bytes`);
     const { resource, accepts, extensions } = JSON.parse(body);
-    assert.equal(resource.description, endpoints.e.description);
+    assert.equal(resource.description, description);
     assert.deepEqual([accepts.length, Object.keys(extensions)[0]], [count, 'bazaar']);
     const asked = await askedFor(await service.post('a/e'));
     assert.deepEqual(asked.resource, { url: `${PUBLIC}${path}`, mimeType: 'application/json' });
@@ -57,10 +57,9 @@ describe('the head of a challenge', async () => {
 
   it('says at the start how much too long it is', async () => {
     const [error = ''] = await errorsOf(configOf(18));
-    assert.match(
-      error,
-      /^apis\[0\]\.auth\.accepts: takes \d{4} characters in the header of a challenge, of 3000: leave out some ways to pay$/,
-    );
+    const why =
+      /^apis\[0\]\.auth\.accepts: takes \d{4} characters in the header of a challenge, of 3000: leave out some ways to pay$/;
+    assert.match(error, why);
   });
 
   it('passes nginx with its own buffers, which keeps the replica in use, and a wallet pays', {

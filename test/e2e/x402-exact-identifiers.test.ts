@@ -156,10 +156,7 @@ describe('x402-exact: payments with an identifier', async () => {
       const payloads = await Promise.all(Array.from({ length: 5 }, () => identified(id)));
       const statuses = (await Promise.all(payloads.map((payload) => send(payload)))).map(({ status }) => status);
       assert.ok(statuses.includes(200), String(statuses));
-      assert.deepEqual(
-        [...new Set(statuses)].filter((status) => status !== 200 && status !== 402),
-        [],
-      );
+      assert.ok(statuses.every((status) => status === 200 || status === 402));
     });
     assert.equal(shop.facilitator.asked('/settle'), settled + 1);
   });

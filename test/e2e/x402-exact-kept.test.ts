@@ -8,15 +8,15 @@ import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { folderWith } from '../cli/run.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
+import { ownEngine } from '../support/own-engine.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
-const ENGINE = 'engine of x402-exact-kept';
 /** What is wrong with an operator's engine: it answers null where an answer is kept; what it says is there. */
 let engine: { readonly isOdd?: boolean; readonly found?: string } = {};
-Reflect.set(globalThis, ENGINE, (name: string) => {
+const own = ownEngine('x402-exact-kept', (name) => {
   const area = new MemoryArea();
   if (name !== 'x402-exact identifiers') return area;
   return {
@@ -26,10 +26,6 @@ Reflect.set(globalThis, ENGINE, (name: string) => {
     takeTokens: area.takeTokens.bind(area),
   };
 });
-const engineFile = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
-    area: globalThis[${JSON.stringify(ENGINE)}] });
-  const schema = { type: 'object', properties: {} };
-  export default { name: 'odd-engine', engines: { odd: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
 
 describe('x402-exact: answers that are kept for their payers', async () => {
   const shop = await shopFor(suite);
@@ -59,10 +55,8 @@ describe('x402-exact: answers that are kept for their payers', async () => {
 
   const odd = async (t: TestContext) => {
     engine = {};
-    const settings = { plugins: [{ source: './engine.mjs' }], state: { type: 'odd' } };
-    return await serviceFor(t, shop.config({ e: {} }, { settings }), {
-      files: { 'engine.mjs': engineFile },
-    });
+    const settings = { plugins: [own.plugin], state: own.state };
+    return serviceFor(t, shop.config({ e: {} }, { settings }), { files: own.files });
   };
 
   it('are given to who has paid, whatever goes wrong while they are kept', async (t) => {

@@ -16,12 +16,8 @@ const BUSY = 'Payment is being settled, try again';
 
 describe('x402-exact: one authorisation buys one answer, and nothing else costs anything', async () => {
   const shop = await shopFor(suite);
-  const config = shop.config({
-    sync: {},
-    cached: { cache: { maxAge: 600_000 } },
-    async: { mode: 'async' },
-    shared: { cache: { maxAge: 600_000 } },
-  });
+  const cache = { maxAge: 600_000 };
+  const config = shop.config({ sync: {}, cached: { cache }, async: { mode: 'async' }, shared: { cache } });
   const service = await serviceFor(suite, config);
   const alice = await shop.market.wallet(1_000_000n);
 
@@ -140,9 +136,8 @@ describe('x402-exact: one authorisation buys one answer, and nothing else costs 
     const { carol, payload } = await emptied('a/cached');
     const response = await send(payload, 'a/cached');
     const { errorReason, ...failed } = settledAs(response);
-    assert.deepEqual(failed, {
-      ...{ success: false, transaction: '', network: shop.market.network, payer: carol.address },
-    });
+    const { network } = shop.market;
+    assert.deepEqual(failed, { success: false, transaction: '', network, payer: carol.address });
     assert.match(errorReason, /^invalid_exact_evm_\w+$/);
     await assertAsked(response, errorReason);
     shop.upstream.json('/p', { price: 8 });
@@ -156,10 +151,10 @@ describe('x402-exact: one authorisation buys one answer, and nothing else costs 
     const carol = await shop.market.wallet(PRICE);
     const [hers, mine] = [await payloadFor(service, 'a/shared', carol), await payloadFor(service, 'a/shared', alice)];
     const [had, calls, verified] = [await balance(), shop.upstream.requests.length, shop.facilitator.asked('/verify')];
+    const { facilitator } = shop;
+    const isVerified = () => facilitator.asked('/verify') > verified + 1 && facilitator.open === 0;
     shop.upstream.on('/p', async (...args) => {
-      await shop.facilitator.until(
-        () => shop.facilitator.asked('/verify') > verified + 1 && shop.facilitator.open === 0,
-      );
+      await facilitator.until(isVerified);
       await shop.market.empty(carol);
       return faults.json({ price: 9 })(...args);
     });
@@ -182,9 +177,8 @@ describe('x402-exact: one authorisation buys one answer, and nothing else costs 
   });
 
   it('an authorisation whose settlement failed can be used again while it is valid', async () => {
-    shop.facilitator.json('/settle', {
-      ...{ success: false, errorReason: 'insufficient_funds', transaction: '', network: shop.market.network },
-    });
+    const failed = { success: false, errorReason: 'insufficient_funds', transaction: '' };
+    shop.facilitator.json('/settle', { ...failed, network: shop.market.network });
     const payload = await payloadFor(service, 'a/sync', alice);
     for (let i = 0; i < 6; i++) {
       const { error } = (await (await send(payload)).json()) as { error: string };

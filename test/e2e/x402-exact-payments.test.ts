@@ -12,22 +12,14 @@ import { shopFor } from '../support/x402-shop.ts';
 describe('x402-exact: what the public client library buys', async () => {
   const shop = await shopFor(suite);
   const alice = await shop.market.wallet(1_000_000n);
-  const endpoints = {
-    sync: {},
-    stream: { mode: 'stream' },
-    async: { mode: 'async' },
-    cached: { cache: { maxAge: 600_000 } },
-  };
+  const cached = { cache: { maxAge: 600_000 } };
+  const endpoints = { sync: {}, stream: { mode: 'stream' }, async: { mode: 'async' }, cached };
   const service = await serviceFor(suite, shop.config(endpoints));
 
   const balances = async () =>
     [await shop.market.balance(alice.address), await shop.market.balance(RECIPIENT)] as const;
-  const buy = (endpoint: string) =>
-    payingFetch(alice, shop.market)(endpointUrl(service, `a/${endpoint}`), {
-      method: 'POST',
-      headers: JSON_HEADERS,
-      body: '{}',
-    });
+  const post = { method: 'POST', headers: JSON_HEADERS, body: '{}' };
+  const buy = (endpoint: string) => payingFetch(alice, shop.market)(endpointUrl(service, `a/${endpoint}`), post);
   /** Asserts that just this was paid meanwhile. */
   const costs = async (amount: bigint, work: () => Promise<void>) => {
     const [mine, theirs] = await balances();

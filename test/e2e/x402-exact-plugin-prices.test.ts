@@ -40,16 +40,14 @@ describe('x402-exact: prices by a plugin', async () => {
   const files = { ...made.files, 'by-volume.ts': shown ?? '' };
   const byVolume = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'volume', max: '50000' } });
   const byFilled = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'filled', max: '50000' } });
+  const filled = [
+    { name: 'rows', default: 100 },
+    { name: 'tier', fixed: 'pro' },
+  ];
   const endpoints = {
     e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] },
     shown: { auth: byVolume },
-    filled: {
-      auth: byFilled,
-      parameters: [
-        { name: 'rows', default: 100 },
-        { name: 'tier', fixed: 'pro' },
-      ],
-    },
+    filled: { auth: byFilled, parameters: filled },
   };
   const service = await serviceFor(suite, shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
 
@@ -74,11 +72,8 @@ describe('x402-exact: prices by a plugin', async () => {
     await costs(0n, async () => {
       const { error, accepts } = await askedFor(await service.post('a/e', { n: '11' }, paidBy(paid)));
       assert.deepEqual([error, accepts[0].amount], ['invalid_payment_requirements', '11']);
-      await assertRefused(
-        await service.post('a/e', { n: '10', to: '5000' }, paidBy(paid)),
-        500,
-        'Internal server error',
-      );
+      const changed = await service.post('a/e', { n: '10', to: '5000' }, paidBy(paid));
+      await assertRefused(changed, 500, 'Internal server error');
     });
   });
 
@@ -102,13 +97,12 @@ describe('x402-exact: prices by a plugin', async () => {
   });
 
   it('what is no price, or is too late, names the plugin, and nobody gets an answer', async () => {
+    const SPENT = /^its 200 ms were spent in the call$/;
+    const NO_BIGINT = /it must be a bigint, 0n or more$/m;
     const reasons = {
       throws: /^plugin "pricer": Error: no way/,
-      late: /^its 200 ms were spent in the call$/,
-      loops: /^its 200 ms were spent in the call$/,
+      ...{ late: SPENT, loops: SPENT, number: NO_BIGINT, text: NO_BIGINT },
       nothing: /^plugin "pricer": it returned no price$/,
-      number: /it must be a bigint, 0n or more$/m,
-      text: /it must be a bigint, 0n or more$/m,
     };
     for (const [as, reason] of Object.entries(reasons)) {
       const response = await service.post('a/e', { as });
@@ -136,21 +130,17 @@ describe('x402-exact: prices by a plugin', async () => {
   it('a price that no plugin has stops the start', async () => {
     const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'tolt', max: '5000' } });
     const { files, plugins } = pluginFiles({ pricer: PRICER });
-    await assert.rejects(startTestService(shop.config({ e: { auth } }, { settings: { plugins } }), { files }), {
-      message:
-        'plugin "auth-x402-exact" cannot start: no plugin has the price "tolt" of auth.accepts[].amount.by, did you mean "told"?',
-    });
+    const message =
+      'plugin "auth-x402-exact" cannot start: no plugin has the price "tolt" of auth.accepts[].amount.by, did you mean "told"?';
+    const config = shop.config({ e: { auth } }, { settings: { plugins } });
+    await assert.rejects(startTestService(config, { files }), { message });
   });
 
   it('a test of the plugin asks for its prices', async (t) => {
-    const setup = () => ({
-      hooks: { price: { half: ({ n }: Readonly<Record<string, unknown>>) => BigInt(Number(n) / 2) } },
-    });
-    const harness = await testPlugin({ name: 'half', setup }, { t });
+    const half = ({ n }: Readonly<Record<string, unknown>>) => BigInt(Number(n) / 2);
+    const harness = await testPlugin({ name: 'half', setup: () => ({ hooks: { price: { half } } }) }, { t });
     assert.deepEqual(await harness.run('price', { variant: 'half', parameters: { n: 8 } }), { value: 4n });
-    const { refused } = (await harness.run('price', { variant: 'half', parameters: { n: 7 } })) as {
-      refused: { status: number };
-    };
-    assert.equal(refused.status, 500);
+    const odd = await harness.run('price', { variant: 'half', parameters: { n: 7 } });
+    assert.equal((odd as { refused: { status: number } }).refused.status, 500);
   });
 });

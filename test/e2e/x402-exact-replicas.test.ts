@@ -102,10 +102,8 @@ describeServers('x402-exact: services that share their state', async (program) =
 it('x402-exact: what was bought is remembered in a file over a restart', async (t) => {
   const shop = await shopFor(t);
   const account = await shop.market.wallet(PRICE * 2n);
-  const config = shop.config(
-    { sync: {} },
-    { settings: { state: { type: 'file', path: join(await folderWith(t), 'state') } } },
-  );
+  const state = { type: 'file', path: join(await folderWith(t), 'state') };
+  const config = shop.config({ sync: {} }, { settings: { state } });
   const first = await startTestService(config);
   const payload = await payloadFor(first, 'a/sync', account);
   await verifyEncoded(await first.post('a/sync', {}, paidBy(payload)), TEST_ADDRESS);

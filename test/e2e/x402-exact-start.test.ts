@@ -3,21 +3,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launch, PROGRAM } from '../cli/run.ts';
+import { oneApi } from '../support/answers.ts';
 import { leaveOut } from '../support/hide.ts';
 import { eventually } from '../support/http.ts';
-import { startTestService, TEST_KEY } from '../support/service.ts';
+import { serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
-const accept = {
-  ...{ network: 'eip155:8453', asset: USDC, amount: '10000', payTo: RECIPIENT },
-  extra: { name: 'USD Coin', version: '2' },
-};
+const sold = { network: 'eip155:8453', asset: USDC, amount: '10000', payTo: RECIPIENT };
+const accept = { ...sold, extra: { name: 'USD Coin', version: '2' } };
 const terms = { type: 'x402-exact', facilitator: 'https://facilitator.example.com', accepts: [accept] };
-const config = (auth: unknown, more: object = {}) => ({
-  apis: [{ name: 'a', url: 'https://api.example.com', auth, endpoints: [{ name: 'e', path: '/' }], ...more }],
-});
+const config = (auth: object) => oneApi('https://api.example.com', { e: {} }, { api: { auth } });
 
 describe('x402-exact at the start', () => {
   it('warns of a facilitator that does not support what is accepted, or is away', async (t) => {
@@ -30,14 +27,11 @@ describe('x402-exact at the start', () => {
     ];
     for (const [handler, expected] of cases) {
       facilitator.on('/supported', handler);
-      const service = await startTestService(config({ ...terms, facilitator: facilitator.url }));
-      const told = await eventually(
-        () => service.logs.find(({ message }) => message.includes('facilitator')),
-        'a warning',
-      );
+      const service = await serviceFor(t, config({ ...terms, facilitator: facilitator.url }));
+      const isTold = () => service.logs.find(({ message }) => message.includes('facilitator'));
+      const told = await eventually(isTold, 'a warning');
       assert.equal(told.level, 'warn');
       assert.match(told.message, expected);
-      await service.stop();
     }
     facilitator.json('/supported', { kinds: [{ ...kind, network: 'eip155:8453' }] });
     const service = await startTestService(config({ ...terms, facilitator: facilitator.url }));
@@ -47,13 +41,10 @@ describe('x402-exact at the start', () => {
   });
 
   it('needs no package of the protocol', async (t) => {
-    const cwd = await folderWith(t, {
-      'exact.yaml': stringify({ version: '1.0', server: { port: 0 }, ...config(terms) }),
-    });
-    const started = launch(t, process.execPath, [...leaveOut('@x402/core'), PROGRAM, 'start', '-c', 'exact.yaml'], {
-      cwd,
-      env: { SERVICE_PRIVATE_KEY: TEST_KEY },
-    });
+    const yaml = stringify({ version: '1.0', server: { port: 0 }, ...config(terms) });
+    const cwd = await folderWith(t, { 'exact.yaml': yaml });
+    const args = [...leaveOut('@x402/core'), PROGRAM, 'start', '-c', 'exact.yaml'];
+    const started = launch(t, process.execPath, args, { cwd, env: { SERVICE_PRIVATE_KEY: TEST_KEY } });
     await started.output(/listening/);
     started.child.kill('SIGTERM');
     assert.equal((await started.ended).code, 0);

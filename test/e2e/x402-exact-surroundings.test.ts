@@ -108,21 +108,22 @@ describe('x402-exact beside other features', async () => {
       return (await counted.post(endpoint, {}, paidBy(payload))).status;
     };
     const failed = { success: false, errorReason: 'insufficient_funds', transaction: '', network: shop.market.network };
+    const { facilitator } = shop;
     const statuses = [await send(), await send('a/refused')];
-    shop.facilitator.json('/settle', failed);
-    statuses.push(await send());
-    shop.facilitator.on('/settle', faults.serverError());
-    statuses.push(await send());
-    shop.facilitator.json('/verify', { isValid: false });
-    statuses.push(await send());
-    shop.facilitator.on('/verify', faults.serverError());
-    statuses.push(await send());
+    for (const [path, handler] of [
+      ['/settle', faults.json(failed)],
+      ['/settle', faults.serverError()],
+      ['/verify', faults.json({ isValid: false })],
+      ['/verify', faults.serverError()],
+    ] as const) {
+      facilitator.on(path, handler);
+      statuses.push(await send());
+    }
     statuses.push((await counted.post('a/paid', {}, { ...JSON_HEADERS, 'PAYMENT-SIGNATURE': 'x' })).status);
     statuses.push(await send());
     assert.deepEqual(statuses, [200, 502, 402, 401, 402, 401, 402, 401]);
     const scraped = await scrapeAfter(counted, 8 + 7);
-    assert.deepEqual(scraped.table('x402_exact_payments_total'), {
-      ...{ settled: 1, released: 1, unsettled: 1, unknown: 1, refused: 2, unavailable: 1, limited: 1 },
-    });
+    const counts = { settled: 1, released: 1, unsettled: 1, unknown: 1, refused: 2, unavailable: 1, limited: 1 };
+    assert.deepEqual(scraped.table('x402_exact_payments_total'), counts);
   });
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Signature, solidityPackedKeccak256 } from 'ethers';
+import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
@@ -11,12 +12,12 @@ import { verifyEncoded } from '../support/verify.ts';
 import {
   deployToken,
   inSeconds,
-  NATIVE,
   payer,
   payNative,
   prove,
   RECIPIENT,
   relay,
+  termsOn,
   withResult,
 } from '../support/x402.ts';
 
@@ -29,10 +30,8 @@ const USED = 'Payment already used';
 const LAG = 720;
 
 describe('x402: payments on a real chain', async () => {
-  const [chain, late] = await Promise.all([
-    chainFor(suite),
-    chainFor(suite, 31338, ['--timestamp', String(inSeconds(-LAG))]),
-  ]);
+  const back = ['--timestamp', String(inSeconds(-LAG))];
+  const [chain, late] = await Promise.all([chainFor(suite), chainFor(suite, 31338, back)]);
   const upstream = await upstreamFor(suite);
   upstream.json('/p', { price: 7 });
   const rpc = await upstreamFor(suite, { '/': relay(chain.url) });
@@ -40,48 +39,35 @@ describe('x402: payments on a real chain', async () => {
   const bob = payer(chain, 3);
   const token = await deployToken(alice);
   const other = await deployToken(alice);
-  const terms = {
-    type: 'x402',
-    network: 31337,
-    rpc: chain.url,
-    token: NATIVE,
-    amount: String(PRICE),
-    recipient: RECIPIENT,
-  };
+  const terms = termsOn(chain, PRICE);
   const auths: Record<string, object> = {
     native: terms,
     token: { ...terms, token: token.address.toLowerCase() },
     contract: { ...terms, recipient: token.address },
     either: [{ ...terms, token: token.address }, terms],
-    chains: [{ ...terms, rpc: late.url, network: 31338 }, terms],
+    chains: [termsOn(late, PRICE), terms],
     relayed: { ...terms, rpc: rpc.url },
     'relayed token': { ...terms, rpc: rpc.url, token: token.address },
-    late: { ...terms, rpc: late.url, network: 31338 },
-    hasty: { ...terms, rpc: late.url, network: 31338, expiry: 60_000 },
+    late: termsOn(late, PRICE),
+    hasty: { ...termsOn(late, PRICE), expiry: 60_000 },
   };
-  const service = await serviceFor(suite, {
-    server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
-    apis: [
-      {
-        name: 'a',
-        url: upstream.url,
-        endpoints: Object.entries(auths).map(([name, auth]) => {
-          const encoding = { type: 'uint256', path: '$.price' };
-          return { name, path: `/p?${encodeURIComponent(name)}`, auth, encoding };
-        }),
-      },
-    ],
+  const encoding = { type: 'uint256', path: '$.price' };
+  const endpoints = Object.entries(auths).map(([name, auth]) => {
+    return [name, { path: `/p?${encodeURIComponent(name)}`, auth, encoding }] as const;
   });
+  const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
+  const config = oneApi(upstream.url, Object.fromEntries(endpoints), { api: { name: 'a' }, server });
+  const service = await serviceFor(suite, config);
 
   const send = (endpoint: string, proof: object) =>
     service.post(`a/${endpoint}`, {}, { 'X-Payment-Proof': JSON.stringify(proof) });
-  const proofFor = (endpoint: string, txHash: string, by = alice, expiresAt?: number) =>
-    prove(by, {
-      node: TEST_ADDRESS,
-      endpointId: service.ids[`a/${endpoint}`],
-      txHash,
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-    });
+  const proofFor = (endpoint: string, txHash: string, by = alice, expiresAt = inSeconds(300)) =>
+    prove(by, { node: TEST_ADDRESS, endpointId: service.ids[`a/${endpoint}`], txHash, expiresAt });
+  /** Has the relay change the results of a method. */
+  const changing = (method: string, change: Parameters<typeof withResult>[1]) => {
+    const lie = withResult(method, change);
+    rpc.on('/', relay(chain.url, lie));
+  };
   const answered = async (endpoint: string, txHash: string, by = alice) => {
     const { data } = await verifyEncoded(await send(endpoint, await proofFor(endpoint, txHash, by)), TEST_ADDRESS);
     assert.equal(BigInt(data), 7n);
@@ -160,8 +146,7 @@ describe('x402: payments on a real chain', async () => {
 
     it('a receipt without a status, as they were before EIP-658, does not match', async () => {
       const paid = await token.send(alice, 'transfer', RECIPIENT, PRICE);
-      const old = withResult('eth_getTransactionReceipt', (receipt) => ({ ...receipt, status: undefined }));
-      rpc.on('/', relay(chain.url, old));
+      changing('eth_getTransactionReceipt', (receipt) => ({ ...receipt, status: undefined }));
       await refused('relayed token', paid, NO_MATCH);
     });
 
@@ -174,28 +159,17 @@ describe('x402: payments on a real chain', async () => {
 
     it('several transfers do not add up, and one of several that is enough is enough', async () => {
       const paid = await token.send(alice, 'transfer', RECIPIENT, PRICE);
-      const half = (log: { data: string }) => ({ ...log, data: `0x${(PRICE / 2n).toString(16).padStart(64, '0')}` });
-      const logsOf = (change: (log: { data: string }) => object[]) =>
-        relay(
-          chain.url,
-          withResult('eth_getTransactionReceipt', (receipt) => {
-            return { ...receipt, logs: (receipt.logs as { data: string }[]).flatMap(change) };
-          }),
-        );
-      rpc.on(
-        '/',
-        logsOf((log) => [half(log), half(log)]),
-      );
-      await refused('relayed token', paid, NO_MATCH);
-      rpc.on(
-        '/',
-        logsOf((log) => [{ ...log, removed: true }]),
-      );
-      await refused('relayed token', paid, NO_MATCH);
-      rpc.on(
-        '/',
-        logsOf((log) => [half(log), log]),
-      );
+      type Log = { data: string };
+      const half = (log: Log) => ({ ...log, data: `0x${(PRICE / 2n).toString(16).padStart(64, '0')}` });
+      const logs = (change: (log: Log) => object[]) =>
+        changing('eth_getTransactionReceipt', (receipt) => {
+          return { ...receipt, logs: (receipt.logs as Log[]).flatMap(change) };
+        });
+      for (const change of [(log: Log) => [half(log), half(log)], (log: Log) => [{ ...log, removed: true }]]) {
+        logs(change);
+        await refused('relayed token', paid, NO_MATCH);
+      }
+      logs((log) => [half(log), log]);
       await answered('relayed token', paid);
     });
   });
@@ -229,10 +203,8 @@ describe('x402: payments on a real chain', async () => {
     it('of a bare digest, without the prefix of EIP-191, is a mismatch', async () => {
       const txHash = await payNative(alice, PRICE);
       const proof = await proofFor('native', txHash);
-      const digest = solidityPackedKeccak256(
-        ['address', 'bytes32', 'uint64'],
-        [TEST_ADDRESS, service.ids['a/native'], proof.expiresAt],
-      );
+      const signed = [TEST_ADDRESS, service.ids['a/native'], proof.expiresAt];
+      const digest = solidityPackedKeccak256(['address', 'bytes32', 'uint64'], signed);
       const signature = alice.signingKey.sign(digest).serialized;
       await refusedProof('native', { ...proof, signature }, MISMATCH);
     });
@@ -334,22 +306,10 @@ describe('x402: payments on a real chain', async () => {
         ['eth_getBlockByNumber', { hash: elsewhere }],
       ];
       for (const [method, change] of changes) {
-        rpc.on(
-          '/',
-          relay(
-            chain.url,
-            withResult(method, (result) => ({ ...result, ...change })),
-          ),
-        );
+        changing(method, (result) => ({ ...result, ...change }));
         await refused('relayed', paid, NOT_FOUND);
       }
-      rpc.on(
-        '/',
-        relay(
-          chain.url,
-          withResult('eth_getBlockByNumber', () => null),
-        ),
-      );
+      changing('eth_getBlockByNumber', () => null);
       await refused('relayed', paid, NOT_FOUND);
       rpc.on('/', relay(chain.url));
       await answered('relayed', paid);
@@ -377,12 +337,10 @@ describe('x402: payments on a real chain', async () => {
   it('of many that race for one payment one wins, and the upstream is asked once', async () => {
     const paid = await payNative(alice, PRICE);
     const before = upstream.requests.length;
-    const proofs = await Promise.all(
-      Array.from({ length: 20 }, (_, n) =>
-        proofFor(n % 2 === 0 ? 'native' : 'either', paid, alice, inSeconds(100 + n)),
-      ),
-    );
-    const answers = await Promise.all(proofs.map((proof, n) => send(n % 2 === 0 ? 'native' : 'either', proof)));
+    const endpoint = (n: number) => (n % 2 === 0 ? 'native' : 'either');
+    const proving = Array.from({ length: 20 }, (_, n) => proofFor(endpoint(n), paid, alice, inSeconds(100 + n)));
+    const proofs = await Promise.all(proving);
+    const answers = await Promise.all(proofs.map((proof, n) => send(endpoint(n), proof)));
     const texts = await Promise.all(answers.map(async (answer) => [answer.status, await answer.text()] as const));
     const lost = texts.filter(([status]) => status !== 200);
     assert.equal(texts.length - lost.length, 1);

@@ -1,14 +1,18 @@
 /** A client never pays for nothing, and no failing request is free for ever. */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { beforeEach, describe, it } from 'node:test';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
+import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused, endpointUrl, eventually } from '../support/http.ts';
+import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
+import { ownEngine, pausing } from '../support/own-engine.ts';
 import { notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { faults, type Handler, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { NATIVE, payer, payNative, proofHeader, relay, termsOn } from '../support/x402.ts';
 
@@ -17,22 +21,11 @@ const USED = 'Payment already used';
 const FAILED = 'API call failed';
 const MODES = ['sync', 'stream', 'async'] as const;
 
-const ENGINE = 'engine of x402-redemption';
 /** What holds up the engine behind the swap by which a payment is redeemed. */
 let holdUp: (() => Promise<void>) | undefined;
-Reflect.set(globalThis, ENGINE, () => {
-  const area = new MemoryArea();
-  const compareAndSet: MemoryArea['compareAndSet'] = async (...args) => {
-    const result = await area.compareAndSet(...args);
-    if (args[2]?.includes('"state":"redeemed"')) await holdUp?.();
-    return result;
-  };
-  return { compareAndSet, get: area.get.bind(area), takeTokens: area.takeTokens.bind(area) };
-});
-const engineFile = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
-    area: globalThis[${JSON.stringify(ENGINE)}] });
-  const schema = { type: 'object', properties: {} };
-  export default { name: 'held-engine', engines: { held: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
+const own = ownEngine('x402-redemption', () =>
+  pausing(new MemoryArea(), (next) => (next?.includes('"state":"redeemed"') ? holdUp?.() : undefined)),
+);
 
 describe('x402: a client never pays for nothing, and no failing request is free for ever', async () => {
   const chain = await chainFor(suite);
@@ -42,28 +35,30 @@ describe('x402: a client never pays for nothing, and no failing request is free 
   const encoding = { type: 'uint256', path: '$.price' };
   const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
   const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
-  const service = await serviceFor(
-    suite,
-    {
-      server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
-      settings: { plugins },
-      apis: [
-        {
-          name: 'a',
-          url: upstream.url,
-          auth,
-          timeout: 5000,
-          endpoints: [
-            ...MODES.map((mode) => ({ name: mode, path: `/p?${mode}`, mode, encoding })),
-            { name: 'strict', path: '/p?strict', encoding, parameters: [{ name: 'q', required: true }] },
-            { name: 'keyed', path: '/p?keyed', encoding, auth: [auth, { type: 'apiKey', keys: ['key'] }] },
-            { name: 'cached', path: '/p?cached', encoding, cache: { maxAge: 60_000 } },
-          ],
-        },
-      ],
-    },
-    { files },
+  const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
+  const blocks = {
+    ...Object.fromEntries(MODES.map((mode) => [mode, { mode }])),
+    strict: { parameters: [{ name: 'q', required: true }] },
+    keyed: { auth: [auth, { type: 'apiKey', keys: ['key'] }] },
+    cached: { cache: { maxAge: 60_000 } },
+  };
+  const endpoints = Object.fromEntries(
+    Object.entries(blocks).map(([name, block]) => [name, { path: `/p?${name}`, encoding, ...block }]),
   );
+  const api = { name: 'a', auth, timeout: 5000 };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { server, settings: { plugins }, api }), {
+    files,
+  });
+  /** Has a server wait with what it does, and @returns what lets it go on. */
+  const waiting = (server: Upstream, path: string, handler: Handler) => {
+    const events = new EventEmitter();
+    const released = once(events, 'go on');
+    server.on(path, async (...args) => {
+      await released;
+      return handler(...args);
+    });
+    return () => events.emit('go on');
+  };
 
   beforeEach(() => {
     upstream.json('/p', { price: 7 });
@@ -120,14 +115,7 @@ describe('x402: a client never pays for nothing, and no failing request is free 
 
       it('while the request runs the payment is taken', async () => {
         const paid = await payNative(alice, PRICE);
-        let release = () => {};
-        const released = new Promise<void>((resolve) => {
-          release = resolve;
-        });
-        upstream.on('/p', async (...args) => {
-          await released;
-          return faults.serverError()(...args);
-        });
+        const release = waiting(upstream, '/p', faults.serverError());
         const first = send(mode, paid);
         await upstream.until(() => upstream.requests.length === 1);
         await assertRefused(await send(mode, paid), 401, USED);
@@ -180,17 +168,10 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     for (const mode of ['sync', 'stream']) {
       upstream.on('/p', faults.hang());
       const paid = await payNative(alice, PRICE);
-      const leaving = new AbortController();
-      const aborted = upstream.requests.length;
-      const left = fetch(`${service.url}/endpoints/${service.ids[`a/${mode}`]}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', ...(await headers(mode, paid)) },
-        body: '{}',
-        signal: leaving.signal,
-      });
-      await upstream.until(() => upstream.requests.length === aborted + 1);
-      leaving.abort();
-      await assert.rejects(left);
+      const asked = upstream.requests.length;
+      const leave = leavingFetch(endpointUrl(service, `a/${mode}`), await headers(mode, paid));
+      await upstream.until(() => upstream.requests.length === asked + 1);
+      await leave();
       await upstream.untilIdle();
       await served(499);
       upstream.json('/p', { price: 7 });
@@ -211,17 +192,10 @@ describe('x402: a client never pays for nothing, and no failing request is free 
   it('a client that leaves while the chain is asked has used nothing', async () => {
     const paid = await payNative(alice, PRICE);
     rpc.on('/', faults.hang());
-    const leaving = new AbortController();
-    const left = fetch(`${service.url}/endpoints/${service.ids['a/sync']}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...(await headers('sync', paid)) },
-      body: '{}',
-      signal: leaving.signal,
-    });
+    const leave = leavingFetch(endpointUrl(service, 'a/sync'), await headers('sync', paid));
     await rpc.until(() => rpc.requests.length === 3);
     await assertRefused(await send('sync', paid), 401, USED);
-    leaving.abort();
-    await assert.rejects(left);
+    await leave();
     await rpc.untilIdle();
     await served(499);
     rpc.on('/', relay(chain.url));
@@ -229,17 +203,10 @@ describe('x402: a client never pays for nothing, and no failing request is free 
   });
 
   it('a budget that ends while the payment is redeemed leaves it as it was', async (t) => {
-    const held = await serviceFor(
-      t,
-      {
-        settings: {
-          state: { type: 'held' },
-          plugins: [{ source: './engine.mjs' }, { source: 'builtin:auth-x402', timeout: 3000 }],
-        },
-        apis: [{ name: 'a', url: upstream.url, auth, endpoints: [{ name: 'sync', path: '/p', encoding }] }],
-      },
-      { files: { 'engine.mjs': engineFile } },
-    );
+    const plugins = [own.plugin, { source: 'builtin:auth-x402', timeout: 3000 }];
+    const more = { settings: { state: own.state, plugins }, api: { name: 'a', auth } };
+    const config = oneApi(upstream.url, { sync: { path: '/p', encoding } }, more);
+    const held = await serviceFor(t, config, { files: own.files });
     const proof = await proofHeader(alice, held, 'a/sync', await payNative(alice, PRICE));
     let go = () => {};
     holdUp = () => new Promise((resolve) => (go = resolve));
@@ -257,14 +224,7 @@ describe('x402: a client never pays for nothing, and no failing request is free 
   it('nobody else can stand in the payer’s way', async () => {
     const paid = await payNative(alice, PRICE);
     const bob = payer(chain, 3);
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    rpc.on('/', async (...args) => {
-      await released;
-      return relay(chain.url)(...args);
-    });
+    const release = waiting(rpc, '/', relay(chain.url));
     const his = service.post('a/sync', {}, await headers('sync', paid, bob));
     await rpc.until(() => rpc.requests.length === 3);
     rpc.on('/', relay(chain.url));
@@ -289,18 +249,9 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     upstream.on('/p', faults.serverError());
     for (let attempt = 0; attempt < 4; attempt++) await assertRefused(await send('sync', paid), 502, FAILED);
     const kept = service.logs.filter(({ message }) => message === 'a payment was not given back once more');
-    assert.deepEqual(
-      kept.map(({ level, fields: { requestId: _, ...fields } }) => [level, fields]),
-      [
-        [
-          'warn',
-          {
-            ...{ transaction: paid, payer: alice.address, endpoint: 'a/sync', amount: String(PRICE) },
-            ...{ network: `eip155:${chain.chainId}`, asset: NATIVE },
-          },
-        ],
-      ],
-    );
+    const sold = { endpoint: 'a/sync', amount: String(PRICE), network: `eip155:${chain.chainId}`, asset: NATIVE };
+    const told = kept.map(({ level, fields: { requestId: _, ...fields } }) => [level, fields]);
+    assert.deepEqual(told, [['warn', { ...sold, transaction: paid, payer: alice.address }]]);
     assert.ok(!JSON.stringify(service.logs).includes('signature'));
   });
 

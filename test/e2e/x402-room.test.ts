@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
@@ -41,26 +42,24 @@ describe('x402: want of room (503) costs nobody a payment', async () => {
     for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
     await upstream.untilIdle();
   };
-
+  const encoding = { type: 'uint256', path: '$.price' };
+  const api = (name: string, url: string, blocks: Record<string, object>, more: object) => {
+    const endpoints = Object.entries(blocks).map(([endpoint, block]) => [endpoint, { encoding, ...block }] as const);
+    return oneApi(url, Object.fromEntries(endpoints), { api: { name, ...more } }).apis;
+  };
   async function start(t: TestContext, maxConcurrentApiCalls: number) {
-    const encoding = { type: 'uint256', path: '$.price' };
     const auth = termsOn(chain, PRICE);
     const mode = 'async';
-    const endpoints = [
-      { name: 'sync', path: '/p', encoding },
-      { name: 'async', path: '/p?async', mode, encoding },
-      { name: 'late', path: '/p?late', encoding },
-    ];
-    const free = [{ name: 'held', path: '/held', mode, encoding }];
+    const endpoints = { sync: { path: '/p' }, async: { path: '/p?async', mode }, late: { path: '/p?late' } };
     const rateLimit = { max: 1_000_000, trustForwardedFor: true, x402: { max: 1_000_000 } };
     const { files, plugins } = pluginFiles({ late });
     const config = {
       server: { rateLimit },
       settings: { plugins, maxConcurrentApiCalls },
       apis: [
-        { name: 'paid', url: upstream.url, auth, endpoints },
-        { name: 'hasty', url: `${upstream.url}/hasty`, auth, timeout: 100, endpoints },
-        { name: 'free', url: upstream.url, auth: { type: 'free' }, timeout: 600_000, endpoints: free },
+        ...api('paid', upstream.url, endpoints, { auth }),
+        ...api('hasty', `${upstream.url}/hasty`, endpoints, { auth, timeout: 100 }),
+        ...api('free', upstream.url, { held: { mode } }, { timeout: 600_000 }),
       ],
     };
     const service = await startTestService(config, { files });
@@ -73,7 +72,7 @@ describe('x402: want of room (503) costs nobody a payment', async () => {
     return service;
   }
 
-  const send = async (service: RunningService, endpoint: string, txHash: string, address: string) => {
+  const send = async (service: RunningService, endpoint: string, txHash: string, address = ALICE) => {
     const proof = await proofHeader(alice, service, endpoint, txHash);
     return service.post(endpoint, {}, { 'X-Forwarded-For': address, ...proof });
   };
@@ -87,12 +86,12 @@ describe('x402: want of room (503) costs nobody a payment', async () => {
     }
     return taken;
   };
-  const served = async (service: RunningService, txHash: string, address: string) => {
-    const record = await finished(service, await submitted(await send(service, 'paid/async', txHash, address)));
+  const served = async (service: RunningService, txHash: string) => {
+    const record = await finished(service, await submitted(await send(service, 'paid/async', txHash)));
     const { requestId: _, pollUrl: __, status, ...signed } = record;
     assert.equal(status, 'complete', JSON.stringify(record));
     assert.equal(BigInt((await verifyEncoded(signed, TEST_ADDRESS)).data), 7n);
-    await assertRefused(await send(service, 'paid/async', txHash, address), 401, USED);
+    await assertRefused(await send(service, 'paid/async', txHash), 401, USED);
   };
 
   it('a payer keeps the payment, however often the store has no room', async (t) => {
@@ -101,14 +100,13 @@ describe('x402: want of room (503) costs nobody a payment', async () => {
     assert.ok(first);
     assert.equal(rest.length, 99);
     const paid = await payNative(alice, PRICE);
-    for (let turn = 0; turn < OFTEN; turn++)
-      await assertRefused(await send(service, 'paid/async', paid, ALICE), 503, FULL);
+    for (let turn = 0; turn < OFTEN; turn++) await assertRefused(await send(service, 'paid/async', paid), 503, FULL);
     // Nor is it lost with a result that nobody has read.
     await upstream.untilRequested('/held', 100);
     await answerAll();
-    await assertRefused(await send(service, 'paid/async', paid, ALICE), 503, FULL);
+    await assertRefused(await send(service, 'paid/async', paid), 503, FULL);
     await finished(service, first);
-    await served(service, paid, ALICE);
+    await served(service, paid);
   });
 
   it('nor does the wait for an upstream slot', async (t) => {
@@ -117,34 +115,32 @@ describe('x402: want of room (503) costs nobody a payment', async () => {
     await upstream.untilRequested('/held');
     const paid = await payNative(alice, PRICE);
     for (let turn = 0; turn < OFTEN; turn++) {
-      await assertRefused(await send(service, 'hasty/sync', paid, ALICE), 503, 'Server busy');
-      const record = await finished(service, await submitted(await send(service, 'hasty/async', paid, ALICE)));
+      await assertRefused(await send(service, 'hasty/sync', paid), 503, 'Server busy');
+      const record = await finished(service, await submitted(await send(service, 'hasty/async', paid)));
       assert.deepEqual([record.status, record.error], ['failed', 'Server busy']);
     }
     assert.deepEqual([upstream.requests.length, upstream.requests[0]?.path], [1, '/held']);
     await answerAll();
-    await served(service, paid, ALICE);
+    await served(service, paid);
     assert.ok(!service.logs.some(({ message }) => message === 'a payment was not given back once more'));
   });
 
   it('a 503 after the upstream was asked counts: three times, and the fourth was the last', async (t) => {
     const service = await start(t, 200);
     const paid = await payNative(alice, PRICE);
-    for (let turn = 0; turn < 4; turn++)
-      await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');
-    await assertRefused(await send(service, 'paid/late', paid, ALICE), 401, USED);
+    for (let turn = 0; turn < 4; turn++) await assertRefused(await send(service, 'paid/late', paid), 503, 'No room');
+    await assertRefused(await send(service, 'paid/late', paid), 401, USED);
     assert.equal(upstream.requests.length, 4);
   });
 
   it('what was refunded three times is given back after a 503, and not after a failure', async (t) => {
     const service = await start(t, 200);
     const paid = await payNative(alice, PRICE);
-    for (let turn = 0; turn < 3; turn++)
-      await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');
+    for (let turn = 0; turn < 3; turn++) await assertRefused(await send(service, 'paid/late', paid), 503, 'No room');
     await flood(service, 100, () => MALLORY);
     for (let turn = 0; turn < OFTEN; turn++)
       await assertRefused(await send(service, 'paid/async', paid, MALLORY), 503, FULL);
-    await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');
-    await assertRefused(await send(service, 'paid/async', paid, ALICE), 401, USED);
+    await assertRefused(await send(service, 'paid/late', paid), 503, 'No room');
+    await assertRefused(await send(service, 'paid/async', paid), 401, USED);
   });
 });
