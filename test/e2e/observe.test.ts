@@ -1,6 +1,6 @@
 /** Observers of a full plugin are told what becomes of each request. */
 import assert from 'node:assert/strict';
-import { beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
@@ -39,15 +39,13 @@ const { files, plugins } = pluginFiles({
   puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
 });
 const encoding = { type: 'uint256', path: '$.price' };
-const service = await serviceFor(
-  suite,
-  oneApi(
-    upstream.url,
-    { price: { encoding }, broken: { encoding }, hang: { encoding } },
-    { api: { name: 'x' }, settings: { plugins } },
-  ),
-  { files },
-);
+const endpoints = { price: { encoding }, broken: { encoding }, hang: { encoding } };
+const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+/** Another one, with one endpoint and plugins of these sources. */
+const withPlugins = async (t: TestContext, sources: Readonly<Record<string, string>>, price = {}) => {
+  const { files, plugins } = pluginFiles(sources);
+  return serviceFor(t, oneApi(upstream.url, { price }, { settings: { plugins } }), { files });
+};
 
 beforeEach(() => tidy(service, upstream));
 
@@ -59,28 +57,29 @@ describe('what observers are told', () => {
   it('of a request that is answered', async () => {
     acts.set('puppet onHttpRequest', () => undefined);
     acts.set('puppet onBeforeSign', ({ data }) => ({ data }));
-    const response = await service.post('x/price');
+    const response = await service.post('api/price');
     await response.text();
     const { requestId } = Object((await notes.until('watch response'))[0]);
     await eventually(() => texts('call', 'stage').at(-1) === 'onResponseSent' || undefined, 'the last call');
     assert.equal(requestId, response.headers.get('x-request-id'));
     assert.deepEqual(requestIds(), new Set([requestId]));
-    assert.deepEqual(texts('stage', 'stage', 'outcome', 'timed'), [
-      'admit silent number',
-      'resolve answered number',
-      'parseBody answered number',
-      'onHttpRequest silent number',
-      'authenticate answered number',
-      'validate answered number',
-      'prepare answered number',
-      'callApi answered number',
-      'encode answered number',
-      'onBeforeSign answered number',
-      'sign answered number',
-      'present answered number',
-      'respond answered number',
-      'onResponseSent silent number',
-    ]);
+    const stages = [
+      'resolve',
+      'parseBody',
+      'onHttpRequest',
+      'authenticate',
+      'validate',
+      'prepare',
+      'callApi',
+      'encode',
+    ];
+    const silent = ['admit', 'onHttpRequest', 'onResponseSent'];
+    assert.deepEqual(
+      texts('stage', 'stage', 'outcome', 'timed'),
+      ['admit', ...stages, 'onBeforeSign', 'sign', 'present', 'respond', 'onResponseSent'].map(
+        (stage) => `${stage} ${silent.includes(stage) ? 'silent' : 'answered'} number`,
+      ),
+    );
     assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome', 'used'), [
       'puppet onHttpRequest done true',
       'puppet onBeforeSign done true',
@@ -90,7 +89,7 @@ describe('what observers are told', () => {
   });
 
   it('of one that a stage refuses', async () => {
-    await assertRefused(await service.post('x/broken'), 502, 'API call failed');
+    await assertRefused(await service.post('api/broken'), 502, 'API call failed');
     await notes.until('watch response');
     await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
     assert.deepEqual(texts('stage', 'stage', 'outcome').slice(5), [
@@ -107,7 +106,7 @@ describe('what observers are told', () => {
   it('of a hook that is dropped, and of one that fails after the answer', async () => {
     acts.set('puppet onBeforeSign', () => Promise.reject(new Error('no')));
     acts.set('puppet onError', () => Promise.reject(new Error('no')));
-    await assertRefused(await service.post('x/price'), 403, 'Request dropped by plugin "puppet"');
+    await assertRefused(await service.post('api/price'), 403, 'Request dropped by plugin "puppet"');
     await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
     assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome'), [
       'puppet onHttpRequest done',
@@ -119,7 +118,7 @@ describe('what observers are told', () => {
 
   it('of a budget that ended: it is spent, and not twice', async () => {
     acts.set('puppet onBeforeSign', () => new Promise(() => undefined));
-    await assertRefused(await service.post('x/price'), 403, 'Plugin "puppet" budget exhausted');
+    await assertRefused(await service.post('api/price'), 403, 'Plugin "puppet" budget exhausted');
     await notes.until('watch response');
     const spent = notes.of('watch call').find((event) => Object(event).outcome === 'exhausted');
     const { stage, remaining } = Object(spent);
@@ -129,10 +128,8 @@ describe('what observers are told', () => {
 
   it('of a client that leaves: 499', async () => {
     const connection = openRaw(service.url);
-    const head = requestHead(`POST /endpoints/${service.ids['x/hang']}`, {
-      'Content-Type': 'application/json',
-      'Content-Length': '2',
-    });
+    const length = { 'Content-Type': 'application/json', 'Content-Length': '2' };
+    const head = requestHead(`POST /endpoints/${service.ids['api/hang']}`, length);
     connection.write(`${head}\r\n{}`);
     await upstream.untilRequested('/hang');
     connection.destroy();
@@ -142,20 +139,15 @@ describe('what observers are told', () => {
   });
 
   it('of requests to other routes, and to none', async () => {
-    await (await fetch(`${service.url}/health?a=1`)).text();
-    await (await fetch(`${service.url}/requests/secret`)).text();
-    await (await fetch(`${service.url}/nowhere`)).text();
+    for (const path of ['/health?a=1', '/requests/secret', '/nowhere']) await (await fetch(service.url + path)).text();
     await notes.until('watch response', 3);
-    assert.deepEqual(texts('response', 'route', 'endpoint', 'status'), [
-      '/health  200',
-      '/requests/:requestId  404',
-      '(no route)  404',
-    ]);
+    const routes = ['/health  200', '/requests/:requestId  404', '(no route)  404'];
+    assert.deepEqual(texts('response', 'route', 'endpoint', 'status'), routes);
   });
 });
 
 it('an observer that throws harms nobody, and is in the log', async () => {
-  const response = await service.post('x/price');
+  const response = await service.post('api/price');
   assert.equal(response.status, 200);
   await response.text();
   await notes.until('watch response');
@@ -179,11 +171,8 @@ describe('an observer that is asynchronous', () => {
       export default { name: 'late', setup: () => ({
         observe: { stage: () => tell('stage'), call: () => tell('call'), response: () => tell('response') },
       }) };`;
-    const { files, plugins } = pluginFiles({ late, puppet: puppetFile('puppet', ['onHttpRequest']) });
-    const endpoints = [{ name: 'price', path: '/price' }];
-    const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
-    const other = await serviceFor(t, { settings: { plugins }, apis }, { files });
-    const response = await other.post('x/price');
+    const other = await withPlugins(t, { late, puppet: puppetFile('puppet', ['onHttpRequest']) });
+    const response = await other.post('api/price');
     assert.equal(response.status, 200);
     await response.text();
     for (const topic of ['stage', 'call', 'response']) await notes.until(`late ${topic}`);
@@ -211,10 +200,7 @@ describe('routes of plugins', () => {
 
   it('are told as calls: those with a budget always, others when they failed', async (t) => {
     const sources = { watch: watcher('watch'), short: server('short', '50'), free: server('free', '"none"') };
-    const { files, plugins } = pluginFiles(sources);
-    const endpoints = [{ name: 'price', path: '/price' }];
-    const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
-    const other = await serviceFor(t, { settings: { plugins }, apis }, { files });
+    const other = await withPlugins(t, sources);
     const paths = ['fine', 'refused', 'failed', 'odd'].flatMap((word) => [`short/${word}`, `free/${word}`]);
     const statuses = [];
     for (const path of [...paths, 'short/hanging']) statuses.push((await fetch(`${other.url}/${path}`)).status);
@@ -243,11 +229,8 @@ it('observers do not get the id of an async record, with which anybody could rea
     export default { name: 'spy', setup: () => ({
       observe: { stage: ({ exchange }) => tell(exchange), call: ({ exchange }) => tell(exchange), response: tell },
     }) };`;
-  const { files, plugins } = pluginFiles({ spy });
-  const endpoints = [{ name: 'price', path: '/price', mode: 'async' }];
-  const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
-  const other = await serviceFor(t, { settings: { plugins }, apis }, { files });
-  const submission = await submitted(await other.post('x/price'));
+  const other = await withPlugins(t, { spy }, { mode: 'async' });
+  const submission = await submitted(await other.post('api/price'));
   assert.equal((await finished(other, submission)).status, 'complete');
   const seen = await notes.until('spy /requests/:requestId', 3);
   await notes.until('spy /endpoints/:endpointId', 3);

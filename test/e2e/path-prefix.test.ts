@@ -1,11 +1,11 @@
 /** A path value stays in its place, also behind a proxy that decodes paths. */
 import assert from 'node:assert/strict';
-import { beforeEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { freePort, eventually as retried } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
+import { askableService } from '../support/askable.ts';
 import { errorsOf } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
@@ -81,27 +81,11 @@ const harmless: [string, string][] = [
 ];
 
 describe('a path value stays in its place', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ value: 7 }));
   const { files, plugins } = pluginFiles({ changer });
-  const service = await serviceFor(suite, { ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
-
-  beforeEach(() => {
-    upstream.requests.length = 0;
-  });
-
-  const refused = async (endpoint: string, parameters: object, name = 'id') => {
-    const response = await service.post(`api/${endpoint}`, parameters);
-    if (response.status === 200)
-      assert.fail(`${JSON.stringify(parameters)} was sent: ${upstream.requests.at(-1)?.path}`);
-    await assertRefused(response, 400, `Invalid parameter: ${name}`);
-    assert.equal(upstream.requests.length, 0, 'before any call');
-  };
-  const sent = async (endpoint: string, parameters: object) => {
-    const response = await service.post(`api/${endpoint}`, parameters);
-    assert.equal(response.status, 200, `${JSON.stringify(parameters)}: ${await response.clone().text()}`);
-    return upstream.requests.at(-1)?.path;
-  };
+  const { ask, refuse } = await askableService(endpoints, { settings: { plugins } }, files);
+  const refused = (endpoint: string, parameters: object, name = 'id') =>
+    refuse(endpoint, parameters, `Invalid parameter: ${name}`);
+  const sent = async (endpoint: string, parameters: object) => (await ask(endpoint, parameters)).path;
 
   it('a segment `.` or `..`, after any number of decodings, is 400 Invalid parameter', async () => {
     for (const id of escapes) {
@@ -121,14 +105,12 @@ describe('a path value stays in its place', async () => {
     assert.equal(await sent('beside', {}), `${PREFIX}..x`);
     assert.equal(await sent('beside', { a: 'x' }), `${PREFIX}.x.x`);
     assert.equal(await sent('beside', { a: '.' }), `${PREFIX}...x`);
-    upstream.requests.length = 0;
     await refused('beside', { a: '/' }, 'a');
     await refused('beside', { a: '.', b: '/' }, 'a');
     await refused('beside', { a: 'x', b: '/../y' }, 'b');
     await refused('beside', { b: 'x/../y' }, 'b');
     await refused('beside', { a: '%2', b: 'e/' }, 'a');
     assert.equal(await sent('broken', { a: '1' }), `${PREFIX}x%21/y`);
-    upstream.requests.length = 0;
     await refused('broken', { a: 'f../z' }, 'a');
   });
 
@@ -136,7 +118,6 @@ describe('a path value stays in its place', async () => {
     const hidden = (text: string) =>
       `ask:${text.replace(/./gs, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)}`;
     assert.equal(await sent('item', { id: hidden('a/b') }), `${PREFIX}a%2Fb`);
-    upstream.requests.length = 0;
     for (const id of escapes) await refused('item', { id: hidden(id) });
   });
 
@@ -169,9 +150,7 @@ describe('behind nginx, which decodes paths', { skip: withoutNginx }, async () =
   const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }) });
   const url = `http://127.0.0.1:${await freePort()}`;
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path /tmp/${name};`);
-  await startNginx(
-    suite,
-    `pid /tmp/pid; error_log stderr; events {}
+  const config = `pid /tmp/pid; error_log stderr; events {}
     http {
       access_log off; ${places.join(' ')} merge_slashes on;
       upstream backend { server ${new URL(upstream.url).host}; }
@@ -180,8 +159,8 @@ describe('behind nginx, which decodes paths', { skip: withoutNginx }, async () =
         large_client_header_buffers 4 128k;
         location / { proxy_pass http://backend/; }
       }
-    }`,
-  );
+    }`;
+  await startNginx(suite, config);
   await retried(() => fetch(`${url}/up`));
   const service = await serviceFor(suite, oneApi(url, endpoints));
 
@@ -209,19 +188,15 @@ describe('behind nginx, which decodes paths', { skip: withoutNginx }, async () =
   });
 
   it('nor does any made of what means something to it', async () => {
-    const text = fc
-      .array(fc.constantFrom('.', '..', '/', '\\', '%', '%2e', '%2F', '%252e', '2e', '25', ';', 'a', '%c0%ae', '\t'), {
-        maxLength: 8,
-      })
-      .map((parts) => parts.join(''));
+    const meaning = ['.', '..', '/', '\\', '%', '%2e', '%2F', '%252e', '2e', '25', ';', 'a', '%c0%ae', '\t'];
+    const text = fc.array(fc.constantFrom(...meaning), { maxLength: 8 }).map((parts) => parts.join(''));
     let arrived = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom('item', 'inner', 'beside'), text, text, async (endpoint, a, b) => {
-        await stays(endpoint, { id: a, a, b });
-        arrived += upstream.requests.length;
-      }),
-      { numRuns: 500 },
-    );
+    const endpoint = fc.constantFrom('item', 'inner', 'beside');
+    const claim = fc.asyncProperty(endpoint, text, text, async (name, a, b) => {
+      await stays(name, { id: a, a, b });
+      arrived += upstream.requests.length;
+    });
+    await fc.assert(claim, { numRuns: 500 });
     assert.ok(arrived > 20, `only ${arrived} of 500 reached the backend`);
   });
 });

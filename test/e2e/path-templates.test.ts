@@ -18,90 +18,55 @@ const AWKWARD = [
 const GECKO = Object.fromEntries(
   ['bitcoin', 'bit coin', ...AWKWARD].map((id, index) => [id, { usd: index + 1, eur: 100 + index, 'u.s/d': 7 }]),
 );
-const QUOTES = {
-  quotes: [
-    { base: 'EUR', quote: 'USD', mid: 1.1 },
-    { base: 'EUR', quote: 'U\'S"D', mid: 2.2 },
-    { base: 'GBP', quote: 'USD', mid: 1.3 },
-  ],
-};
+const eur = { base: 'EUR', quote: 'USD', mid: 1.1 };
+const QUOTES = { quotes: [eur, { ...eur, quote: 'U\'S"D', mid: 2.2 }, { ...eur, base: 'GBP', mid: 1.3 }] };
 
-const int = { type: 'int256', times: '10' };
+const int = (path: string) => ({ type: 'int256', times: '10', path });
+const id = { name: 'id', in: 'none', required: true };
+const n = { path: '/numbers', method: 'POST', parameters: [{ name: 'n', in: 'body', required: true }] };
+const base = { name: 'base', in: 'none' };
+const quote = { name: 'quote', in: 'none' };
+const map = { 'BTC/USD': 'bitcoin', 'BIT/USD': 'bit coin' };
+const short = { type: ['string', 'array'], maxLength: 20 };
+const ids = { name: 'ids', required: true };
 const feeds = {
-  gecko: {
-    path: '/gecko',
-    parameters: [
-      { name: 'ids', required: true },
-      { name: 'vs', default: 'usd' },
-    ],
-    encoding: { ...int, path: '$.{ids}.{vs}' },
-  },
-  mapped: {
-    path: '/gecko',
-    parameters: [{ name: 'feed', in: 'none', required: true, map: { 'BTC/USD': 'bitcoin', 'BIT/USD': 'bit coin' } }],
-    encoding: { ...int, path: '$.{feed}.usd' },
-  },
-  optional: { path: '/gecko', parameters: [{ name: 'ids' }], encoding: { ...int, path: '$.{ids}.usd' } },
-  unsent: {
-    path: '/gecko',
-    parameters: [{ name: 'id', in: 'none', required: true }],
-    encoding: { ...int, path: "$['{id}'].usd" },
-    cache: { maxAge: '1h' },
-  },
+  gecko: { parameters: [ids, { name: 'vs', default: 'usd' }], encoding: int('$.{ids}.{vs}') },
+  mapped: { path: '/gecko', parameters: [{ ...id, name: 'feed', map }], encoding: int('$.{feed}.usd') },
+  optional: { path: '/gecko', parameters: [{ name: 'ids' }], encoding: int('$.{ids}.usd') },
+  unsent: { path: '/gecko', parameters: [id], encoding: int("$['{id}'].usd"), cache: { maxAge: '1h' } },
   quotes: {
-    path: '/quotes',
-    parameters: [
-      { name: 'base', in: 'none' },
-      { name: 'quote', in: 'none', fixed: 'USD', secret: true },
-    ],
-    encoding: { ...int, path: '$.quotes[?(@.base == {base} && @.quote == {quote})].mid' },
+    parameters: [base, { ...quote, fixed: 'USD', secret: true }],
+    encoding: int('$.quotes[?(@.base == {base} && @.quote == {quote})].mid'),
   },
   pair: {
     path: '/rates/{base}',
     parameters: [
       { name: 'base', in: 'path', required: true },
-      { name: 'quote', in: 'none', required: true },
+      { ...quote, required: true },
     ],
     encoding: { type: 'int256,string', path: "$.rates['{base}-{quote}'].rate, $.{{base}}", times: '10,' },
   },
-  body: {
-    path: '/numbers',
-    method: 'POST',
-    parameters: [{ name: 'n', in: 'body', required: true }],
-    encoding: { ...int, path: '$[?(@.n === {n})].v' },
-  },
-  loose: {
-    path: '/numbers',
-    method: 'POST',
-    parameters: [{ name: 'n', in: 'body', required: true }],
-    encoding: { ...int, path: '$[?(@.n == {n})].v' },
-  },
+  body: { ...n, encoding: int('$[?(@.n === {n})].v') },
+  loose: { ...n, encoding: int('$[?(@.n == {n})].v') },
   strict: {
     path: '/gecko',
     strictParameters: true,
-    parameters: [{ name: 'id', in: 'none', schema: { type: ['string', 'array'], maxLength: 20 } }],
-    encoding: { ...int, path: '$.{id}.usd' },
+    parameters: [{ name: 'id', in: 'none', schema: short }],
+    encoding: int('$.{id}.usd'),
   },
 };
+const NO_QUOTE = 'No value found at path: $.quotes[?(@.base == {base} && @.quote == {quote})].mid';
 
 describe('templates in `encoding.path`', async () => {
   const upstream = await upstreamFor(suite);
   upstream.on('*', faults.json({ rates: { 'A/B-😀': { rate: 4.2 } }, '{base}': 'literal' }));
   upstream.on('/gecko', faults.text(JSON.stringify(GECKO)));
   upstream.on('/quotes', faults.json(QUOTES));
-  upstream.on(
-    '/numbers',
-    faults.json([
-      { n: '5', v: 1 },
-      { n: 5, v: 2 },
-      { n: true, v: 3 },
-      { n: null, v: 4 },
-    ]),
-  );
-  const changes = pluginFile(
-    'changes',
-    `onBeforeApiCall({ parameters }) { if (parameters.ids === 'swap') return { parameters: { ...parameters, ids: 'bit coin' } }; }`,
-  );
+  upstream.on('/numbers', faults.json(['5', 5, true, null].map((n, index) => ({ n, v: index + 1 }))));
+  const swap = `onBeforeApiCall({ parameters }) {
+    if (parameters.ids === 'swap') return { parameters: { ...parameters, ids: 'bit coin' } };
+  }`;
+  const changes = pluginFile('changes', swap);
   const { files, plugins } = pluginFiles({ changes });
   const around = `export default { name: 'around', setup: () => ({ hooks: {
     callApi: ({ url, method, headers }, exchange, { next }) => next({ url, method, headers, pathValues: { ids: 'x' } }),
@@ -127,22 +92,14 @@ describe('templates in `encoding.path`', async () => {
   it('what finds nothing shows the path as configured', async () => {
     for (const ids of ['nothing', "bitcoin'].usd", 'hasOwnProperty', 'length'])
       await assertRefused(await service.post('api/gecko', { ids }), 502, 'No value found at path: $.{ids}.{vs}');
-    await assertRefused(
-      await service.post('api/quotes', { base: 'CHF' }),
-      502,
-      'No value found at path: $.quotes[?(@.base == {base} && @.quote == {quote})].mid',
-    );
+    await assertRefused(await service.post('api/quotes', { base: 'CHF' }), 502, NO_QUOTE);
   });
 
   it('the value is a literal of a filter; fixed and secret ones are taken, too', async () => {
     assert.deepEqual(await signed('quotes', { base: 'GBP' }), [13n]);
     assert.deepEqual(await signed('quotes', { base: 'EUR' }), [11n]);
     for (const base of ["EUR' || 'a' == 'a", '@.base', 'EUR"', '', '\ud800'])
-      await assertRefused(
-        await service.post('api/quotes', { base }),
-        502,
-        'No value found at path: $.quotes[?(@.base == {base} && @.quote == {quote})].mid',
-      );
+      await assertRefused(await service.post('api/quotes', { base }), 502, NO_QUOTE);
   });
 
   it('the value is a part of a name; doubled braces are braces', async () => {
@@ -150,13 +107,8 @@ describe('templates in `encoding.path`', async () => {
   });
 
   it('a value of a body keeps its type', async () => {
-    for (const [n, v] of [
-      ['5', 10n],
-      [5, 20n],
-      [true, 30n],
-      [null, 40n],
-    ] as const)
-      assert.deepEqual(await signed('body', { n }), [v]);
+    for (const [index, n] of ['5', 5, true, null].entries())
+      assert.deepEqual(await signed('body', { n }), [BigInt(index + 1) * 10n]);
   });
 
   it('a filter with a large value ends early, and is told so', async () => {
@@ -194,28 +146,22 @@ describe('templates in `encoding.path`', async () => {
 
   it('a parameter that a path holds must be given, before anything is asked', async () => {
     const { length } = upstream.requests;
-    for (const [endpoint, name] of [
-      ['optional', 'ids'],
-      ['quotes', 'base'],
-    ] as const)
-      for (const parameters of [{}, { [name]: null }])
-        await assertRefused(
-          await service.post(`api/${endpoint}`, parameters),
-          400,
-          `Missing required parameter(s): ${name}`,
-        );
+    for (const [endpoint, name] of Object.entries({ optional: 'ids', quotes: 'base' }))
+      for (const parameters of [{}, { [name]: null }]) {
+        const response = await service.post(`api/${endpoint}`, parameters);
+        await assertRefused(response, 400, `Missing required parameter(s): ${name}`);
+      }
     assert.equal(upstream.requests.length, length);
   });
 
   it('`in: none` has a schema and strictness as others have', async () => {
     assert.deepEqual(await signed('strict', { id: 'bitcoin' }), [10n]);
-    await assertRefused(
-      await service.post('api/strict', { id: 'x'.repeat(21) }),
-      400,
-      'Invalid parameter: id (must not have more than 20 characters)',
-    );
-    await assertRefused(await service.post('api/strict', { id: ['bitcoin'] }), 400, 'Invalid parameter: id');
-    await assertRefused(await service.post('api/strict', { ids: 'bitcoin' }), 400, 'Unknown parameter: ids');
+    for (const [parameters, error] of [
+      [{ id: 'x'.repeat(21) }, 'Invalid parameter: id (must not have more than 20 characters)'],
+      [{ id: ['bitcoin'] }, 'Invalid parameter: id'],
+      [{ ids: 'bitcoin' }, 'Unknown parameter: ids'],
+    ] as const)
+      await assertRefused(await service.post('api/strict', parameters), 400, error);
   });
 
   it('OpenAPI says what must be given', async () => {
@@ -231,32 +177,30 @@ describe('templates in `encoding.path`', async () => {
 
 describe('templates in a config', () => {
   const AT = 'apis[0].endpoints[0]';
-  const own = (path: string, more: object = {}) =>
-    oneApi('http://127.0.0.1:1', {
-      e: {
-        parameters: [{ name: 'ids' }, { name: 'vs-currency', in: 'none' }],
-        encoding: { type: 'int256', path: `${path},$.{vs-currency}`, times: '1', ...more },
-      },
-    });
+  const own = (path: string, more: object = {}) => {
+    const parameters = [{ name: 'ids' }, { name: 'vs-currency', in: 'none' }];
+    const encoding = { type: 'int256', path: `${path},$.{vs-currency}`, times: '1', ...more };
+    return oneApi('http://127.0.0.1:1', { e: { parameters, encoding } });
+  };
   const errors = (path: string) => errorsOf(own(path, { type: 'int256,int256' }));
   const warnings = (path: string) => warningsOf(own(path, { type: 'int256,int256' }));
 
   it('an unquoted {word} that no parameter is called is an error', async () => {
-    assert.deepEqual(await errors('$.{idz}.usd'), [
-      `${AT}.encoding.path: holds {idz}, and no parameter is called so: did you mean {ids}?`,
-    ]);
-    assert.deepEqual(await errors('$.list[?(@.id == {symbol})].usd'), [
-      `${AT}.encoding.path: holds {symbol}, and no parameter is called so: declare it, with in: none if it is not sent, or write ['{symbol}'] for a member of that name`,
-    ]);
+    const none = (name: string, cure: string) => [
+      `${AT}.encoding.path: holds {${name}}, and no parameter is called so: ${cure}`,
+    ];
+    assert.deepEqual(await errors('$.{idz}.usd'), none('idz', 'did you mean {ids}?'));
+    const declare = "declare it, with in: none if it is not sent, or write ['{symbol}'] for a member of that name";
+    assert.deepEqual(await errors('$.list[?(@.id == {symbol})].usd'), none('symbol', declare));
     for (const path of ['$.{ids}', '$.{{ids}}', "$['{ids}-{vs-currency}']", '$.l[?(@.id=={ids})].v'])
       assert.deepEqual(await errors(path), [], path);
   });
 
   it('other braces stay as they are, with a warning', async () => {
-    for (const path of ["$['{symbol}']", '$.{1}', '$.{ids}.{', "$.l[?(@.id=='{x}')].v"])
-      assert.deepEqual(await warnings(path), [
-        `${AT}.encoding.path: ${path} holds braces that stand for no parameter: they are a part of the name or text`,
-      ]);
+    for (const path of ["$['{symbol}']", '$.{1}', '$.{ids}.{', "$.l[?(@.id=='{x}')].v"]) {
+      const why = 'holds braces that stand for no parameter: they are a part of the name or text';
+      assert.deepEqual(await warnings(path), [`${AT}.encoding.path: ${path} ${why}`]);
+    }
     for (const path of ['$.{ids}', "$['{ids}']", '$.{{ids}}', '$.l[?(@.id=={ids} && @.v==={vs-currency})].v'])
       assert.deepEqual(await warnings(path), [], path);
   });
@@ -280,11 +224,8 @@ describe('templates in a config', () => {
   it('a requester has no templates', async () => {
     const upstream = await upstreamFor(suite);
     upstream.on('*', faults.json({ bitcoin: 5, '{ids}': 6 }));
-    const parameters = [{ name: 'ids', required: true }];
-    const service = await serviceFor(
-      suite,
-      oneApi(upstream.url, { e: { parameters, encoding: { type: 'int256', path: '*', times: '1' } } }),
-    );
+    const encoding = { type: 'int256', path: '*', times: '1' };
+    const service = await serviceFor(suite, oneApi(upstream.url, { e: { parameters: [ids], encoding } }));
     const response = await service.post('api/e', { ids: 'bitcoin', _path: '$.{ids}' });
     const { data } = await verifyEncoded(response, TEST_ADDRESS);
     assert.equal(BigInt(data), 6n);

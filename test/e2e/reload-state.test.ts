@@ -48,18 +48,15 @@ beforeEach(() => {
 
 const files = { 'one.mjs': quiet('one'), 'two.mjs': quiet('two'), 'owner.mjs': owner, 'calm.mjs': calm };
 
-async function start(t: TestContext, config: Config, env: Record<string, string> = {}) {
-  return await serviceFor(t, config, { env, files });
-}
+const start = (t: TestContext, config: Config, env: Record<string, string> = {}) =>
+  serviceFor(t, config, { env, files });
+const dataOf = async (response: Response) => BigInt((await verifyEncoded(response, TEST_ADDRESS)).data);
 
 describe('async records live on', () => {
   const config = (endpoints: Record<string, Block>, more: Block = {}) => oneApi(upstream.url, endpoints, more);
   const server = { rateLimit: { max: 1_000_000, trustForwardedFor: true } };
-  const both = () =>
-    config(
-      { price: { mode: 'async', encoding }, held: { mode: 'async', encoding } },
-      { api: { timeout: 30_000 }, server },
-    );
+  const later = { mode: 'async', encoding };
+  const both = () => config({ price: later, held: later }, { api: { timeout: 30_000 }, server });
 
   it('one that is complete is readable as it was', async (t) => {
     const service = await start(t, both());
@@ -90,11 +87,8 @@ describe('async records live on', () => {
     await arrived(1);
     await reload(service, both());
     for (const res of held.splice(0)) res.writeHead(500).end();
-    assert.deepEqual(await finished(service, submission), {
-      ...submission,
-      status: 'failed',
-      error: 'API call failed',
-    });
+    const failed = { ...submission, status: 'failed', error: 'API call failed' };
+    assert.deepEqual(await finished(service, submission), failed);
   });
 
   it('their number stays bounded: those of the config before take room', async (t) => {
@@ -147,12 +141,10 @@ describe('buckets of the rate limit live on', () => {
 });
 
 describe('unchanged caches live on', () => {
-  const config = (maxAge: number, { api = {}, ...more }: { api?: Block } & Block = {}) =>
-    oneApi(
-      upstream.url,
-      { price: { encoding, cache: { maxAge } }, other: { path: '/price?other', encoding, cache: { maxAge: HOUR } } },
-      { ...more, api },
-    );
+  const config = (maxAge: number, { api = {}, ...more }: { api?: Block } & Block = {}) => {
+    const other = { path: '/price?other', encoding, cache: { maxAge: HOUR } };
+    return oneApi(upstream.url, { price: { encoding, cache: { maxAge } }, other }, { ...more, api });
+  };
 
   it('the same answer, signature and timestamp included, for an endpoint whose config is the same', async (t) => {
     const service = await start(t, config(HOUR));
@@ -170,27 +162,22 @@ describe('unchanged caches live on', () => {
     assert.equal(BigInt((await verifyEncoded(await service.post('api/price'), TEST_ADDRESS)).data), 3n);
   });
 
+  const owned = (more: Block) => config(HOUR, { ...plugin('owner'), ...more });
+  const budget = (timeout: object) => ({ settings: { plugins: [{ source: './one.mjs', ...timeout }] } });
   const changes: [string, (changed: boolean) => Config][] = [
     ['maxAge', (changed) => config(changed ? HOUR - 1 : HOUR)],
     ['headers', (changed) => config(HOUR, { api: { headers: { 'X-Tier': changed ? 'gold' : 'basic' } } })],
     ['the timeout', (changed) => config(HOUR, { api: { timeout: changed ? 5000 : 6000 } })],
     ['plugins', (changed) => config(HOUR, plugin(changed ? 'one' : 'two'))],
-    [
-      'the budget of a plugin',
-      (changed) =>
-        config(HOUR, { settings: { plugins: [{ source: './one.mjs', ...(changed ? { timeout: 10 } : {}) }] } }),
-    ],
-  ];
-  const owned = (more: Block) => config(HOUR, { ...plugin('owner'), ...more });
-  changes.push(
+    ['the budget of a plugin', (changed) => config(HOUR, budget(changed ? { timeout: 10 } : {}))],
     ['a key of a plugin at the top', (changed) => owned({ markup: changed ? 2 : 1 })],
     ['a key of a plugin under server', (changed) => owned({ server: { markup: changed ? 2 : 1 } })],
     ['a key of a plugin that was not set', (changed) => owned(changed ? { markup: 1 } : {})],
-  );
+  ];
   for (const [what, configure] of changes) {
     it(`no longer where other: ${what}`, async (t) => {
       const service = await start(t, configure(false));
-      const data = async () => BigInt((await verifyEncoded(await service.post('api/price'), TEST_ADDRESS)).data);
+      const data = async () => dataOf(await service.post('api/price'));
       assert.deepEqual([await data(), await data()], [1n, 1n]);
       assert.equal((await reload(service, configure(true))).done, true);
       assert.deepEqual([await data(), await data()], [2n, 2n]);
@@ -220,10 +207,9 @@ describe('unchanged caches live on', () => {
   });
 
   it('no longer where the value of a variable is another', async (t) => {
-    const service = await start(t, config(HOUR, { api: { headers: { 'X-Key': `\${UPSTREAM_KEY}` } } }), {
-      UPSTREAM_KEY: 'old',
-    });
-    const data = async () => BigInt((await verifyEncoded(await service.post('api/price'), TEST_ADDRESS)).data);
+    const keyed = config(HOUR, { api: { headers: { 'X-Key': `\${UPSTREAM_KEY}` } } });
+    const service = await start(t, keyed, { UPSTREAM_KEY: 'old' });
+    const data = async () => dataOf(await service.post('api/price'));
     assert.equal(await data(), 1n);
     await reload(service, undefined, { UPSTREAM_KEY: 'old' });
     assert.equal(await data(), 1n);
@@ -233,12 +219,10 @@ describe('unchanged caches live on', () => {
   });
 
   it('what a request under way stores is for the config that it began with', async (t) => {
-    const held = (tier: string) =>
-      oneApi(
-        upstream.url,
-        { held: { encoding, cache: { maxAge: HOUR } } },
-        { api: { headers: { 'X-Tier': tier }, timeout: 30_000 } },
-      );
+    const held = (tier: string) => {
+      const api = { headers: { 'X-Tier': tier }, timeout: 30_000 };
+      return oneApi(upstream.url, { held: { encoding, cache: { maxAge: HOUR } } }, { api });
+    };
     const service = await start(t, held('basic'));
     const old = service.post('api/held');
     await arrived(1);
@@ -254,13 +238,12 @@ describe('unchanged caches live on', () => {
 });
 
 describe('upstream slots are one number for all configs', () => {
-  const api = (name: string, path: string, timeout: number) => {
-    return { name, url: upstream.url, auth: { type: 'free' }, timeout, endpoints: [{ name: 'e', path }] };
-  };
+  const api = (name: string, path: string, timeout: number) =>
+    oneApi(upstream.url, { e: { path } }, { api: { name, timeout } }).apis;
   const config = (maxConcurrentApiCalls: number, more: Block = {}) => ({
     ...more,
     settings: { maxConcurrentApiCalls },
-    apis: [api('patient', '/held', 30_000), api('hasty', '/price', 200)],
+    apis: [...api('patient', '/held', 30_000), ...api('hasty', '/price', 200)],
   });
 
   it('a call of the config before takes a slot of the one after, whatever the limits', async (t) => {
@@ -283,13 +266,11 @@ describe('upstream slots are one number for all configs', () => {
     const answer = service.post('patient/e');
     await arrived(1);
     // The name of its API is no part of an endpoint's ID.
-    const others = { ...config(1), apis: [api('other', '/price', 200)] };
+    const others = { ...config(1), apis: api('other', '/price', 200) };
     assert.equal((await reload(service, others)).done, true);
     await assertRefused(await service.post('hasty/e'), 503, 'Server busy');
-    await writeFile(
-      join(service.folder, 'lame.mjs'),
-      `export default { name: 'lame', setup: () => ({ start() { throw new Error('lame'); } }) };`,
-    );
+    const lame = `export default { name: 'lame', setup: () => ({ start() { throw new Error('lame'); } }) };`;
+    await writeFile(join(service.folder, 'lame.mjs'), lame);
     const unusable = { ...others, settings: { maxConcurrentApiCalls: 9, plugins: [{ source: './lame.mjs' }] } };
     assert.equal((await reload(service, unusable)).done, false);
     await assertRefused(await service.post('hasty/e'), 503, 'Server busy');

@@ -1,14 +1,16 @@
 /** Payments outlive a reload: none is redeemed twice. */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
 const HOUR = 3_600_000;
@@ -22,32 +24,22 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
 
   type Block = Readonly<Record<string, unknown>>;
   const encoding = { type: 'uint256', path: '$.price' };
-  const config = (auth: Block, more: Block = {}) => ({
-    ...more,
-    apis: [{ name: 'a', url: upstream.url, auth, endpoints: [{ name: 'e', path: '/p', encoding }] }],
-  });
-  const paid = (terms: Block = {}, more: Block = {}) => {
-    const to = { network: chain.chainId, rpc: chain.url, token: NATIVE, amount: String(PRICE), recipient: RECIPIENT };
-    return config({ type: 'x402', ...to, ...terms }, more);
-  };
+  const config = (auth: Block, more: Block = {}) =>
+    oneApi(upstream.url, { e: { path: '/p', encoding } }, { ...more, api: { name: 'a', auth } });
+  const paid = (terms: Block = {}, more: Block = {}) => config({ ...termsOn(chain, PRICE), ...terms }, more);
   const free = (more: Block = {}) => config({ type: 'free' }, more);
 
-  async function start(t: TestContext, first: Parameters<typeof startTestService>[0]) {
-    return await serviceFor(t, first);
-  }
-  const send = async (service: RunningService, txHash: string) => {
-    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids['a/e'], txHash });
-    return service.post('a/e', {}, { 'X-Payment-Proof': JSON.stringify(proof) });
-  };
+  const send = async (service: RunningService, txHash: string) =>
+    service.post('a/e', {}, await proofHeader(alice, service, 'a/e', txHash));
   const answered = async (service: RunningService, txHash: string) => {
     assert.equal(BigInt((await verifyEncoded(await send(service, txHash), TEST_ADDRESS)).data), 7n);
   };
   const reloaded = async (service: RunningService, next: Block) =>
     assert.equal((await reload(service, next)).done, true);
-
+  /** A service, and a payment that it has not seen. */
+  const opened = async (t: TestContext) => [await serviceFor(t, paid()), await payNative(alice, PRICE)] as const;
   it('by the same config, by another price, and by a longer expiry', async (t) => {
-    const service = await start(t, paid());
-    const txHash = await payNative(alice, PRICE);
+    const [service, txHash] = await opened(t);
     await answered(service, txHash);
     for (const next of [paid(), paid({ amount: '1' }), paid({ expiry: 600_000 })]) {
       await reloaded(service, next);
@@ -57,8 +49,7 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
   });
 
   it('after a config in which nothing is paid for', async (t) => {
-    const service = await start(t, paid());
-    const txHash = await payNative(alice, PRICE);
+    const [service, txHash] = await opened(t);
     await answered(service, txHash);
     await reloaded(service, free());
     assert.equal((await service.post('a/e')).status, 200);
@@ -67,8 +58,7 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
   });
 
   it('after configs that leave the plugin out, and one that failed in between', async (t) => {
-    const service = await start(t, paid());
-    const txHash = await payNative(alice, PRICE);
+    const [service, txHash] = await opened(t);
     await answered(service, txHash);
     const without = { settings: { plugins: [{ source: 'builtin:auth-x402', enabled: false }] } };
     await reloaded(service, free(without));
@@ -79,8 +69,7 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
   });
 
   it('nor is one refunded more than three times', async (t) => {
-    const service = await start(t, paid());
-    const txHash = await payNative(alice, PRICE);
+    const [service, txHash] = await opened(t);
     upstream.on('/p', faults.serverError());
     for (let attempt = 0; attempt < 4; attempt++) {
       await assertRefused(await send(service, txHash), 502, 'API call failed');
@@ -91,12 +80,9 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
   });
 
   it('one whose request is under way is taken', async (t) => {
-    const service = await start(t, paid());
-    const txHash = await payNative(alice, PRICE);
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const [service, txHash] = await opened(t);
+    const events = new EventEmitter();
+    const released = once(events, 'release');
     upstream.requests.length = 0;
     upstream.on('/p', async (...args) => {
       await released;
@@ -106,7 +92,7 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
     await upstream.until(() => upstream.requests.length === 1);
     await reloaded(service, paid());
     await assertRefused(await send(service, txHash), 401, USED);
-    release();
+    events.emit('release');
     assert.equal((await first).status, 200);
     await assertRefused(await send(service, txHash), 401, USED);
     upstream.json('/p', { price: 7 });
@@ -114,7 +100,7 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
 
   it('the bucket of proofs stays as empty as it was, unless its limits are others', async (t) => {
     const limits = (max: number) => ({ server: { rateLimit: { max: 1_000_000, x402: { max, window: HOUR } } } });
-    const service = await start(t, paid({}, limits(1)));
+    const service = await serviceFor(t, paid({}, limits(1)));
     const limited = async () => {
       const tooMany = 'Too many x402 verification attempts — slow down';
       await assertRefused(await send(service, `0x${'12'.repeat(32)}`), 401, tooMany);

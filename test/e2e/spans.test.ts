@@ -45,24 +45,17 @@ describe('spans of requests go to a collector', async () => {
 
   const collector = await startCollector();
   const { url } = collector;
-  const more = {
-    OTEL_BSP_SCHEDULE_DELAY: '20',
-    OTEL_SERVICE_NAME: 'prices',
-    OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%3Db',
-  };
   Object.assign(process.env, {
     OTEL_EXPORTER_OTLP_ENDPOINT: url,
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,team=data',
-    ...more,
+    OTEL_BSP_SCHEDULE_DELAY: '20',
+    OTEL_SERVICE_NAME: 'prices',
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%3Db',
   });
   const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }), '/failing': faults.serverError() });
-  const service = await serviceFor(
-    suite,
-    oneApi(upstream.url, endpoints, {
-      settings: { ccipRead: true, plugins: [{ source: './retry.mjs', timeout: 5000 }] },
-    }),
-    { files: { 'retry.mjs': RETRY } },
-  );
+  const settings = { ccipRead: true, plugins: [{ source: './retry.mjs', timeout: 5000 }] };
+  const config = oneApi(upstream.url, endpoints, { settings });
+  const service = await serviceFor(suite, config, { files: { 'retry.mjs': RETRY } });
 
   after(() => stopAll(collector));
   beforeEach(() => {
@@ -85,43 +78,44 @@ describe('spans of requests go to a collector', async () => {
     const id = TRACE.slice(0, -4) + String(traces).padStart(4, '0');
     return { id, traceparent: `00-${id}-00f067aa0ba902b7-01` };
   }
+  /** Asks within a trace of its own. */
+  async function askTraced(name: string, parameters = {}, headers: Record<string, string> = {}) {
+    const { id, traceparent } = newTrace();
+    const response = await service.post(`api/${name}`, parameters, { traceparent, ...headers });
+    const text = await response.text();
+    return { id, status: response.status, text, ...(await traceOf(id)) };
+  }
+  const callsOf = (children: readonly CollectedSpan[]) => children.filter(({ kind }) => kind === 'client');
+  const factsOf = ({ attributes, isError }: CollectedSpan) => [
+    attributes['http.response.status_code'],
+    attributes['error.type'],
+    isError,
+  ];
 
   it('makes a server span, a child for each stage that did something, and one for the upstream call', async () => {
-    const { id, traceparent } = newTrace();
-    const response = await service.post('api/plain', { q: 'secret-value' }, { traceparent, 'X-Request-Id': 'mine' });
-    assert.equal(response.status, 200);
-    const { root, children } = await traceOf(id);
+    const asked = await askTraced('plain', { q: 'secret-value' }, { 'X-Request-Id': 'mine' });
+    const { id, root, children } = asked;
+    assert.equal(asked.status, 200);
     const { name, parentId, attributes, isError } = root;
     const endpointId = service.ids['api/plain'];
     const endpoint = { 'sdp.api': 'api', 'sdp.endpoint': 'plain', 'sdp.endpoint_id': endpointId, 'sdp.mode': 'sync' };
-    assert.deepEqual(
-      { name, parentId, attributes, isError },
-      {
-        name: 'POST /endpoints/:endpointId',
-        parentId: '00f067aa0ba902b7',
-        attributes: {
-          'http.request.method': 'POST',
-          'http.route': '/endpoints/:endpointId',
-          'http.response.status_code': 200,
-          ...endpoint,
-        },
-        isError: false,
-      },
-    );
+    const route = { 'http.request.method': 'POST', 'http.route': '/endpoints/:endpointId' };
+    const all = { ...route, 'http.response.status_code': 200, ...endpoint };
+    const of = [name, parentId, attributes, isError];
+    assert.deepEqual(of, ['POST /endpoints/:endpointId', '00f067aa0ba902b7', all, false]);
     for (const { parentId: parent, traceId } of children) assert.deepEqual([parent, traceId], [root.spanId, id]);
     const stages = children.filter(({ kind }) => kind === 'internal');
     assert.deepEqual(new Set(stages.map((span) => span.name)).size, stages.length, 'one span for a stage');
+    const names = stages.map((span) => span.name);
     for (const stage of ['resolve', 'authenticate', 'validate', 'prepare', 'answer', 'callApi', 'encode', 'sign'])
-      assert.ok(
-        stages.some((span) => span.name === stage),
-        `${stage} did something`,
-      );
+      assert.ok(names.includes(stage), `${stage} did something`);
     for (const stage of ['encrypt', 'onBeforeSign', 'onHttpRequest'])
-      assert.ok(!stages.some((span) => span.name === stage), `${stage} did nothing`);
-    const calls = children.filter(({ kind }) => kind === 'client');
+      assert.ok(!names.includes(stage), `${stage} did nothing`);
+    const calls = callsOf(children);
+    const facts = { 'http.request.method': 'GET', ...endpoint, 'http.response.status_code': 200 };
     assert.deepEqual(
       calls.map((call) => [call.name, call.attributes]),
-      [['GET api/plain', { 'http.request.method': 'GET', ...endpoint, 'http.response.status_code': 200 }]],
+      [['GET api/plain', facts]],
     );
     const [call] = calls;
     assert.equal(upstream.requests[0]?.headers.traceparent, `00-${id}-${call?.spanId}-01`);
@@ -129,9 +123,7 @@ describe('spans of requests go to a collector', async () => {
   });
 
   it('nests the times: every child of an answered request lies within its parent', async () => {
-    const { id, traceparent } = newTrace();
-    await (await service.post('api/plain', {}, { traceparent })).text();
-    const { root, children } = await traceOf(id);
+    const { root, children } = await askTraced('plain');
     for (const { name, start, end } of children)
       assert.ok(root.start <= start && start <= end && end <= root.end, `${name} is within the request`);
     const at = (name: string) => children.find((span) => span.name === name) ?? assert.fail(name);
@@ -142,34 +134,23 @@ describe('spans of requests go to a collector', async () => {
   });
 
   it('has no value, key, parameter, header or tracestate in them', async () => {
-    const { id, traceparent } = newTrace();
-    const headers = {
-      traceparent,
-      tracestate: 'vendor=hidden-state',
-      'X-Request-Id': 'hidden-id',
-      'X-Api-Key': 'of-the-client',
-    };
-    const response = await service.post('api/locked', { q: 'hidden-parameter' }, headers);
-    const { data } = (await response.json()) as { readonly data: string };
-    const { root, children } = await traceOf(id);
+    const hidden = { tracestate: 'vendor=hidden-state', 'X-Request-Id': 'hidden-id', 'X-Api-Key': 'of-the-client' };
+    const { text: answer, root, children } = await askTraced('locked', { q: 'hidden-parameter' }, hidden);
+    const { data }: { readonly data: string } = JSON.parse(answer);
     const text = JSON.stringify([root, ...children], (_, value) => (typeof value === 'bigint' ? '' : value));
-    for (const hidden of ['hidden-', 'of-the-client', data, upstream.url]) assert.ok(!text.includes(hidden), hidden);
+    for (const part of ['hidden-', 'of-the-client', data, upstream.url]) assert.ok(!text.includes(part), part);
     assert.deepEqual(new Set([root, ...children].map(({ traceState }) => traceState)), new Set(['']));
     assert.equal(upstream.requests[0]?.headers.tracestate, 'vendor=hidden-state');
   });
 
   it('says what the process is by the standard variables, and authenticates by them', async () => {
-    const { id, traceparent } = newTrace();
-    await service.post('api/plain', {}, { traceparent });
-    const { root } = await traceOf(id);
+    const { root } = await askTraced('plain');
     const { 'service.name': name, 'deployment.environment.name': place, team, 'process.pid': pid } = root.resource;
     assert.deepEqual({ name, place, team, pid }, { name: 'prices', place: 'test', team: 'data', pid: process.pid });
     assert.equal(root.scope, 'signed-data-proxy');
-    const [request] = collector.requests;
-    assert.deepEqual(
-      [request?.path, request?.headers['content-type'], request?.headers['x-key']],
-      ['/v1/traces', 'application/x-protobuf', 'a=b'],
-    );
+    const { path, headers } = collector.requests[0] ?? assert.fail('nothing came');
+    const of = [path, headers['content-type'], headers['x-key']];
+    assert.deepEqual(of, ['/v1/traces', 'application/x-protobuf', 'a=b']);
   });
 
   it('begins a trace for a client that has none, and says it to the upstream', async () => {
@@ -178,7 +159,7 @@ describe('spans of requests go to a collector', async () => {
     assert.ok(sent !== null, 'the upstream gets a traceparent');
     const { root, children } = await traceOf(sent[1] ?? '');
     assert.equal(root.parentId, '');
-    assert.equal(children.find(({ kind }) => kind === 'client')?.spanId, sent[2]);
+    assert.equal(callsOf(children)[0]?.spanId, sent[2]);
     const logged = service.logs.filter(({ message, fields }) => message === 'facts' && fields.traceId === sent[1]);
     assert.equal(logged.length, 1, 'the line of the request has the id of the trace');
   });
@@ -187,67 +168,43 @@ describe('spans of requests go to a collector', async () => {
     const response = await service.post('api/plain', {}, { traceparent: `00-${OTHER}-b7ad6b7169203331-00` });
     await response.text();
     assert.match(String(upstream.requests[0]?.headers.traceparent), new RegExp(`^00-${OTHER}-[0-9a-f]{16}-00$`));
-    const { id, traceparent } = newTrace();
-    await service.post('api/plain', {}, { traceparent });
-    await traceOf(id);
+    await askTraced('plain');
     assert.ok(!collector.spans.some(({ traceId }) => traceId === OTHER));
   });
 
   it('has a span for each call of a plugin that asks again, with the class of its failure', async () => {
-    const { id, traceparent } = newTrace();
-    assert.equal((await service.post('api/failing', {}, { traceparent })).status, 502);
-    const { root, children } = await traceOf(id);
+    const { status, root, children } = await askTraced('failing');
+    assert.equal(status, 502);
+    assert.deepEqual(factsOf(root), [502, 'status_5xx', true]);
+    const calls = callsOf(children);
+    assert.deepEqual(calls.map(factsOf), Array(2).fill([500, 'status_5xx', true]));
+    const parents = upstream.requests.map(({ headers }) => String(headers.traceparent).split('-')[2]);
     assert.deepEqual(
-      [root.attributes['http.response.status_code'], root.attributes['error.type'], root.isError],
-      [502, 'status_5xx', true],
-    );
-    const calls = children.filter(({ kind }) => kind === 'client');
-    assert.deepEqual(
-      calls.map(({ attributes, isError }) => [
-        attributes['http.response.status_code'],
-        attributes['error.type'],
-        isError,
-      ]),
-      [
-        [500, 'status_5xx', true],
-        [500, 'status_5xx', true],
-      ],
-    );
-    assert.deepEqual(
-      upstream.requests.map(({ headers }) => String(headers.traceparent).split('-')[2]),
+      parents,
       calls.map(({ spanId }) => spanId),
     );
-    const refused = children
-      .filter(({ attributes }) => attributes['sdp.outcome'] === 'refused')
-      .map(({ name }) => name);
-    assert.ok(refused.includes('callApi') && refused.includes('answer'), refused.join());
+    const refused = children.filter(({ attributes }) => attributes['sdp.outcome'] === 'refused');
+    const names = refused.map(({ name }) => name);
+    assert.ok(names.includes('callApi') && names.includes('answer'), names.join());
   });
 
   it('names the class of a failure behind the call on the request alone', async () => {
-    const { id, traceparent } = newTrace();
-    assert.equal((await service.post('api/broken', {}, { traceparent })).status, 502);
-    const { root, children } = await traceOf(id);
-    assert.equal(root.attributes['error.type'], 'encode');
-    const call = children.find(({ kind }) => kind === 'client');
-    assert.deepEqual([call?.attributes['http.response.status_code'], call?.isError], [200, false]);
+    const { status, root, children } = await askTraced('broken');
+    assert.deepEqual([status, root.attributes['error.type']], [502, 'encode']);
+    assert.deepEqual(callsOf(children).map(factsOf), [[200, undefined, false]]);
   });
 
   it('tells refusals of a client from failures', async () => {
-    const { id, traceparent } = newTrace();
-    assert.equal((await service.post('api/locked', {}, { traceparent })).status, 401);
-    const { root, children } = await traceOf(id);
-    assert.deepEqual([root.attributes['error.type'], root.isError], [undefined, false]);
-    assert.deepEqual(root.attributes['http.response.status_code'], 401);
+    const { status, root, children } = await askTraced('locked');
+    assert.equal(status, 401);
+    assert.deepEqual(factsOf(root), [401, undefined, false]);
     assert.equal(children.find(({ name }) => name === 'authenticate')?.attributes['sdp.outcome'], 'refused');
-    assert.ok(!children.some(({ kind }) => kind === 'client'));
+    assert.deepEqual(callsOf(children), []);
   });
 
   it('has the call of a shared or cached answer in the trace of the request that made it', async () => {
-    const [first, second] = [newTrace(), newTrace()];
-    await (await service.post('api/cached', {}, { traceparent: first.traceparent })).text();
-    await (await service.post('api/cached', {}, { traceparent: second.traceparent })).text();
-    const calls = async (id: string) => (await traceOf(id)).children.filter(({ kind }) => kind === 'client').length;
-    assert.deepEqual([await calls(first.id), await calls(second.id)], [1, 0]);
+    const [first, second] = [await askTraced('cached'), await askTraced('cached')];
+    assert.deepEqual([callsOf(first.children).length, callsOf(second.children).length], [1, 0]);
     assert.equal(upstream.requests[0]?.headers.traceparent?.slice(3, 35), first.id);
   });
 
@@ -258,59 +215,49 @@ describe('spans of requests go to a collector', async () => {
     await collector.until((spans) => spans.some(({ traceId, name }) => traceId === id && name === 'sign'));
     const { root, children } = await traceOf(id);
     assert.equal(root.attributes['http.response.status_code'], 202);
-    const call = children.find(({ kind }) => kind === 'client');
+    const [call] = callsOf(children);
     assert.equal(call?.parentId, root.spanId);
     assert.equal(upstream.requests[0]?.headers.traceparent, `00-${id}-${call?.spanId}-01`);
   });
 
   it('has what contracts ask for under the request that brought it', async () => {
     const { id, traceparent } = newTrace();
-    const data = new Interface(['function ask(bytes32, string)']).encodeFunctionData('ask', [
-      service.ids['api/plain'],
-      '{}',
-    ]);
+    const ask = new Interface(['function ask(bytes32, string)']);
+    const data = ask.encodeFunctionData('ask', [service.ids['api/plain'], '{}']);
     const url = `${service.url}/ccip/0x${'5e'.repeat(20)}/${data}.json`;
     assert.equal((await fetch(url, { headers: { traceparent } })).status, 200);
     const { root, children } = await traceOf(id);
-    assert.deepEqual(
-      [root.name, root.parentId, root.attributes['sdp.endpoint']],
-      ['GET /ccip/:sender/:data.json', '00f067aa0ba902b7', undefined],
-    );
+    const of = [root.name, root.parentId, root.attributes['sdp.endpoint']];
+    assert.deepEqual(of, ['GET /ccip/:sender/:data.json', '00f067aa0ba902b7', undefined]);
     const asked = children.find(({ name }) => name === 'ask') ?? assert.fail('a span of what was asked for');
-    assert.deepEqual(
-      [asked.parentId, asked.kind, asked.attributes['sdp.endpoint'], asked.attributes['http.response.status_code']],
-      [root.spanId, 'internal', 'plain', 200],
-    );
-    const call = children.find(({ kind }) => kind === 'client');
-    assert.equal(call?.parentId, asked.spanId);
+    const { 'sdp.endpoint': endpoint, 'http.response.status_code': status } = asked.attributes;
+    assert.deepEqual([asked.parentId, asked.kind, endpoint, status], [root.spanId, 'internal', 'plain', 200]);
+    assert.equal(callsOf(children)[0]?.parentId, asked.spanId);
   });
 
   it('has a span for what no endpoint serves, and none for the probes', async () => {
-    const [lost, probe, last] = [newTrace(), newTrace(), newTrace()];
+    const [lost, probe] = [newTrace(), newTrace()];
     await fetch(`${service.url}/secret/path`, { headers: { traceparent: lost.traceparent } });
     await fetch(`${service.url}/health`, { headers: { traceparent: probe.traceparent } });
-    await service.post('api/plain', {}, { traceparent: last.traceparent });
     const { root } = await traceOf(lost.id);
     assert.deepEqual([root.name, root.attributes['http.response.status_code']], ['GET (no route)', 404]);
-    await traceOf(last.id);
+    await askTraced('plain');
     assert.ok(!collector.spans.some(({ traceId }) => traceId === probe.id));
   });
 
   it('says once that a collector does not take spans, goes on, and says when it does again', async () => {
     collector.answer(400);
-    const said = () =>
-      service.logs
-        .filter(({ message }) => /^spans are/.test(message))
-        .map(({ level, message, fields }) => [level, message, fields]);
+    const said = () => {
+      const lines = service.logs.filter(({ message }) => /^spans are/.test(message));
+      return lines.map(({ level, message, fields }) => [level, message, fields]);
+    };
     const asked = collector.requests.length;
     for (const count of [1, 2]) {
       assert.equal((await service.post('api/plain', {})).status, 200);
       await collector.until(() => collector.requests.length >= asked + count);
     }
     collector.answer(200);
-    const { id, traceparent } = newTrace();
-    await service.post('api/plain', {}, { traceparent });
-    await traceOf(id);
+    await askTraced('plain');
     while (said().length < 2) await new Promise(setImmediate);
     const [[level, message, fields] = [], again, ...rest] = said();
     assert.deepEqual([level, message, fields], ['warn', 'spans are not exported', { error: '400 Bad Request' }]);

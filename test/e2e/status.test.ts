@@ -11,6 +11,8 @@ import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
+type Endpoints = Parameters<typeof oneApi>[1];
+
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const KEYS = Array.from({ length: 12 }, (_, i) => ({ name: `client-${i}`, key: `${i}`.padStart(32, 'k') }));
 const local = { role: 'current', type: 'environment', address: TEST_ADDRESS, state: 'up' };
@@ -19,15 +21,10 @@ const local = { role: 'current', type: 'environment', address: TEST_ADDRESS, sta
 describe('the status of a service', { concurrency: 4 }, async () => {
   const upstream = await upstreamFor(suite, { '*': faults.serverError(), '/plain': faults.json({ price: 1 }) });
 
-  const configOf = (
-    settings: object = {},
-    more: object = {},
-    endpoints: Parameters<typeof oneApi>[1] = { plain: {} },
-  ) => oneApi(upstream.url, endpoints, { settings: { metrics: { port: 0 }, ...settings }, ...more });
-
-  async function start(t: TestContext, config: object, files: Readonly<Record<string, string>> = {}) {
-    return await serviceFor(t, { ...config }, { files });
-  }
+  const configOf = (settings: object = {}, more: object = {}, endpoints: Endpoints = { plain: {} }) =>
+    oneApi(upstream.url, endpoints, { settings: { metrics: { port: 0 }, ...settings }, ...more });
+  const start = (t: TestContext, config: object, files: Readonly<Record<string, string>> = {}) =>
+    serviceFor(t, { ...config }, { files });
 
   async function statusOf(service: RunningService) {
     const response = await fetch(metricsUrl(service).replace('/metrics', '/status'));
@@ -93,16 +90,9 @@ describe('the status of a service', { concurrency: 4 }, async () => {
     const first = await statusOf(service);
     const again = await ask(service, 'broken-2', 502);
     const { errors } = await statusOf(service);
-    assert.deepEqual(
-      errors.map(({ endpoint, count }: { endpoint: string; count: number }) => [endpoint, count]),
-      [
-        ['api/broken-2', 2],
-        ...names
-          .slice(3)
-          .map((name) => [`api/${name}`, 1])
-          .toReversed(),
-      ],
-    );
+    const kinds = errors.map(({ endpoint, count }: { endpoint: string; count: number }) => [endpoint, count]);
+    const once = names.slice(3).map((name) => [`api/${name}`, 1]);
+    assert.deepEqual(kinds, [['api/broken-2', 2], ...once.toReversed()]);
     const [{ firstAt, lastAt, ...latest }] = errors;
     assert.deepEqual(latest, {
       ...{ reason: 'status_5xx', endpoint: 'api/broken-2', stage: 'callApi', status: 502, count: 2 },

@@ -1,11 +1,12 @@
 /** The trace of a client goes upstream where it is well formed. */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { suite } from '../support/lifetime.ts';
 import { honest } from '../support/reclaim.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { faults, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -36,7 +37,7 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
   const proof = { type: 'reclaim', gatewayUrl: `${gateway.url}/prove` };
   const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { proof } }));
   const headers = { TraceParent: OTHER, 'X-Client-Request-ID': 'the-operators' };
-  const own = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { headers } }));
+  const operators = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { headers } }));
 
   beforeEach(() => {
     upstream.requests.length = 0;
@@ -56,13 +57,9 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
 
   for (const mode of ['plain', 'stream'])
     it(`hands on traceparent, tracestate and X-Request-Id: ${mode}`, async () => {
-      const tracestate = 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE, vendor@sys=a b!';
-      const headers = { traceparent: PARENT, tracestate, 'X-Request-Id': 'Order:7_a.b-c' };
-      assert.deepEqual(await sent(headers, mode), {
-        traceparent: PARENT,
-        tracestate,
-        'x-client-request-id': 'Order:7_a.b-c',
-      });
+      const trace = { traceparent: PARENT, tracestate: 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE, vendor@sys=a b!' };
+      const id = 'Order:7_a.b-c';
+      assert.deepEqual(await sent({ ...trace, 'X-Request-Id': id }, mode), { ...trace, 'x-client-request-id': id });
     });
 
   it('hands them on in async mode, where the answer has left before', async () => {
@@ -71,14 +68,12 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
     assert.deepEqual(traceOf(upstream), { traceparent: PARENT, 'x-client-request-id': 'a' });
   });
 
+  const later = PARENT.replace(/^00/, 'cc');
   const valid: Readonly<Record<string, readonly [given: string, sent: string]>> = {
     'not sampled': [OTHER, OTHER],
     'unknown flags of version 00': [PARENT.replace(/01$/, 'ff'), PARENT.replace(/01$/, 'ff')],
-    'a later version': [PARENT.replace(/^00/, 'cc'), PARENT],
-    'a later version with more members': [
-      `${PARENT.replace(/^00/, 'cc').replace(/01$/, '02')}-what-ever`,
-      PARENT.replace(/01$/, '00'),
-    ],
+    'a later version': [later, PARENT],
+    'a later version with more members': [`${later.replace(/01$/, '02')}-what-ever`, PARENT.replace(/01$/, '00')],
   };
   for (const [name, [given, expected]] of Object.entries(valid))
     it(`hands on a traceparent: ${name}`, async () => {
@@ -121,12 +116,9 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
     });
 
   it('hands on the largest tracestate that there may be, and empty members', async () => {
-    const tracestate = `${Array.from({ length: 32 }, (_, i) => `k${i}=${'x'.repeat(100)}`).join(',')}`;
-    assert.deepEqual(await sent({ traceparent: PARENT, tracestate }), { traceparent: PARENT, tracestate });
-    assert.deepEqual(await sent({ traceparent: PARENT, tracestate: 'a=1,,b=2' }), {
-      traceparent: PARENT,
-      tracestate: 'a=1,,b=2',
-    });
+    const largest = Array.from({ length: 32 }, (_, i) => `k${i}=${'x'.repeat(100)}`).join(',');
+    for (const trace of [largest, 'a=1,,b=2'].map((tracestate) => ({ traceparent: PARENT, tracestate })))
+      assert.deepEqual(await sent(trace), trace);
   });
 
   for (const id of ['', 'a b', 'a,b', 'a/b', 'é', 'x'.repeat(129)])
@@ -141,10 +133,8 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
 
   it("lets the operator's own headers win, and drops the client's tracestate with its traceparent", async () => {
     const headers = { traceparent: PARENT, tracestate: 'a=1', 'X-Request-Id': 'mine' };
-    assert.deepEqual(await sent(headers, 'plain', own), {
-      traceparent: OTHER,
-      'x-client-request-id': 'the-operators',
-    });
+    const own = { traceparent: OTHER, 'x-client-request-id': 'the-operators' };
+    assert.deepEqual(await sent(headers, 'plain', operators), own);
     assert.deepEqual(await sent(headers, 'as-parameter'), { traceparent: OTHER, 'x-client-request-id': 'mine' });
   });
 
@@ -157,10 +147,8 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
   });
 
   it('shares one call among requests of many traces: it is in that of the first', async () => {
-    let answer: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const events = new EventEmitter();
+    const held = once(events, 'answer');
     upstream.on('/cached', async (req, res, recorded) => {
       await held;
       await faults.json({ value: 8 })(req, res, recorded);
@@ -169,7 +157,7 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
     const first = ask(PARENT);
     await upstream.until(() => upstream.requests.length === 1);
     const others = Array.from({ length: 3 }, () => ask(OTHER));
-    answer();
+    events.emit('answer');
     const answers = await Promise.all([first, ...others].map(async (response) => (await response).json()));
     for (const other of answers) assert.deepEqual(other, answers[0]);
     assert.equal(upstream.requests.length, 1);
@@ -196,21 +184,17 @@ describe('the trace of a client goes upstream (W3C Trace Context)', async () => 
     assert.deepEqual(asked.headers, { accept: 'application/json', 'user-agent': 'signed-data-proxy' });
   });
 
-  it('hands them on beside an isolated plugin, which sees them at onHttpRequest and changes what is asked', async () => {
+  it('hands them on beside an isolated plugin, which sees them at onHttpRequest and changes what is asked', async (t) => {
     const source = `export default { name: 'p', hooks: {
       onHttpRequest: ({ headers }) => headers.traceparent === '${PARENT}' ? undefined : { status: 400, message: 'none' },
       onBeforeApiCall: () => ({ parameters: { q: 'changed' } }),
     } };`;
     const plain = { plain: { encoding, parameters: [{ name: 'q' }] } };
     const settings = { plugins: [{ source: './p.mjs', isolate: true, timeout: 60_000 }] };
-    const isolated = await startTestService(oneApi(upstream.url, plain, { settings }), { files: { 'p.mjs': source } });
-    try {
-      const headers = { traceparent: PARENT, tracestate: 'a=1', 'X-Request-Id': 'mine' };
-      const expected = { traceparent: PARENT, tracestate: 'a=1', 'x-client-request-id': 'mine' };
-      assert.deepEqual(await sent(headers, 'plain', isolated), expected);
-      assert.equal(upstream.requests[0]?.path, '/plain?q=changed');
-    } finally {
-      await isolated.stop();
-    }
+    const isolated = await serviceFor(t, oneApi(upstream.url, plain, { settings }), { files: { 'p.mjs': source } });
+    const headers = { traceparent: PARENT, tracestate: 'a=1', 'X-Request-Id': 'mine' };
+    const expected = { traceparent: PARENT, tracestate: 'a=1', 'x-client-request-id': 'mine' };
+    assert.deepEqual(await sent(headers, 'plain', isolated), expected);
+    assert.equal(upstream.requests[0]?.path, '/plain?q=changed');
   });
 });

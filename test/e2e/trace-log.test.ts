@@ -37,18 +37,17 @@ export default {
 describe('the trace of a client reaches the line of its request', async () => {
   const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }) });
   const settings = { plugins: [{ source: './telling.mjs' }] };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings }), {
-    files: { 'telling.mjs': TELLING },
-  });
+  const files = { 'telling.mjs': TELLING };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings }), { files });
 
   /** The two ids in the line of a request, and its status. */
   async function idsOf(response: Response): Promise<unknown[]> {
     await response.text();
     const requestId = response.headers.get('x-request-id');
-    const find = () =>
-      service.logs.find(({ message, fields }) => message === 'facts' && fields.requestId === requestId);
-    await until(() => find() !== undefined);
-    const { status, traceId, clientRequestId } = find()?.fields ?? {};
+    const isIt = ({ message, fields }: (typeof service.logs)[number]) =>
+      message === 'facts' && fields.requestId === requestId;
+    await until(() => service.logs.some(isIt));
+    const { status, traceId, clientRequestId } = service.logs.find(isIt)?.fields ?? {};
     return [status, traceId, clientRequestId];
   }
 
