@@ -62,8 +62,8 @@ export function signalOf(source: AbortSource | undefined): AbortController {
 
 /** Milliseconds between two looks at budgets of calls that wait: a timer for each of them would cost more than all the rest. */
 const LOOK_INTERVAL_MS = 5;
-/** Charges with calls that wait. A `Set` from which much is deleted leaves dead tables behind that keep what was in them. */
-const waiting: Charge[] = [];
+/** Calls that wait, each with what ends it. A `Set` from which much is deleted leaves dead tables behind that keep what was in them. */
+const waiting: { readonly charge: Charge; readonly late: () => void }[] = [];
 let timer: NodeJS.Timeout | undefined;
 
 /** For lists whose order does not matter. @returns whether it was there. */
@@ -76,7 +76,7 @@ export function takeOut<T>(list: T[], one: T): boolean {
 
 function lookAtAll(): void {
   const now = performance.now();
-  for (const charge of [...waiting]) charge.look(now);
+  for (const { charge, late } of [...waiting]) if (!charge.chargeTime(undefined, now)) late();
   if (waiting.length > 0) return;
   clearInterval(timer);
   timer = undefined;
@@ -87,6 +87,7 @@ function lookAtAll(): void {
  * once, however many of its calls are under way.
  */
 export class Charge implements CallContext {
+  readonly plugin: string | undefined;
   readonly #total: number;
   readonly #of: { readonly client: AbortSource } | undefined;
   #used = 0;
@@ -100,13 +101,12 @@ export class Charge implements CallContext {
   /** When the clock was read last. */
   #since = 0;
   #controller: AbortController | undefined;
-  /** Calls that wait, told when the budget ends. */
-  readonly #late: (() => void)[] = [];
 
   /** @param of whose client ends the work, too, when it leaves. */
-  constructor(total: number, of?: { readonly client: AbortSource }) {
+  constructor(total: number, of?: { readonly client: AbortSource }, plugin?: string) {
     this.#total = total;
     this.#of = of;
+    this.plugin = plugin;
   }
 
   /** Milliseconds at the beginning of the request. */
@@ -184,20 +184,14 @@ export class Charge implements CallContext {
     return new Promise((resolve, reject) => {
       // `race` and `finally` would cost each call six promises.
       const settle = (how: () => void) => {
-        if (takeOut(this.#late, late) && this.#late.length === 0) takeOut(waiting, this);
+        takeOut(waiting, call);
         how();
       };
       const rejected = (error: unknown) => settle(() => reject(error));
-      const late = () => rejected(new Error('the budget has ended'));
-      if (this.#late.push(late) === 1) waiting.push(this);
+      const call = { charge: this, late: () => rejected(new Error('the budget has ended')) };
+      waiting.push(call);
       timer ??= setInterval(lookAtAll, LOOK_INTERVAL_MS);
-      // Its own `then` may throw, and is read in a turn of its own.
-      new Promise<T>((follow) => follow(pending)).then((value) => settle(() => resolve(value)), rejected);
+      Promise.resolve(pending).then((value) => settle(() => resolve(value)), rejected);
     });
-  }
-
-  /** Fails the calls that wait, where the budget has ended. */
-  look(now: number): void {
-    if (!this.chargeTime(undefined, now)) for (const late of [...this.#late]) late();
   }
 }
