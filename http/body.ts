@@ -33,12 +33,14 @@ export const tooLarge = () => new Refusal(413, 'Request body too large');
  * @param max bytes.
  * @throws Refusal 413 for more, 499 for a body that ends early.
  */
-export async function readBody(ctx: Context, max: number): Promise<Buffer> {
+export function readBody(ctx: Context, max: number): Promise<Buffer> {
   const { 'content-length': length, 'transfer-encoding': coding } = ctx.req.headers;
   // Checked here, since the reader takes a length of 2^53 for a negative one.
   if (Number(length ?? 0) > max) throw tooLarge();
-  if (length !== undefined) return readAnnounced(ctx.req);
-  if (coding === undefined) return Buffer.alloc(0);
+  return coding === undefined ? readAnnounced(ctx.req) : readChunked(ctx, max, coding);
+}
+
+async function readChunked(ctx: Context, max: number, coding: string): Promise<Buffer> {
   const reader = await readerOf(max);
   // Which type and content coding a body may have is for the plugin that asks for it.
   const { headers } = ctx.req;
@@ -54,7 +56,7 @@ export async function readBody(ctx: Context, max: number): Promise<Buffer> {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
-/** A short cut past koa-body: node reads no more bytes than were announced, and nearly all requests announce them. */
+/** A short cut past koa-body: node reads no more bytes than were announced, none without an announcement. */
 function readAnnounced(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Its client left before the body was read.

@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { Refusal } from '../kernel/refusal.ts';
-import { RegistrationError, type Route } from '../kernel/registry.ts';
+import { type Registration, RegistrationError, type Route } from '../kernel/registry.ts';
 
 /** The path of endpoints, which are the kernel's own. */
 export const ENDPOINTS = '/endpoints/:endpointId';
@@ -10,12 +10,6 @@ const ANYWHERE = '{*path}';
 
 /** What logs call the path of a request that no route serves. */
 export const NO_ROUTE = '(no route)';
-
-/** What has routes. */
-interface Contributor {
-  readonly name: string;
-  readonly plugin: { readonly routes?: readonly Route[] | undefined };
-}
 
 type Layer = Router['stack'][number];
 
@@ -28,7 +22,10 @@ const claimOf = (method: string, path: string) => `${method.toUpperCase()} ${pat
  * @param serve makes the middleware of a path; of the endpoints without a route.
  * @throws RegistrationError for a route that cannot be served, naming its plugin.
  */
-export function routerOf(plugins: readonly Contributor[], serve: (path: string, route?: Route) => Middleware): Router {
+export function routerOf(
+  plugins: readonly Pick<Registration, 'name' | 'plugin'>[],
+  serve: (path: string, route?: Route) => Middleware,
+): Router {
   const router = new Router({ strict: true, sensitive: true });
   const owners = new Map([
     ['POST /endpoints/:', 'kernel'],
