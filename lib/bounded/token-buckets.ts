@@ -126,9 +126,9 @@ export class TokenBuckets implements ClientBuckets {
     const now = this.#elapsed();
     // A full bucket that is still there is its client's own.
     const known = this.#buckets.get(key, Number.NEGATIVE_INFINITY) ?? this.#shared;
-    const { bucket, ttl, ...taken } = takeFrom(known, this.#limit, { n, debt, now });
+    const taken = takeFrom(known, this.#limit, { n, debt, now });
     const hasTaken = taken.granted > 0 || debt > 0;
-    if (hasTaken && !this.#buckets.set(key, bucket, now + ttl, now)) this.#shared = bucket;
+    if (hasTaken && !this.#buckets.set(key, taken.bucket, now + taken.ttl, now)) this.#shared = taken.bucket;
     return taken;
   }
 }
