@@ -1,4 +1,5 @@
-import { brotliDecompress, gunzip, type InputType, inflate, inflateRaw, type Zlib, type ZlibOptions } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, inflateRaw, type Zlib } from 'node:zlib';
 
 /** Bytes that arrive in pieces, up to a limit. */
 export class BoundedBuffer {
@@ -72,6 +73,14 @@ export function codedLimit(maxBytes: number): number {
 /** A coded body is longer than it may be. */
 export class TooLarge extends Error {}
 
+/** What decompresses a coding, or a deflate stream without its header. */
+const decompress = {
+  gzip: promisify(gunzip),
+  br: promisify(brotliDecompress),
+  deflate: promisify(inflate),
+  raw: promisify(inflateRaw),
+};
+
 /**
  * The body that one coded stream stands for. Clients disagree about what follows the first stream, and what two clients read
  * differently must not be signed.
@@ -80,44 +89,24 @@ export class TooLarge extends Error {}
  * @throws Error whose message is fit for a log
  */
 export async function decoded(coding: Compression, coded: Buffer, maxBytes: number): Promise<Buffer> {
-  const { body, consumed } = await run(decoderOf(coding, coded), coded, maxBytes).catch((error) => {
+  const isRaw = coding === 'deflate' && !hasZlibHeader(coded);
+  // The bound must be at least 1.
+  const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
+  const result: unknown = await decompress[isRaw ? 'raw' : coding](coded, options).catch((error) => {
     throw error.code === 'ERR_BUFFER_TOO_LARGE' ? new TooLarge() : new Error(`the answer is not valid ${coding}`);
   });
+  // With `info` it is another result than its type says.
+  const { buffer: body, engine } = result as { readonly buffer: Buffer; readonly engine: Zlib };
   if (body.length > maxBytes) throw new TooLarge();
   // The length at the end of gzip counts its last member alone (RFC 1952, section 2.3.1), so it shows one before that has data.
   const isOne =
     coding !== 'gzip' || (coded.readUInt32LE(coded.length - 4) === body.length && !coded.includes(AFTER_EMPTY_MEMBER));
-  if (consumed !== coded.length || !isOne) throw new Error(`the answer is more than one ${coding} stream`);
+  if (engine.bytesWritten !== coded.length || !isOne) throw new Error(`the answer is more than one ${coding} stream`);
   return body;
 }
 
 /** Checksum and length of no data, and the start of another member. */
 const AFTER_EMPTY_MEMBER = Buffer.from('00000000000000001f8b08', 'hex');
-
-type Decoder = (
-  coded: InputType,
-  options: ZlibOptions,
-  callback: (error: Error | null, result: Buffer) => void,
-) => void;
-
-function decoderOf(coding: Compression, coded: Buffer): Decoder {
-  if (coding === 'gzip') return gunzip;
-  if (coding === 'br') return brotliDecompress;
-  return hasZlibHeader(coded) ? inflate : inflateRaw;
-}
-
-function run(decoder: Decoder, coded: Buffer, maxBytes: number): Promise<{ body: Buffer; consumed: number }> {
-  // The bound must be at least 1.
-  const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
-  return new Promise((resolve, reject) => {
-    decoder(coded, options, (error, result) => {
-      // With `info` it is another result than its type says.
-      const { buffer, engine } = (result ?? {}) as unknown as { buffer: Buffer; engine: Zlib };
-      if (error) reject(error);
-      else resolve({ body: buffer, consumed: engine.bytesWritten });
-    });
-  });
-}
 
 /**
  * "deflate" is the zlib format (RFC 9110, section 8.4.1.2), but some servers send the bare deflate stream. A zlib header

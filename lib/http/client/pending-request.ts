@@ -6,9 +6,8 @@ import type { Connection, Pool } from './pool.ts';
 import {
   type BoundedRequest,
   type BoundedResponse,
-  failure,
   outgoingHeaders,
-  type RequestFailure,
+  RequestFailure,
   type RequestFailureKind,
   type RequestPhase,
 } from './request.ts';
@@ -100,7 +99,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Ends the call without an answer; without effect when it has ended. */
   fail(kind: RequestFailureKind, detail: string, phase = this.#phase): void {
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
-    this.#settle(failure(kind, this.#request.method, this.#origin, detail, phase, status));
+    const what = `${this.#request.method} ${this.#origin}`;
+    this.#settle(new RequestFailure(kind, what, detail, phase, status));
   }
 
   onRequestStart(): void {

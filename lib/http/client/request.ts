@@ -53,37 +53,24 @@ export class RequestFailure extends Error {
   /** Of an answer that came and cannot be taken: `too-large` or `encoding`. */
   readonly status: number | undefined;
 
-  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'connect', status?: number) {
-    super(message);
+  /** @param what was asked: a method, and an origin where one is known. */
+  constructor(kind: RequestFailureKind, what: string, why: string, phase: RequestPhase = 'connect', status?: number) {
+    super(`${what} failed: ${why}`);
     this.kind = kind;
     this.phase = phase;
     this.status = status;
   }
 }
 
-/** A failure of a request whose origin is known. */
-export function failure(
-  kind: RequestFailureKind,
-  method: string,
-  origin: string,
-  detail: string,
-  phase?: RequestPhase,
-  status?: number,
-): RequestFailure {
-  return new RequestFailure(kind, `${method} ${origin} failed: ${detail}`, phase, status);
-}
-
 /** @throws RequestFailure unless the URL can be called */
 export function parseTarget({ method, url }: BoundedRequest): URL {
   const target = urlOf(url);
-  if (target === undefined) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
-  if (target.protocol !== 'http:' && target.protocol !== 'https:') {
-    throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
-  }
-  if (target.username || target.password) {
-    throw failure('network', method, target.origin, 'the URL must not contain a user name or password');
-  }
-  return target;
+  if (target === undefined) throw new RequestFailure('network', method, 'the URL is not valid');
+  if (target.protocol !== 'http:' && target.protocol !== 'https:')
+    throw new RequestFailure('network', method, 'the URL must start with http:// or https://');
+  if (target.username === '' && target.password === '') return target;
+  const what = `${method} ${target.origin}`;
+  throw new RequestFailure('network', what, 'the URL must not contain a user name or password');
 }
 
 /** Name, value, name, value… as undici takes them. */
