@@ -1,3 +1,4 @@
+import { jsonIn } from '../json/value.ts';
 import { type HttpClient, RequestFailure, type RequestFailureKind } from './client/index.ts';
 import type { HttpTarget } from './target.ts';
 
@@ -63,27 +64,23 @@ export function createJsonRpc(client: HttpClient, target: HttpTarget, maxBytes =
   };
 }
 
-function resultOf(body: Buffer, id: number): unknown {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw new JsonRpcFailure('the answer is no JSON');
-  }
+function resultOf(body: Buffer, asked: number): unknown {
+  const answer = jsonIn(body.toString());
+  if (answer === undefined) throw new JsonRpcFailure('the answer is no JSON');
   if (typeof answer !== 'object' || answer === null) throw new JsonRpcFailure('the answer is no object');
-  const members = new Map<string, unknown>(Object.entries(answer));
-  if (members.get('jsonrpc') !== '2.0') throw new JsonRpcFailure('the answer is not JSON-RPC 2.0');
-  if (members.get('id') !== id) throw new JsonRpcFailure('the answer belongs to another question');
+  const { jsonrpc, id, error, result }: Readonly<Record<string, unknown>> = { ...answer };
+  if (jsonrpc !== '2.0') throw new JsonRpcFailure('the answer is not JSON-RPC 2.0');
+  if (id !== asked) throw new JsonRpcFailure('the answer belongs to another question');
   // Some nodes send `"error": null` beside a result.
-  const error = members.get('error') ?? undefined;
-  if (error !== undefined) throw failureOf(error);
-  if (!members.has('result')) throw new JsonRpcFailure('the answer has no result');
-  return members.get('result');
+  if (error !== undefined && error !== null) throw failureOf(error);
+  if (result === undefined) throw new JsonRpcFailure('the answer has no result');
+  return result;
 }
 
 /** The text of an error may quote a key out of the URL. */
 function failureOf(error: unknown): JsonRpcFailure {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  if (typeof code !== 'number') return new JsonRpcFailure('error without a code');
-  return new JsonRpcFailure(`error ${code}`, code);
+  const { code }: { readonly code?: unknown } = Object(error);
+  return typeof code === 'number'
+    ? new JsonRpcFailure(`error ${code}`, code)
+    : new JsonRpcFailure('error without a code');
 }
