@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1318, files: 9 },
   http: { lines: 528, files: 7 },
-  lib: { lines: 2185 },
+  lib: { lines: 2160 },
   'plugins-sdk': { lines: 3499 },
   config: { lines: 2611 },
   service: { lines: 3060 },
