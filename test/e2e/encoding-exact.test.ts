@@ -1,14 +1,11 @@
 /** Encodings with `exact: true` refuse what their type would cut. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AbiCoder, keccak256, toUtf8Bytes } from 'ethers';
+import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { loadObject, warningsOf } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
+import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded } from '../support/verify.ts';
 
 const encodings = {
   plain: { type: 'int256', path: '$.v' },
@@ -22,61 +19,36 @@ const encodings = {
 };
 
 describe('encodings with `exact: true` refuse what their type would cut', async () => {
-  let answer = '';
-
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
-  const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
-
-  const signed = async (endpoint: string, text: string, types: string[], parameters?: object) => {
-    answer = text;
-    const { data } = await verifyEncoded(await service.post(`api/${endpoint}`, parameters), TEST_ADDRESS);
-    return AbiCoder.defaultAbiCoder().decode(types, data).toArray();
-  };
-  const refuse = async (endpoint: string, text: string, parameters?: object) => {
-    answer = text;
-    await assertRefused(await service.post(`api/${endpoint}`, parameters), 502, 'API call failed');
-  };
+  const { service, signs, refuses } = await encodingsFor(suite, encodings);
 
   it('numbers and texts, after the multiplication', async () => {
-    assert.deepEqual(await signed('plain', '{"v":2064.25}', ['int256']), [2064n]);
-    for (const value of ['2064.25', '"2064.25"', '-0.55', '1e-400', '0.1e-4000', '1e-999999999']) {
-      await refuse('exact', `{"v":${value}}`);
-      await refuse('tenfold', `{"v":${value}}`);
-    }
-    for (const [value, whole] of [
-      ['2064', 2064n],
-      ['2064.000', 2064n],
-      ['"0x10"', 16n],
-      ['1.5e1', 15n],
-      ['-0.0', 0n],
-    ])
-      assert.deepEqual(await signed('exact', `{"v":${value}}`, ['int256']), [whole]);
-    assert.deepEqual(await signed('hundredfold', '{"v":2064.25}', ['int256']), [206425n]);
-    assert.deepEqual(await signed('tenfold', '{"v":2064.2}', ['int256']), [20642n]);
-    assert.deepEqual(await signed('small', '{"v":20000}', ['int256']), [2n]);
-    await refuse('small', '{"v":20642}');
-    await refuse('small', '{"v":1}');
+    await signs([2064n], 'plain', '{"v":2064.25}');
+    for (const value of ['2064.25', '"2064.25"', '-0.55', '1e-400', '0.1e-4000', '1e-999999999'])
+      for (const endpoint of ['exact', 'tenfold']) await refuses(endpoint, `{"v":${value}}`);
+    const whole = { '2064': 2064n, '2064.000': 2064n, '"0x10"': 16n, '1.5e1': 15n, '-0.0': 0n };
+    for (const [value, signed] of Object.entries(whole)) await signs([signed], 'exact', `{"v":${value}}`);
+    await signs([206425n], 'hundredfold', '{"v":2064.25}');
+    await signs([20642n], 'tenfold', '{"v":2064.2}');
+    await signs([2n], 'small', '{"v":20000}');
+    for (const value of ['20642', '1']) await refuses('small', `{"v":${value}}`);
   });
 
   it('each integer of a list; other types cut nothing', async () => {
-    const types = ['string', 'int256', 'bool'];
-    assert.deepEqual(await signed('list', '{"v":0.5,"n":0.25,"b":true}', types), ['0.5', 25n, true]);
-    await refuse('list', '{"v":0.5,"n":0.255,"b":true}');
-    assert.deepEqual(await signed('text', '{"v":0.5}', ['string']), ['0.5']);
+    await signs(['0.5', 25n, true], 'list', '{"v":0.5,"n":0.25,"b":true}');
+    await refuses('list', '{"v":0.5,"n":0.255,"b":true}');
+    await signs(['0.5'], 'text', '{"v":0.5}');
   });
 
   it('with the type and the multiplier that the requester chose', async () => {
     const ask = { _type: 'int256', _times: '1e2' };
-    assert.deepEqual(await signed('chosen', '{"v":2064.25}', ['int256'], ask), [206425n]);
-    await refuse('chosen', '{"v":2064.255}', ask);
-    await refuse('chosen', '{"v":2064.25}', { _type: 'uint256', _times: 1 });
-    assert.deepEqual(await signed('chosen', '{"v":0.5}', ['string'], { _type: 'string', _times: 1 }), ['0.5']);
+    await signs([206425n], 'chosen', '{"v":2064.25}', ask);
+    await refuses('chosen', '{"v":2064.255}', undefined, ask);
+    await refuses('chosen', '{"v":2064.25}', undefined, { _type: 'uint256', _times: 1 });
+    await signs(['0.5'], 'chosen', '{"v":0.5}', { _type: 'string', _times: 1 });
   });
 
   it('and it says why in the log', async () => {
-    await refuse('exact', '{"v":0.5}');
+    await refuses('exact', '{"v":0.5}');
     const reasons = service.logs.flatMap(({ fields }) => (fields.stage === 'encode' ? [fields.detail] : []));
     assert.equal(reasons.at(-1), 'the number has a fraction, which int256 cuts');
   });
@@ -88,19 +60,14 @@ describe('encodings with `exact: true` refuse what their type would cut', async 
       return endpoints[0]?.id;
     };
     // The hashed text, by hand.
-    const known = keccak256(
-      toUtf8Bytes(
-        '{"encoding":{"path":"$.v","times":"10","type":"int256"},"encrypt":null,"method":"GET","parameters":[],"path":"/e","url":"https://a.example"}',
-      ),
-    );
-    assert.equal(await id({}), known);
-    assert.equal(await id({ exact: true }), known);
-    assert.equal(await id({ exact: false }), known);
+    const encoding = '{"path":"$.v","times":"10","type":"int256"}';
+    const rest = '"encrypt":null,"method":"GET","parameters":[],"path":"/e","url":"https://a.example"';
+    const known = keccak256(toUtf8Bytes(`{"encoding":${encoding},${rest}}`));
+    for (const more of [{}, { exact: true }, { exact: false }]) assert.equal(await id(more), known);
   });
 });
 
 describe('a value other than zero that is cut to 0', async () => {
-  const upstream = await upstreamFor(suite);
   const answers: Record<string, string> = {
     minus: '{"v":-0.4}',
     tiny: '{"v":"-1e-19"}',
@@ -113,47 +80,35 @@ describe('a value other than zero that is cut to 0', async () => {
     times: '{"v":7}',
     more: '{"v":1.4}',
   };
-  for (const [name, text] of Object.entries(answers)) upstream.text(`/${name}`, text);
   const uint = { type: 'uint256', path: '$.v' };
-  const encodings = {
-    minus: uint,
+  const { service, ...api } = await encodingsFor(suite, {
+    ...{ minus: uint, long: uint, one: uint, zero: uint, more: uint },
     tiny: { ...uint, times: '1e18' },
     list: { type: 'uint256,uint8', path: '$.v,$.w' },
-    long: uint,
     filter: { type: 'int8', path: "$.v[?(@.id=='a')].w" },
     exact: { ...uint, exact: true },
-    one: uint,
-    zero: uint,
     times: { ...uint, times: '0' },
-    more: uint,
-  };
-  const endpoints = Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]);
-  const service = await serviceFor(suite, oneApi(upstream.url, Object.fromEntries(endpoints)));
+  });
   const warning =
     'a value other than zero is signed as 0, since integers hold no fraction: set a larger times, or exact: true to refuse it';
   const warned = () => service.logs.filter(({ message }) => message === warning).map(({ fields }) => fields.endpoint);
-  const signed = async (endpoint: string, types: string[]) => {
-    const { data } = await verifyEncoded(await service.post(`api/${endpoint}`), TEST_ADDRESS);
-    return AbiCoder.defaultAbiCoder().decode(types, data).toArray();
-  };
+  const signs = (endpoint: string, ...values: bigint[]) => api.signs(values, endpoint, answers[endpoint] ?? '');
 
   it('is signed, and logged once an endpoint', async () => {
-    for (const name of ['minus', 'tiny', 'long', 'minus'])
-      assert.deepEqual(await signed(name, ['uint256']), [0n], name);
-    assert.deepEqual(await signed('list', ['uint256', 'uint8']), [5n, 0n]);
-    assert.deepEqual(await signed('filter', ['int8']), [0n]);
+    for (const name of ['minus', 'tiny', 'long', 'minus']) await signs(name, 0n);
+    await signs('list', 5n, 0n);
+    await signs('filter', 0n);
     assert.deepEqual(warned(), ['api/minus', 'api/tiny', 'api/long', 'api/list', 'api/filter']);
   });
 
   it('is refused with exact: true, and a value of -1 always', async () => {
-    for (const name of ['exact', 'one']) await assertRefused(await service.post(`api/${name}`), 502, 'API call failed');
+    for (const name of ['exact', 'one']) await api.refuses(name, answers[name] ?? '');
     assert.ok(!warned().includes('api/exact') && !warned().includes('api/one'));
   });
 
   it('is no zero, nothing that is multiplied by 0, and nothing of which a part is left', async () => {
-    const values = { zero: 0n, times: 0n, more: 1n };
-    for (const [name, value] of Object.entries(values)) {
-      assert.deepEqual(await signed(name, ['uint256']), [value]);
+    for (const [name, value] of Object.entries({ zero: 0n, times: 0n, more: 1n })) {
+      await signs(name, value);
       assert.ok(!warned().includes(`api/${name}`), name);
     }
   });

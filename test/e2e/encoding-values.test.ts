@@ -3,13 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String, hexlify, toUtf8Bytes, zeroPadBytes } from 'ethers';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
-import { assertRefused } from '../support/http.ts';
+import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
-import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded } from '../support/verify.ts';
+import { notes, pluginFile } from '../support/plugin-files.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
 
 const coder = AbiCoder.defaultAbiCoder();
 const ADDRESS = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
@@ -19,7 +16,7 @@ const MAX_INT = 2n ** 255n - 1n;
 /** Replaces the answer by one with the same numbers. */
 const replacer = pluginFile(
   'replacer',
-  `onAfterApiCall({ api, response }) { if (api === 'replaced') return { data: response.data }; },
+  `onAfterApiCall({ endpoint, response }) { if (endpoint.startsWith('replaced')) return { data: response.data }; },
    onBeforeSign({ data }) { note('signed data', data); }`,
 );
 
@@ -37,6 +34,8 @@ const encodings: Readonly<Record<string, { type: string; path: string; times?: s
   single: { type: 'int256,uint256', path: '$.v,$.w', times: '1e2' },
   filter: { type: 'uint256', path: '$.list[?(@.ok && @.v > 1)].v', times: '10' },
   root: { type: 'int256', path: '$' },
+  replaced: { type: 'int256', path: '$.v' },
+  'replaced-e18': { type: 'int256', path: '$.v', times: '1e18' },
 };
 
 /** An answer whose `v` is this token of JSON, or this text. */
@@ -185,34 +184,12 @@ const rules: Readonly<Record<string, { signed: readonly Signed[]; refused?: read
 };
 
 describe('pinned encodings', async () => {
-  let answer = '';
-
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
-  const { files, plugins } = pluginFiles({ replacer });
-  const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
-  const { apis } = oneApi(upstream.url, endpoints);
-  const replaced = apis.map((api) => ({ ...api, name: 'replaced', url: `${upstream.url}/replaced` }));
-  const service = await serviceFor(suite, { settings: { plugins }, apis: [...apis, ...replaced] }, { files });
-
-  const ask = async (endpoint: string, given: string, api = 'api', parameters: unknown = {}) => {
-    answer = given;
-    return service.post(`${api}/${endpoint}`, parameters);
-  };
-  /** Asserts the values that ethers decodes from the signed data. */
-  const assertSigned = async ([endpoint, given, ...values]: Signed, api?: string, parameters?: unknown) => {
-    const { data } = await verifyEncoded(await ask(endpoint, given, api, parameters), TEST_ADDRESS);
-    const types = encodings[endpoint]?.type.split(',') ?? [];
-    assert.deepEqual(coder.decode(types, data).toArray(), values, `${given} at ${endpoint}`);
-    assert.equal(coder.encode(types, values), data, 'the canonical encoding');
-  };
-  const refuse = async (endpoint: string, given: string, error = 'API call failed') =>
-    assertRefused(await ask(endpoint, given), 502, error);
+  const { ask, signs, refuses } = await encodingsFor(suite, encodings, { sources: { replacer } });
 
   for (const [rule, { signed, refused = [] }] of Object.entries(rules)) {
     it(rule, async () => {
-      for (const row of signed) await assertSigned(row);
-      for (const [endpoint, ...answers] of refused) for (const each of answers) await refuse(endpoint, each);
+      for (const [endpoint, answer, ...values] of signed) await signs(values, endpoint, answer);
+      for (const [endpoint, ...answers] of refused) for (const answer of answers) await refuses(endpoint, answer);
     });
   }
 
@@ -227,27 +204,27 @@ describe('pinned encodings', async () => {
 
   it('a JSONPath that matches nothing is 502 `No value found at path: <path>` (rule 8)', async () => {
     for (const given of ['{}', '[]', '{"V":1}', '{"a":{"v":1}}', '"v"', '1', 'null', '{"v ":1}'])
-      await refuse('int256', given, 'No value found at path: $.v');
+      await refuses('int256', given, 'No value found at path: $.v');
     const found = '$.list[?(@.ok && @.v > 1)].v';
-    await refuse('filter', '{"list":[{"ok":true,"v":1},{"v":5}]}', `No value found at path: ${found}`);
-    await refuse('list', LIST.replace('a,b', 'a'), "No value found at path: $['a,b']");
-    await refuse('list', LIST.replace('1,2,200', ''), 'No value found at path: $.n[-1:]');
+    await refuses('filter', '{"list":[{"ok":true,"v":1},{"v":5}]}', `No value found at path: ${found}`);
+    await refuses('list', LIST.replace('a,b', 'a'), "No value found at path: $['a,b']");
+    await refuses('list', LIST.replace('1,2,200', ''), 'No value found at path: $.n[-1:]');
     const second = '{"list":[{"v":9},{"ok":true,"v":12345678901234567891}]}';
-    await assertSigned(['filter', second, 123456789012345678910n]);
-    await assertSigned(['root', ' 7 ', 7n]);
+    await signs([123456789012345678910n], 'filter', second);
+    await signs([7n], 'root', ' 7 ');
   });
 
   it('a pinned field ignores reserved parameters silently (rule 4)', async () => {
     const given = '{"v":1,"w":2}';
-    await assertSigned(['int256', given, 1n], 'api', { _type: 'string', _path: '$.w', _times: '1000' });
-    await assertSigned(['int256', given, 1n], 'api', { _type: 1, _path: {}, _times: null });
-    await assertSigned(['e18', given, 10n ** 18n], 'api', { _times: '1' });
+    await signs([1n], 'int256', given, { _type: 'string', _path: '$.w', _times: '1000' });
+    await signs([1n], 'int256', given, { _type: 1, _path: {}, _times: null });
+    await signs([10n ** 18n], 'e18', given, { _times: '1' });
   });
 
   it('a plugin that replaced the data loses what a double cannot hold', async () => {
-    await assertSigned(['int256', v('12345678901234567891'), 12345678901234567000n], 'replaced');
-    await assertSigned(['e18', v('0.1234567890123456789'), 123456789012345680n], 'replaced');
-    await assertSigned(['int256', text('12345678901234567891'), 12345678901234567891n], 'replaced');
+    await signs([12345678901234567000n], 'replaced', v('12345678901234567891'));
+    await signs([123456789012345680n], 'replaced-e18', v('0.1234567890123456789'));
+    await signs([12345678901234567891n], 'replaced', text('12345678901234567891'));
   });
 
   it('onBeforeSign sees the bytes that are then signed', () => {
