@@ -1,14 +1,13 @@
 /** API keys with names have limits of their own, and the log has their names alone. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
-import { stringify } from 'yaml';
+import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
+import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ADA = 'a'.repeat(32);
 const ADA_NEW = 'b'.repeat(32);
@@ -17,26 +16,18 @@ const PLAIN = 'd'.repeat(32);
 const HOUR = 3_600_000;
 
 describe('API keys with names', { concurrency: 4 }, async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/p', { price: 1 });
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1 }) });
 
-  const configOf = (keys: readonly unknown[], more: object = {}) => ({
-    settings: { metrics: { port: 0 } },
-    apis: [
-      {
-        name: 'one',
-        url: upstream.url,
-        auth: { type: 'apiKey', keys },
-        endpoints: [{ name: 'p', path: '/p' }],
-        ...more,
-      },
-      { name: 'two', url: upstream.url, auth: { type: 'apiKey', keys }, endpoints: [{ name: 'q', path: '/p?q' }] },
-    ],
+  const configOf = (keys: readonly unknown[], more: object = {}) => {
+    const auth = { type: 'apiKey', keys };
+    const [one] = oneApi(upstream.url, { p: {} }, { api: { name: 'one', auth, ...more } }).apis;
+    const [two] = oneApi(upstream.url, { q: {} }, { api: { name: 'two', auth } }).apis;
+    return { settings: { metrics: { port: 0 } }, apis: [one, two] };
+  };
+  const named = (name: string, key: string, max?: number) => ({
+    ...{ name, key },
+    ...(max !== undefined && { rateLimit: { window: HOUR, max } }),
   });
-
-  async function start(t: TestContext, config: Readonly<Record<string, unknown>>) {
-    return await serviceFor(t, config);
-  }
 
   const ask = (service: RunningService, key: string, endpoint = 'one/p') =>
     service.post(endpoint, {}, { 'X-Api-Key': key });
@@ -47,10 +38,10 @@ describe('API keys with names', { concurrency: 4 }, async () => {
     );
 
   it('are accepted like others; the name stands in the log line, the key nowhere', async (t) => {
-    const service = await start(t, configOf([PLAIN, { name: 'ada', key: ADA }]));
-    assert.deepEqual((await ask(service, ADA)).status, 200);
-    assert.deepEqual((await ask(service, PLAIN)).status, 200);
-    assert.deepEqual((await ask(service, BOB)).status, 401);
+    const service = await serviceFor(t, configOf([PLAIN, named('ada', ADA)]));
+    const statuses = [];
+    for (const key of [ADA, PLAIN, BOB]) statuses.push((await ask(service, key)).status);
+    assert.deepEqual(statuses, [200, 200, 401]);
     assert.deepEqual(linesOf(service), [
       ['200', 'ada'],
       ['200', undefined],
@@ -61,13 +52,8 @@ describe('API keys with names', { concurrency: 4 }, async () => {
   });
 
   it('have a limit of their own, for all keys of one name on all APIs together', async (t) => {
-    const rateLimit = { window: HOUR, max: 2 };
-    const keys = [
-      { name: 'ada', key: ADA, rateLimit },
-      { name: 'ada', key: ADA_NEW, rateLimit },
-      { name: 'bob', key: BOB },
-    ];
-    const service = await start(t, configOf(keys));
+    const keys = [named('ada', ADA, 2), named('ada', ADA_NEW, 2), named('bob', BOB)];
+    const service = await serviceFor(t, configOf(keys));
     assert.equal((await ask(service, ADA)).status, 200);
     assert.equal((await ask(service, ADA_NEW, 'two/q')).status, 200);
     const refused = await ask(service, ADA);
@@ -84,78 +70,49 @@ describe('API keys with names', { concurrency: 4 }, async () => {
   });
 
   it('keep to their limit over a reload, and get a new one when it changes', async (t) => {
-    const withLimit = (max: number) => configOf([{ name: 'ada', key: ADA, rateLimit: { window: HOUR, max } }]);
-    const service = await start(t, withLimit(1));
-    const reload = async (max: number) => {
-      const text = stringify({ version: '1.0', server: { port: 0, drainDelay: 0 }, ...withLimit(max) });
-      await writeFile(join(service.folder, 'config.yaml'), text);
-      assert.equal(await service.reload(() => ({})), true);
-    };
+    const withLimit = (max: number) => configOf([named('ada', ADA, max)]);
+    const service = await serviceFor(t, withLimit(1));
     assert.equal((await ask(service, ADA)).status, 200);
-    await reload(1);
-    assert.equal((await ask(service, ADA)).status, 429);
-    await reload(2);
-    assert.equal((await ask(service, ADA)).status, 200);
+    for (const [max, status] of [
+      [1, 429],
+      [2, 200],
+    ] as const) {
+      assert.equal((await reload(service, withLimit(max))).done, true);
+      assert.equal((await ask(service, ADA)).status, status);
+    }
   });
 
   it('let the next method have its say when the limit is reached', async (t) => {
-    const keys = [{ name: 'ada', key: ADA, rateLimit: { window: HOUR, max: 1 } }];
-    const auth = [
-      { type: 'apiKey', keys },
-      { type: 'apiKey', keys: [ADA] },
-    ];
-    const service = await start(t, configOf([PLAIN], { auth }));
+    const auth = [[named('ada', ADA, 1)], [ADA]].map((keys) => ({ type: 'apiKey', keys }));
+    const service = await serviceFor(t, configOf([PLAIN], { auth }));
     for (const status of [200, 200]) assert.equal((await ask(service, ADA)).status, status);
   });
 
   it('are counted by name and outcome', async (t) => {
-    const keys = [
-      { name: 'ada', key: ADA, rateLimit: { window: HOUR, max: 1 } },
-      { name: 'bob', key: BOB },
-    ];
-    const service = await start(t, configOf(keys));
+    const service = await serviceFor(t, configOf([named('ada', ADA, 1), named('bob', BOB)]));
     for (const key of [ADA, ADA, BOB, BOB]) await ask(service, key);
     const table = (await scrape(service)).table('api_key_requests_total');
     assert.deepEqual(table, { 'ada accepted': 1, 'ada limited': 1, 'bob accepted': 2 });
   });
 
   it('are checked with the config', async () => {
-    const rateLimit = { window: 1000, max: 1 };
-    const errors = (keys: readonly unknown[]) => errorsOf(configOf(keys));
     const at = 'apis[0].auth.keys';
-    assert.deepEqual(
-      (
-        await errors([
-          { name: 'a', key: ADA, rateLimit },
-          { name: 'a', key: BOB },
-        ])
-      ).filter((line) => line.startsWith(at)),
-      [`${at}[1].rateLimit: "a" has another limit elsewhere: keys of one name share it`],
-    );
-    assert.deepEqual(
-      (await errors([ADA, { name: 'a', key: ADA }])).filter((line) => line.startsWith(at)),
-      [`${at}[1]: is the same key as one before it`],
-    );
+    const ofKeys = (lines: readonly string[]) => lines.filter((line) => line.startsWith(at));
+    const errors = async (...keys: unknown[]) => ofKeys(await errorsOf(configOf(keys)));
+    const warnings = async (...keys: unknown[]) => ofKeys(await warningsOf(configOf(keys)));
+    const other = `${at}[1].rateLimit: "a" has another limit elsewhere: keys of one name share it`;
+    assert.deepEqual(await errors(named('a', ADA, 1), named('a', BOB)), [other]);
+    assert.deepEqual(await errors(ADA, named('a', ADA)), [`${at}[1]: is the same key as one before it`]);
     // Before a rotation two variables may have one value.
-    assert.deepEqual(
-      (await warningsOf(configOf([ADA, BOB, ADA]))).filter((line) => line.startsWith(at)),
-      [`${at}[2]: is the same key as one before it`],
-    );
-    assert.deepEqual(
-      (await errors([{ name: 'a', key: ' x'.repeat(20) }])).filter((line) => line.startsWith(at)),
-      [`${at}[0].key: can never match: a header holds no such character there`],
-    );
+    assert.deepEqual(await warnings(ADA, BOB, ADA), [`${at}[2]: is the same key as one before it`]);
+    const never = `${at}[0].key: can never match: a header holds no such character there`;
+    assert.deepEqual(await errors(named('a', ' x'.repeat(20))), [never]);
     for (const wrong of [
-      { name: 'a' },
-      { key: ADA },
-      { name: 'a b', key: ADA },
-      { name: '', key: ADA },
-      { name: 'a', key: ADA, rateLimit: { max: 1 } },
+      ...[{ name: 'a' }, { key: ADA }, named('a b', ADA), named('', ADA)],
+      { ...named('a', ADA), rateLimit: { max: 1 } },
     ])
-      assert.notDeepEqual(await errors([wrong]), [], JSON.stringify(wrong));
-    assert.deepEqual(
-      (await warningsOf(configOf([{ name: 'a', key: 'short' }]))).filter((line) => line.startsWith(at)),
-      [`${at}[0].key: has fewer than 16 characters and can be guessed: use a random one, such as 32 hex digits`],
-    );
+      assert.notDeepEqual(await errorsOf(configOf([wrong])), [], JSON.stringify(wrong));
+    const short = 'has fewer than 16 characters and can be guessed: use a random one, such as 32 hex digits';
+    assert.deepEqual(await warnings(named('a', 'short')), [`${at}[0].key: ${short}`]);
   });
 });

@@ -1,40 +1,35 @@
 /** Whoever has a key, or needs none, is let in, and nobody else. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const MISSING = 'Missing X-Api-Key header';
 const WRONG = 'Invalid API key';
 
 describe('auth free and apiKey', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/p', { secret: 'paid for' });
-  const named = (name: string, more: object = {}) => ({ name, path: `/p?${name}`, ...more });
+  const upstream = await upstreamFor(suite, { '*': faults.json({ secret: 'paid for' }) });
+  const keys = (...keys: string[]) => ({ type: 'apiKey', keys });
+  const keyed = {
+    inherits: {},
+    opens: { auth: { type: 'free' } },
+    own: { auth: keys('Own-Key') },
+    async: { mode: 'async' },
+    stream: { mode: 'stream' },
+  };
+  const auth = keys('Key-One', 'key two', 'clé', '0', 'a, b');
+  const { apis } = oneApi(upstream.url, keyed, { api: { name: 'keyed', auth } });
+  const bare = [
+    { name: 'default', path: '/default' },
+    { name: 'locked', path: '/locked', auth: keys('k') },
+  ];
   const service = await serviceFor(suite, {
-    apis: [
-      {
-        name: 'keyed',
-        url: upstream.url,
-        auth: { type: 'apiKey', keys: ['Key-One', 'key two', 'clé', '0', 'a, b'] },
-        endpoints: [
-          named('inherits'),
-          named('opens', { auth: { type: 'free' } }),
-          named('own', { auth: { type: 'apiKey', keys: ['Own-Key'] } }),
-          named('async', { mode: 'async' }),
-          named('stream', { mode: 'stream' }),
-        ],
-      },
-      {
-        name: 'bare',
-        url: upstream.url,
-        endpoints: [named('default'), named('locked', { auth: { type: 'apiKey', keys: ['k'] } })],
-      },
-    ],
+    apis: [...apis, { name: 'bare', url: upstream.url, endpoints: bare }],
   });
 
   const post = (endpoint: string, key?: string) =>

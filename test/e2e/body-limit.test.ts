@@ -1,13 +1,12 @@
 /** A body of more than 64 KB is 413, however it is sent. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
-import { assertRefused, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { assertRefused, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const LIMIT = 65_536;
@@ -31,22 +30,28 @@ function chunked(body: string, size: number): string {
 }
 
 describe('413 Request body too large', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
-  const service = await serviceFor(suite, {
-    apis: [
-      {
-        name: 'prices',
-        url: upstream.url,
-        auth: { type: 'apiKey', keys: ['k'] },
-        endpoints: [{ name: 'get', path: '/price', encoding: { type: 'uint256', path: '$.price' } }],
-      },
-    ],
-  });
-  const url = endpointUrl(service, 'prices/get');
+  const auth = { type: 'apiKey', keys: ['k'] };
+  const price = { auth, encoding: { type: 'uint256', path: '$.price' } };
+  const { upstream, service, at } = await served(suite, { price }, { answers: { '*': faults.json({ price: 7 }) } });
+  const url = at('price');
   const post = `POST ${new URL(url).pathname}`;
 
   const headers = { ...JSON_HEADERS, 'X-Api-Key': 'k' };
+  const CHUNKED = { 'Transfer-Encoding': 'chunked' };
+
+  /** Begins a request to the endpoint, with these headers more. */
+  const begin = (more: Record<string, string>, body = '') => {
+    const connection = openRaw(service.url);
+    connection.write(`${requestHead(post, { ...headers, ...more })}\r\n${body}`);
+    return connection;
+  };
+  /** Asserts that it is refused before its end. */
+  const assertTooLarge = async (more: Record<string, string>, body?: string) => {
+    const connection = begin(more, body);
+    await connection.until((text) => text.endsWith(JSON.stringify({ error: TOO_LARGE })));
+    assert.equal(parseResponse(connection.text).status, 413);
+    connection.destroy();
+  };
 
   for (const letter of ['x', '€']) {
     it(`with Content-Length: 65,536 bytes are read and one more is not (letters of ${Buffer.byteLength(letter)})`, async () => {
@@ -58,38 +63,21 @@ describe('413 Request body too large', async () => {
 
   for (const size of [1, 1000, 70_000]) {
     it(`in chunks of ${size}: 65,536 bytes are read and one more is not`, async () => {
-      const head = `${requestHead(post, { ...headers, 'Transfer-Encoding': 'chunked' })}\r\n`;
-      const fits = parseResponse(await exchangeRaw(service.url, head + chunked(bodyOf(LIMIT), size)));
+      const body = chunked(bodyOf(LIMIT), size);
+      const fits = parseResponse(await begin(CHUNKED, body).closed);
       assert.equal(fits.status, 200);
       await verifyEncoded(JSON.parse(fits.body), TEST_ADDRESS);
       // The one byte more is announced as a chunk of its own, and the end never comes.
-      const connection = openRaw(service.url);
-      connection.write(head + chunked(bodyOf(LIMIT), size).slice(0, -5));
-      connection.write('1\r\n \r\n');
-      await connection.until((text) => text.endsWith(JSON.stringify({ error: TOO_LARGE })));
-      assert.equal(parseResponse(connection.text).status, 413);
-      connection.destroy();
+      await assertTooLarge(CHUNKED, `${body.slice(0, -5)}1\r\n \r\n`);
     });
   }
 
   it('an announced length is enough: nothing of the body needs to arrive', async () => {
-    for (const length of [LIMIT + 1, Number.MAX_SAFE_INTEGER]) {
-      const connection = openRaw(service.url);
-      connection.write(`${requestHead(post, { ...headers, 'Content-Length': String(length) })}\r\n`);
-      await connection.until((text) => text.endsWith(JSON.stringify({ error: TOO_LARGE })));
-      assert.equal(parseResponse(connection.text).status, 413);
-      connection.destroy();
-    }
+    for (const length of [LIMIT + 1, Number.MAX_SAFE_INTEGER]) await assertTooLarge({ 'Content-Length': `${length}` });
   });
 
-  it('an endless body is refused at the limit', async () => {
-    const connection = openRaw(service.url);
-    connection.write(`${requestHead(post, { ...headers, 'Transfer-Encoding': 'chunked' })}\r\n`);
-    const chunk = `8000\r\n${' '.repeat(0x8000)}\r\n`;
-    for (let sent = 0; sent < 4; sent++) connection.write(chunk);
-    await connection.until((text) => text.endsWith(JSON.stringify({ error: TOO_LARGE })));
-    connection.destroy();
-  });
+  it('an endless body is refused at the limit', () =>
+    assertTooLarge(CHUNKED, `8000\r\n${' '.repeat(0x8000)}\r\n`.repeat(4)));
 
   it('415 comes before 413, and 413 before 400 and 401', async () => {
     const body = 'x'.repeat(LIMIT + 1);
@@ -104,9 +92,7 @@ describe('413 Request body too large', async () => {
   });
 
   it('a body that is longer than announced ends with its announced length', async () => {
-    const connection = openRaw(service.url);
-    const head = requestHead(post, { ...headers, Connection: 'keep-alive', 'Content-Length': '2' });
-    connection.write(`${head}\r\n{}`);
+    const connection = begin({ Connection: 'keep-alive', 'Content-Length': '2' }, '{}');
     await connection.until((text) => text.includes('"signature"'));
     connection.write('surplus\r\n\r\n');
     const text = await connection.closed;
@@ -115,8 +101,7 @@ describe('413 Request body too large', async () => {
 
   it('a body that ends before its announced length is a broken request: bare 400, nothing is signed', async () => {
     const before = upstream.requests.length;
-    const connection = openRaw(service.url);
-    connection.write(`${requestHead(post, { ...headers, 'Content-Length': '10' })}\r\n{}`);
+    const connection = begin({ 'Content-Length': '10' }, '{}');
     connection.end();
     assert.equal(await connection.closed, 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
     assert.equal(upstream.requests.length, before);
@@ -124,36 +109,28 @@ describe('413 Request body too large', async () => {
 
   it('a client that leaves in the middle of its body is logged as gone', async () => {
     const before = service.logs.length;
-    const connection = openRaw(service.url);
-    connection.write(`${requestHead(post, { ...headers, Expect: '100-continue', 'Content-Length': '10' })}\r\n`);
+    const connection = begin({ Expect: '100-continue', 'Content-Length': '10' });
     await connection.until((text) => text === 'HTTP/1.1 100 Continue\r\n\r\n');
     connection.write('{}');
     connection.destroy();
-    const line = await eventually(
-      () => service.logs.slice(before).find(({ message }) => / 499 [\d.]+ms$/.test(message)),
-      'the log line',
-    );
-    assert.match(line.message, /^prices\/get 499 /);
+    const gone = () => service.logs.slice(before).find(({ message }) => / 499 [\d.]+ms$/.test(message));
+    assert.match((await eventually(gone, 'the log line')).message, /^api\/price 499 /);
   });
 
   it('the connection goes on behind a body that is refused: the rest of it is read', async () => {
-    const connection = openRaw(service.url);
-    const keep = { ...headers, Connection: 'keep-alive', 'Content-Length': String(LIMIT + 1) };
-    connection.write(`${requestHead(post, keep)}\r\n${' '.repeat(LIMIT + 1)}${requestHead('GET /health')}\r\n`);
-    assert.match(await connection.closed, /\{"error":"Request body too large"\}HTTP\/1\.1 200 OK\r\n/);
+    const keep = { Connection: 'keep-alive', 'Content-Length': `${LIMIT + 1}` };
+    const { closed } = begin(keep, `${' '.repeat(LIMIT + 1)}${requestHead('GET /health')}\r\n`);
+    assert.match(await closed, /\{"error":"Request body too large"\}HTTP\/1\.1 200 OK\r\n/);
   });
 });
 
 it('a plugin that looks at the body first, and takes more of it, leaves it to the built-in', async (t) => {
-  const upstream = await upstreamFor(t);
-  upstream.json('/price', { price: 7 });
   const looks = `export default { name: 'looks', setup: () => ({ hooks: { parseBody: async (httpRequest) => {
     await httpRequest.readBody(${2 * LIMIT});
   } } }) };`;
-  const { files, plugins } = pluginFiles({ looks });
-  const config = oneApi(upstream.url, { price: {} }, { settings: { plugins } });
-  const service = await serviceFor(t, config, { files });
-  const url = endpointUrl(service, 'api/price');
+  const answers = { '*': faults.json({ price: 7 }) };
+  const { service, at } = await served(t, { price: {} }, { answers, sources: { looks } });
+  const url = at('price');
   assert.equal((await postText(url, bodyOf(100))).status, 200);
   await assertRefused(await postText(url, bodyOf(LIMIT + 1)), 413, TOO_LARGE);
   // The built-in looks at the type, also of a body that comes in chunks.

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ADA = 'a'.repeat(32);
 const ADA_NEW = 'b'.repeat(32);
@@ -15,45 +16,20 @@ const HOUR = 60 * MINUTE;
 const OPEN = { rateLimit: { trustForwardedFor: true } };
 
 describe('limits and what responses say of them', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/p', { price: 1 });
-  upstream.json('/failing', {}, 500);
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1 }), '/failing': faults.json({}, 500) });
 
-  const configOf = (rateLimit: object | undefined, { server = OPEN, settings = {} }: Config = {}) => ({
-    server,
-    settings: { openapi: true, ...settings },
-    apis: [
-      {
-        name: 'open',
-        url: upstream.url,
-        auth: { type: 'free' },
-        endpoints: [{ name: 'p', path: '/p', cache: { maxAge: HOUR } }],
-      },
-      {
-        name: 'keyed',
-        url: upstream.url,
-        auth: {
-          type: 'apiKey',
-          keys: [
-            { name: 'ada', key: ADA, ...(rateLimit && { rateLimit }) },
-            { name: 'ada', key: ADA_NEW, ...(rateLimit && { rateLimit }) },
-          ],
-        },
-        endpoints: [
-          { name: 'p', path: '/p?keyed' },
-          { name: 'failing', path: '/failing' },
-        ],
-      },
-    ],
-  });
-  interface Config {
-    readonly server?: object;
-    readonly settings?: object;
-  }
-
-  async function start(t: TestContext, ...config: Parameters<typeof configOf>): Promise<RunningService> {
-    return await serviceFor(t, configOf(...config));
-  }
+  const configOf = (
+    rateLimit?: object,
+    { server = OPEN, settings = {} }: { server?: object; settings?: object } = {},
+  ) => {
+    const keys = [ADA, ADA_NEW].map((key) => ({ name: 'ada', key, ...(rateLimit && { rateLimit }) }));
+    const api = (name: string, auth: object, endpoints: Parameters<typeof oneApi>[1]) =>
+      oneApi(upstream.url, endpoints, { api: { name, auth } }).apis[0];
+    const open = api('open', { type: 'free' }, { p: { cache: { maxAge: HOUR } } });
+    const keyed = api('keyed', { type: 'apiKey', keys }, { p: { path: '/p?keyed' }, failing: {} });
+    return { server, settings: { openapi: true, ...settings }, apis: [open, keyed] };
+  };
+  const start = (t: TestContext, ...config: Parameters<typeof configOf>) => serviceFor(t, configOf(...config));
 
   const ask = (service: RunningService, endpoint = 'keyed/p', key = ADA) =>
     service.post(endpoint, {}, { 'X-Api-Key': key });
@@ -113,10 +89,8 @@ describe('limits and what responses say of them', async () => {
       [{ window: 1, max: 1, perMonth: 2 }, ['.perMonth: unknown key, known keys: window, max']],
     ] as const) {
       const found = (await errorsOf(configOf(rateLimit))).filter((line) => line.startsWith(at));
-      assert.deepEqual(
-        found,
-        errors.map((line) => `${at}${line}`),
-      );
+      const expected = errors.map((line) => `${at}${line}`);
+      assert.deepEqual(found, expected);
     }
   });
 
