@@ -1,53 +1,32 @@
 /** Browsers may ask from the origins that are allowed, by documented headers. */
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { endpointUrl, JSON_HEADERS, postText, REQUEST_ID } from '../support/http.ts';
+import { type Lifetime, suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const APP = 'https://app.example.com';
 
 describe('CORS', async () => {
-  const services: RunningService[] = [];
-
-  const start = async (server: object, plugins: object[] = []) => {
-    const service = await startTestService({
-      server,
-      settings: { plugins },
-      apis: [
-        {
-          name: 'a',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'sync', path: '/p' },
-            { name: 'stream', path: '/p', mode: 'stream', parameters: [{ name: 'b' }] },
-          ],
-        },
-      ],
-    });
-    services.push(service);
-    return service;
-  };
-
-  const upstream = await startUpstream();
-  upstream.json('/p', 1);
+  const upstream = await upstreamFor(suite, { '*': faults.json(1) });
+  const start = (server: object, plugins: object[] = [], lifetime: Lifetime = suite) =>
+    serviceFor(
+      lifetime,
+      oneApi(upstream.url, { sync: {}, stream: { mode: 'stream' } }, { server, settings: { plugins } }),
+    );
   const open = await start({});
   const listed = await start({ cors: { origins: [APP, 'http://localhost:5173'] } });
-
-  after(async () => {
-    for (const service of services) await service.stop();
-    await upstream.close();
-  });
 
   /** Responses of every kind to a client of this origin. */
   const responses = async (service: RunningService, origin?: string) => {
     const headers: Record<string, string> = origin === undefined ? {} : { Origin: origin };
-    const url = endpointUrl(service, 'a/sync');
+    const url = endpointUrl(service, 'api/sync');
     return [
       await postText(url, '{}', { ...JSON_HEADERS, ...headers }),
-      await postText(endpointUrl(service, 'a/stream'), '{}', { ...JSON_HEADERS, ...headers }),
+      await postText(endpointUrl(service, 'api/stream'), '{}', { ...JSON_HEADERS, ...headers }),
       await postText(url, '{', { ...JSON_HEADERS, ...headers }),
       await postText(url, '{}', { 'Content-Type': 'text/plain', ...headers }),
       await fetch(url, { headers }),
@@ -78,38 +57,29 @@ describe('CORS', async () => {
   });
 
   for (const origin of [
-    'https://evil.example.com',
-    'http://app.example.com',
-    'https://app.example.com:8443',
-    'https://app.example.com.evil.com',
-    'https://app.example.com/',
-    'https://APP.example.com',
-    `${APP}, ${APP}`,
-    '*',
-    '__proto__',
-    '',
+    ...['https://evil.example.com', 'http://app.example.com', 'https://app.example.com:8443', `${APP}, ${APP}`],
+    ...['https://app.example.com.evil.com', 'https://app.example.com/', 'https://APP.example.com'],
+    ...['*', '__proto__', ''],
   ]) {
     it(`a non-matching origin receives null: ${origin || '(empty)'}`, () => allowed(listed, origin, 'null', 'Origin'));
   }
 
-  it('the origin null receives no such header: its value would let sandboxed pages and files in', async () => {
+  it('the origin null receives no such header: its value would let sandboxed pages and files in', async (t) => {
     for (const response of await responses(listed, 'null')) {
       assert.equal(response.headers.get('access-control-allow-origin'), null);
       assert.equal(response.headers.get('vary'), 'Origin');
     }
-    const named = await start({ cors: { origins: ['null'] } });
+    const named = await start({ cors: { origins: ['null'] } }, [], t);
     await allowed(named, 'null', 'null', 'Origin');
   });
 
   it('no origin at all: null, and caches are told', () => allowed(listed, undefined, 'null', 'Origin'));
 
-  it('an empty list allows nobody', async () => {
-    await allowed(await start({ cors: { origins: [] } }), APP, 'null', 'Origin');
-  });
+  it('an empty list allows nobody', async (t) =>
+    allowed(await start({ cors: { origins: [] } }, [], t), APP, 'null', 'Origin'));
 
-  it('* in the list allows every origin', async () => {
-    await allowed(await start({ cors: { origins: ['*'] } }), APP, '*', null);
-  });
+  it('* in the list allows every origin', async (t) =>
+    allowed(await start({ cors: { origins: ['*'] } }, [], t), APP, '*', null));
 
   describe('preflight', () => {
     const preflight = {
@@ -128,8 +98,7 @@ describe('CORS', async () => {
       const text = await exchangeRaw(service.url, `${requestHead(`OPTIONS ${path}`, headers)}\r\n`);
       const { status, headers: received, body } = parseResponse(text);
       const { 'x-request-id': id = '', date, ...rest } = received;
-      assert.equal(status, 204);
-      assert.equal(body, '');
+      assert.deepEqual([status, body], [204, '']);
       assert.match(id, REQUEST_ID);
       assert.ok(date);
       assert.deepEqual(rest, { ...preflight, ...cors, connection: 'close' });
@@ -146,8 +115,8 @@ describe('CORS', async () => {
 
     it('without the headers of one', () => check(open, '/endpoints/0x00', {}, { 'access-control-allow-origin': '*' }));
 
-    it('names the headers of the auth methods of the service only', async () => {
-      const service = await start({}, [{ source: 'builtin:auth-x402', enabled: false }]);
+    it('names the headers of the auth methods of the service only', async (t) => {
+      const service = await start({}, [{ source: 'builtin:auth-x402', enabled: false }], t);
       const response = await fetch(service.url, { method: 'OPTIONS' });
       assert.equal(response.headers.get('access-control-allow-headers'), 'Content-Type, X-Api-Key');
     });

@@ -8,7 +8,7 @@ import { randomId } from '../../lib/eth/random-id.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { openRaw, requestHead } from '../support/raw-http.ts';
+import { openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { idleServices } from '../support/services.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
@@ -16,7 +16,7 @@ import { faults, upstreamFor } from '../support/upstream.ts';
 describe('GET /health', async () => {
   const service = await serviceFor(suite, {
     server: { rateLimit: { max: 1, window: 3_600_000 } },
-    apis: [{ name: 'a', url: 'http://127.0.0.1:9', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/p' }] }],
+    ...oneApi('http://127.0.0.1:9', { e: {} }),
   });
 
   it('is exactly {"status":"ok","node":"<address>"}', async () => {
@@ -34,10 +34,9 @@ describe('GET /health', async () => {
   it('HEAD has the headers of GET and no body', async () => {
     const connection = openRaw(service.url);
     connection.write(`${requestHead('HEAD /health')}\r\n`);
-    const [head = '', body] = (await connection.closed).split('\r\n\r\n');
-    assert.match(head, /^HTTP\/1\.1 200 OK\r\n/);
-    assert.match(head, /\r\nContent-Type: application\/json\r\n/);
-    assert.match(head, new RegExp(`\r\nContent-Length: ${`{"status":"ok","node":"${TEST_ADDRESS}"}`.length}\r\n`));
+    const { status, headers, body } = parseResponse(await connection.closed);
+    const length = `${`{"status":"ok","node":"${TEST_ADDRESS}"}`.length}`;
+    assert.deepEqual([status, headers['content-type'], headers['content-length']], [200, 'application/json', length]);
     assert.equal(body, '');
   });
 
@@ -47,10 +46,7 @@ describe('GET /health', async () => {
   });
 
   it('is spared by the rate limit', async () => {
-    const statuses = await Promise.all(
-      Array.from({ length: 20 }, async () => (await fetch(`${service.url}/health`)).status),
-    );
-    assert.deepEqual(new Set(statuses), new Set([200]));
+    for (let count = 0; count < 20; count++) assert.equal((await fetch(`${service.url}/health`)).status, 200);
   });
 });
 
@@ -92,13 +88,8 @@ describe('GET /ready: whether the service takes requests', () => {
     let phase: (typeof phases)[number] = 'starting';
     const { routes = [] } = health.setup(idleServices({ phase: () => phase }), undefined);
     const route = routes.find(({ path }) => path === '/ready') ?? assert.fail();
-    const exchange = new Exchange({
-      requestId: randomId(),
-      method: 'GET',
-      route: '/ready',
-      headers: {},
-      socketAddress: '',
-    });
+    const asked = { method: 'GET', route: '/ready', headers: {}, socketAddress: '' };
+    const exchange = new Exchange({ requestId: randomId(), ...asked });
     const request = { params: {}, query: new URLSearchParams(), body: new Uint8Array() };
     const answers = [];
     for (phase of phases) answers.push(await route.handle(request, exchange, exchange));

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { Session } from 'node:inspector/promises';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 /** Files of packages, of which a function runs in each such request and in none of the others. */
 const RUN = {
@@ -27,13 +26,8 @@ async function runBy(session: Session, work: () => Promise<unknown>): Promise<st
 }
 
 describe('the libraries that a warm request runs', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/e', { price: 7 });
-  const service = await serviceFor(
-    suite,
-    oneApi(upstream.url, { e: { encoding: { type: 'uint256', path: '$.price' } } }),
-  );
-  const url = `${service.url}/endpoints/${service.ids['api/e']}`;
+  const { service, at } = await served(suite, { e: {} }, { answers: { '/e': faults.json({ price: 7 }) } });
+  const url = at('e');
   const headers = { 'Content-Type': 'application/json' };
   const post = async (target: string, body: string | ReadableStream) => {
     const response = await fetch(target, { method: 'POST', headers, body, duplex: 'half' });
