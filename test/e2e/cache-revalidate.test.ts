@@ -4,25 +4,24 @@ import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 const MAX_AGE = 100;
 const STALE = /^signed-data-proxy; hit; ttl=-\d+; detail=stale-while-revalidate$/;
 
 describe('cache.staleWhileRevalidate', async () => {
-  const upstream = await upstreamFor(suite);
   const cache = { maxAge: MAX_AGE, staleWhileRevalidate: '10m' };
   const endpoints = {
     e: { cache, parameters: [{ name: 'q' }] },
     brief: { cache: { ...cache, staleWhileRevalidate: 150, staleIfError: '10m' } },
     never: { cache: { ...cache, staleWhileRevalidate: 150 } },
   };
-  const config = oneApi(upstream.url, endpoints, { settings: { metrics: { port: 0 } } });
-  const service = await serviceFor(suite, config, { env: { LOG_FORMAT: 'json' } });
+  const more = { settings: { metrics: { port: 0 } }, env: { LOG_FORMAT: 'json' } };
+  const { upstream, service, post, refused } = await served(suite, endpoints, more);
 
   beforeEach(() => {
     upstream.json('*', 7);
@@ -30,7 +29,7 @@ describe('cache.staleWhileRevalidate', async () => {
   });
 
   const answer = async (parameters: object = {}, name = 'e') => {
-    const response = await service.post(`api/${name}`, parameters);
+    const response = await post(name, parameters);
     const text = await response.text();
     assert.equal(response.status, 200, text);
     return { text, cache: response.headers.get('cache-status') ?? '' };
@@ -86,7 +85,7 @@ describe('cache.staleWhileRevalidate', async () => {
     await setTimeout(MAX_AGE + 170);
     upstream.on('*', faults.serverError());
     assert.match((await answer({}, 'brief')).cache, /detail=stale-if-error$/);
-    await assertRefused(await service.post('api/never'), 502, 'API call failed');
+    await refused(502, 'API call failed', 'never');
     upstream.json('*', 8);
     assert.equal(JSON.parse((await answer({}, 'never')).text).rawData, 8);
   });

@@ -2,29 +2,26 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { oneApi } from '../support/answers.ts';
-import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 const MAX_AGE = 100;
 
 describe('cache.staleIfError', async () => {
-  const upstream = await upstreamFor(suite);
   const endpoints = {
     e: { cache: { maxAge: MAX_AGE, staleIfError: '10m' }, receipt: true, parameters: [{ name: 'q' }] },
     brief: { cache: { maxAge: MAX_AGE, staleIfError: MAX_AGE } },
     none: { cache: { maxAge: MAX_AGE } },
   };
-  const settings = { metrics: { port: 0 } };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { timeout: 400 }, settings }));
+  const more = { api: { timeout: 400 }, settings: { metrics: { port: 0 } } };
+  const { upstream, service, post, refused } = await served(suite, endpoints, more);
 
   beforeEach(() => upstream.json('*', 7));
 
   const answer = async (parameters: object = {}, name = 'e') => {
-    const response = await service.post(`api/${name}`, parameters);
+    const response = await post(name, parameters);
     const text = await response.text();
     assert.equal(response.status, 200, text);
     return { text, cache: response.headers.get('cache-status') ?? '' };
@@ -62,9 +59,9 @@ describe('cache.staleIfError', async () => {
     await answer({ q: 'c' });
     await ended();
     upstream.on('*', faults.serverError());
-    await assertRefused(await service.post('api/e', { q: 'never asked' }), 502, 'API call failed');
+    await refused(502, 'API call failed', 'e', { q: 'never asked' });
     upstream.on('*', faults.empty(404));
-    await assertRefused(await service.post('api/e', { q: 'c' }), 502, 'API call failed');
+    await refused(502, 'API call failed', 'e', { q: 'c' });
   });
 
   it('ends, and is off unless it is configured', async () => {
@@ -72,7 +69,7 @@ describe('cache.staleIfError', async () => {
     await answer({}, 'none');
     upstream.on('*', faults.serverError());
     await setTimeout(3 * MAX_AGE);
-    await assertRefused(await service.post('api/brief'), 502, 'API call failed');
-    await assertRefused(await service.post('api/none'), 502, 'API call failed');
+    await refused(502, 'API call failed', 'brief');
+    await refused(502, 'API call failed', 'none');
   });
 });

@@ -33,13 +33,9 @@ function configWith(settings: object, more: object = {}) {
   return { settings, apis: [{ name: 'a', url: 'https://up.example', endpoints, ...more }] };
 }
 
-async function started(t: TestContext, config: object) {
-  return await serviceFor(t, { ...config });
-}
-
 describe('what crawlers and agents are told', () => {
   it('a crawler of paid APIs reads who is let in, and for how much', async (t) => {
-    const service = await started(t, configWith({ openapi: { title: 'Prices' } }));
+    const service = await serviceFor(t, configWith({ openapi: { title: 'Prices' } }));
     const found = await discoverOriginSchema({ target: service.url });
     assert.ok(found.found);
     const names = new Map(Object.entries(service.ids).map(([name, id]) => [`/endpoints/${id}`, name]));
@@ -56,33 +52,26 @@ describe('what crawlers and agents are told', () => {
       ['a/range', 'paid', '0.01-2.5 USD', ['x402']],
       ['a/unknown', 'paid', undefined, ['x402']],
     ]);
-    assert.deepEqual(
-      getWarningsForL2({ routes: found.endpoints, source: 'openapi' }).map(({ code, path }) => [
-        code,
-        names.get(path ?? ''),
-      ]),
-      [['L2_DYNAMIC_PRICE_INCOMPLETE', 'a/unknown']],
-    );
+    const warnings = getWarningsForL2({ routes: found.endpoints, source: 'openapi' });
+    const warned = warnings.map(({ code, path }) => [code, names.get(path ?? '')]);
+    assert.deepEqual(warned, [['L2_DYNAMIC_PRICE_INCOMPLETE', 'a/unknown']]);
   });
 
   it('a crawler that asks an endpoint is told what to pay', async (t) => {
-    const service = await started(t, configWith({ openapi: true }));
+    const service = await serviceFor(t, configWith({ openapi: true }));
     const url = `${service.url}/endpoints/${service.ids['a/paid']}`;
     const found = await checkEndpointSchema({ url, sampleInputBody: {} });
     assert.ok(found.found);
     const advisory = found.advisories.find(({ method }) => method === 'POST');
-    assert.deepEqual(
-      advisory?.paymentOptions?.map((option) => [
-        option.protocol,
-        Reflect.get(option, 'network'),
-        Reflect.get(option, 'amount'),
-      ]),
-      [['x402', 'eip155:8453', '10000']],
-    );
+    const options = advisory?.paymentOptions?.map((option) => {
+      const { protocol, network, amount } = Object(option);
+      return [protocol, network, amount];
+    });
+    assert.deepEqual(options, [['x402', 'eip155:8453', '10000']]);
   });
 
   it('the document says the network and the token, and needs no credential for a payment', async (t) => {
-    const service = await started(t, configWith({ openapi: true }));
+    const service = await serviceFor(t, configWith({ openapi: true }));
     const document = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     const { security, 'x-payment-info': info } = document.paths[`/endpoints/${service.ids['a/either']}`].post;
     assert.deepEqual(security, [{ apiKey: [] }, {}]);
@@ -95,37 +84,30 @@ describe('what crawlers and agents are told', () => {
     const servers = ['https://answers.example.com/v1/'];
     const openapi = { title: 'Prices\n# of', description: 'All\u2028[of](evil) them', servers };
     const description = 'Said\r\n## by <b>`somebody`</b>';
-    const one = {
-      name: 'e',
-      path: '/e',
-      auth: auths.either,
-      description,
-      parameters: [{ name: 'x', required: true }, { name: 'y' }],
-    };
+    const parameters = [{ name: 'x', required: true }, { name: 'y' }];
+    const one = { name: 'e', path: '/e', auth: auths.either, description, parameters };
     const free = { name: 'f', path: '/f', auth: auths.free };
-    const apis = [{ name: 'a', url: 'https://up.example', endpoints: [one, free] }];
-    const service = await started(t, { settings: { openapi }, apis });
+    const service = await serviceFor(t, configWith({ openapi }, { endpoints: [one, free] }));
     const url = `https://answers.example.com/v1/endpoints/${service.ids['a/e']}`;
     const known = await fetch(`${service.url}/.well-known/x402`);
     assert.equal(known.headers.get('content-type'), 'application/json');
     assert.deepEqual(await known.json(), { version: 1, resources: [url] });
     const text = await fetch(`${service.url}/llms.txt`);
     assert.equal(text.headers.get('content-type'), 'text/plain; charset=utf-8');
-    const [title, about, how, heading, list, documents, link] = (await text.text()).split('\n\n');
-    assert.equal(title, '# Prices # of');
-    assert.equal(about, '> All \\[of\\](evil) them');
-    assert.match(how ?? '', /^Ask an endpoint by `POST`/);
-    assert.equal(heading, '## Endpoints');
-    assert.equal(
-      list,
-      `- [a/e](${url}): Said ## by \\<b\\>\\\`somebody\\\`\\</b\\>. Access: credentials (apiKey) or 0.01 USD by x402. Parameters: x (required), y.`,
-    );
-    assert.equal(documents, '## Documents');
-    assert.equal(link, '- [OpenAPI](https://answers.example.com/v1/openapi.json): every endpoint, with schemas\n');
+    const [title, about, how = '', ...others] = (await text.text()).split('\n\n');
+    assert.deepEqual([title, about], ['# Prices # of', '> All \\[of\\](evil) them']);
+    assert.match(how, /^Ask an endpoint by `POST`/);
+    const access = 'Access: credentials (apiKey) or 0.01 USD by x402. Parameters: x (required), y.';
+    assert.deepEqual(others, [
+      '## Endpoints',
+      `- [a/e](${url}): Said ## by \\<b\\>\\\`somebody\\\`\\</b\\>. ${access}`,
+      '## Documents',
+      '- [OpenAPI](https://answers.example.com/v1/openapi.json): every endpoint, with schemas\n',
+    ]);
   });
 
-  const statuses = async (t: TestContext, config: object) => {
-    const service = await started(t, config);
+  const statuses = async (t: TestContext, config: ReturnType<typeof configWith>) => {
+    const service = await serviceFor(t, config);
     const of = async (path: string) => (await fetch(service.url + path)).status;
     return [await of('/.well-known/x402'), await of('/llms.txt')];
   };
@@ -135,7 +117,7 @@ describe('what crawlers and agents are told', () => {
     assert.deepEqual(await statuses(t, configWith({ discovery: false })), [404, 404]);
     assert.deepEqual(await statuses(t, configWith({}, free)), [404, 404]);
     assert.deepEqual(await statuses(t, configWith({ discovery: true }, free)), [404, 200]);
-    const service = await started(t, configWith({ discovery: true }));
+    const service = await serviceFor(t, configWith({ discovery: true }));
     const text = await (await fetch(`${service.url}/llms.txt`)).text();
     assert.match(text, /\n- \[a\/free\]\(\/endpoints\/0x[0-9a-f]{64}\): .+ Access: free\. Parameters: none\.\n/);
     assert.match(text, /\n- \[a\/unknown\]\(.+ Access: paid by x402\./);

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
-import { oneApi } from '../support/answers.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
-import { serviceFor } from '../support/service.ts';
+import { served } from '../support/served.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const parameters = [{ name: 'id' }, { name: 'key', fixed: 'k' }];
@@ -14,45 +13,32 @@ const delegated = { type: '*', path: '*' };
 async function start(t: TestContext, env: Readonly<Record<string, string>> = {}) {
   const statuses = [400, 401, 403, 404, 410, 422, 429];
   const routes = statuses.map((status) => [`/${status}`, faults.json({}, status)]);
-  const upstream = await upstreamFor(t, Object.fromEntries(routes));
-  upstream.json('/price', { price: 1, name: 'ether' });
   const scaled = { type: 'int256', times: '*' };
-  const endpoints = Object.fromEntries(
-    statuses.map((status) => [`e${status}`, { path: `/${status}`, parameters }] as const),
-  );
+  const endpoints = {
+    ...Object.fromEntries(statuses.map((status) => [`e${status}`, { path: `/${status}`, parameters }])),
+    later: { path: '/404?later', parameters, mode: 'async' },
+    body: { path: '/422', method: 'POST', parameters: [{ name: 'id', in: 'body' }] },
+    chosen: { path: '/price', encoding: delegated },
+    scaled: { path: '/price', encoding: { ...scaled, path: '$.price' } },
+    broken: { path: '/price', encoding: { ...scaled, path: '$.name' } },
+  };
   const mirror = await upstreamFor(t, { '*': faults.json({ price: 2 }) });
-  const config = oneApi(
-    upstream.url,
-    {
-      ...endpoints,
-      later: { path: '/404?later', parameters, mode: 'async' },
-      body: { path: '/422', method: 'POST', parameters: [{ name: 'id', in: 'body' }] },
-      chosen: { path: '/price', encoding: delegated },
-      scaled: { path: '/price', encoding: { ...scaled, path: '$.price' } },
-      broken: { path: '/price', encoding: { ...scaled, path: '$.name' } },
-    },
-    {
-      settings: { metrics: { port: 0 } },
-      api: { breaker: { failures: 1 }, retry: { attempts: 3 }, mirrors: [mirror.url] },
-    },
-  );
-  return { service: await serviceFor(t, config, { env }), upstream, mirror };
+  const api = await served(t, endpoints, {
+    answers: { ...Object.fromEntries(routes), '/price': faults.json({ price: 1, name: 'ether' }) },
+    settings: { metrics: { port: 0 } },
+    api: { breaker: { failures: 1 }, retry: { attempts: 3 }, mirrors: [mirror.url] },
+    env,
+  });
+  const fails = (name: string, given: object, error = 'API call failed') => api.refused(502, error, name, given);
+  return { ...api, mirror, fails };
 }
 
 describe('a request that its client got wrong', () => {
   it('is of the class requester: never a failure of the upstream, nor tried again', async (t) => {
-    const { service, upstream, mirror } = await start(t, { LOG_FORMAT: 'json' });
-    for (const status of [400, 404, 422])
-      await assertRefused(await service.post(`api/e${status}`, { id: 1 }), 502, 'API call failed');
-    const { url, ids } = service;
-    const ask = (body: object) =>
-      fetch(`${url}/endpoints/${ids['api/chosen']}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ parameters: body }),
-      });
-    await assertRefused(await ask({ _type: 'int256', _path: '$.nope' }), 502, 'No value found at path: $.nope');
-    await assertRefused(await ask({ _type: 'bool', _path: '$.name' }), 502, 'API call failed');
+    const { service, upstream, mirror, fails } = await start(t, { LOG_FORMAT: 'json' });
+    for (const status of [400, 404, 422]) await fails(`e${status}`, { id: 1 });
+    await fails('chosen', { _type: 'int256', _path: '$.nope' }, 'No value found at path: $.nope');
+    await fails('chosen', { _type: 'bool', _path: '$.name' });
     const found = await scrapeAfter(service, 5);
     assert.deepEqual(found.happened('upstream_failures_total'), {});
     assert.deepEqual(found.happened('failures_total'), {
@@ -62,31 +48,22 @@ describe('a request that its client got wrong', () => {
     assert.deepEqual([upstream.requests.length, mirror.requests.length], [5, 0]);
     assert.equal(found.value('upstream_breakers_open'), 0);
     const lines = service.logs.filter(({ message }) => message === 'request');
+    const reasons = [
+      ...[400, 404, 422].map((status) => `upstream status ${status} to what the client asked for`),
+      'the path that the client has chosen finds nothing',
+      'a text of 5 characters is no value for bool',
+    ];
     assert.deepEqual(
       lines.map(({ level, fields }) => [level, fields.reason, fields.detail]),
-      [
-        ...[400, 404, 422].map((status) => [
-          'info',
-          'requester',
-          `upstream status ${status} to what the client asked for`,
-        ]),
-        ['info', 'requester', 'the path that the client has chosen finds nothing'],
-        ['info', 'requester', 'a text of 5 characters is no value for bool'],
-      ],
+      reasons.map((detail) => ['info', 'requester', detail]),
     );
     assert.ok(!service.logs.some(({ level, fields }) => level === 'warn' && fields.requestId !== undefined));
   });
 
   it('is not one where it gave no value, or where the upstream complains of something else', async (t) => {
-    const { service } = await start(t);
-    for (const status of [400, 404, 422])
-      await assertRefused(
-        await service.post(`api/e${status}`, { id: null, key: 'x', other: 1 }),
-        502,
-        'API call failed',
-      );
-    for (const status of [401, 403, 410])
-      await assertRefused(await service.post(`api/e${status}`, { id: 1 }), 502, 'API call failed');
+    const { service, fails } = await start(t);
+    for (const status of [400, 404, 422]) await fails(`e${status}`, { id: null, key: 'x', other: 1 });
+    for (const status of [401, 403, 410]) await fails(`e${status}`, { id: 1 });
     const found = await scrapeAfter(service, 6);
     assert.deepEqual(
       Object.keys(found.happened('upstream_failures_total')),
@@ -106,11 +83,8 @@ describe('a request that its client got wrong', () => {
     for (const env of [{}, { LOG_FORMAT: 'json' }]) {
       const { service } = await start(t, env);
       assert.equal((await service.post('api/later', { id: 1 })).status, 202);
-      await eventually(
-        () => service.logs.some(({ fields }) => fields.reason === 'requester') || undefined,
-        'the end of a request',
-      );
-      const lines = service.logs.filter(({ fields }) => fields.reason === 'requester');
+      const told = () => service.logs.filter(({ fields }) => fields.reason === 'requester');
+      const lines = await eventually(() => (told().length > 0 ? told() : undefined), 'the end of a request');
       assert.deepEqual(
         lines.map(({ level, message, fields }) => [level, message, fields.endpoint, fields.detail]),
         [['info', 'API call failed', 'api/later', 'upstream status 404 to what the client asked for']],
@@ -119,15 +93,14 @@ describe('a request that its client got wrong', () => {
   });
 
   it('has given a value with null in a body, which is one', async (t) => {
-    const { service } = await start(t);
-    await assertRefused(await service.post('api/body', { id: null }), 502, 'API call failed');
+    const { service, fails } = await start(t);
+    await fails('body', { id: null });
     assert.deepEqual((await scrapeAfter(service, 1)).happened('failures_total'), { 'api body requester': 1 });
   });
 
   it('is at fault for a factor alone only where another one would do', async (t) => {
-    const { service } = await start(t);
-    for (const endpoint of ['scaled', 'broken'])
-      await assertRefused(await service.post(`api/${endpoint}`, { _times: '1e77' }), 502, 'API call failed');
+    const { service, fails } = await start(t);
+    for (const endpoint of ['scaled', 'broken']) await fails(endpoint, { _times: '1e77' });
     const found = await scrapeAfter(service, 2);
     assert.deepEqual(found.happened('failures_total'), { 'api scaled requester': 1, 'api broken encode': 1 });
     assert.deepEqual(found.happened('upstream_failures_total'), { 'api broken encode': 1 });
@@ -142,11 +115,7 @@ describe('a request that its client got wrong', () => {
       seen.push(await scrapeAfter(service, 2 * count));
     }
     const alerts = ['RequestsFail', 'BackgroundRequestsFail', 'UpstreamFails'];
-    await assertFiring(
-      t,
-      seen.map((scrape, i) => ({ scrape, minutes: i === 0 ? 45 : 3 })),
-      alerts,
-      [],
-    );
+    const steps = seen.map((scrape, i) => ({ scrape, minutes: i === 0 ? 45 : 3 }));
+    await assertFiring(t, steps, alerts, []);
   });
 });

@@ -1,36 +1,24 @@
 /** A service that has just started shows each metric at its beginning. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
-import { stringify } from 'yaml';
+import { describe, it } from 'node:test';
 import { packageVersion } from '../../service/surroundings.ts';
 import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
+import { reload } from '../support/reload.ts';
 import { serviceFor } from '../support/service.ts';
 
-const UPSTREAM = 'http://127.0.0.1:9';
-const configOf = (endpoints: Readonly<Record<string, Readonly<Record<string, unknown>>>>) =>
-  oneApi(UPSTREAM, endpoints, { settings: { metrics: { port: 0 } } });
-
-async function start(t: TestContext, endpoints: Readonly<Record<string, Readonly<Record<string, unknown>>>>) {
-  const service = await serviceFor(t, configOf(endpoints));
-  const reload = async (text: string) => {
-    await writeFile(join(service.folder, 'config.yaml'), text);
-    return service.reload(() => ({}));
-  };
-  return { service, reload };
-}
+const configOf = (endpoints: Parameters<typeof oneApi>[1]) =>
+  oneApi('http://127.0.0.1:9', endpoints, { settings: { metrics: { port: 0 } } });
 
 describe('the metrics of a service that has just started', { concurrency: 4 }, () => {
   it('say which versions run', async (t) => {
-    const { service } = await start(t, { plain: {} });
+    const service = await serviceFor(t, configOf({ plain: {} }));
     const found = await scrape(service);
     assert.equal(found.value('build_info', { version: packageVersion(), node: process.version }), 1);
   });
 
   it('have the counters of its endpoints at 0', async (t) => {
-    const { service, reload } = await start(t, { plain: {}, later: { mode: 'async' } });
+    const service = await serviceFor(t, configOf({ plain: {}, later: { mode: 'async' } }));
     const route = '/endpoints/:endpointId';
     const expected = {
       requests: [
@@ -46,14 +34,12 @@ describe('the metrics of a service that has just started', { concurrency: 4 }, (
     assert.deepEqual(found.table('requests_total'), zero(expected.requests));
     assert.deepEqual(found.table('outcomes_total'), zero(expected.outcomes));
     // Those of endpoints that a reload brings, too.
-    await reload(
-      stringify({ version: '1.0', server: { port: 0, drainDelay: 0 }, ...configOf({ plain: {}, more: {} }) }),
-    );
+    await reload(service, configOf({ plain: {}, more: {} }));
     assert.equal((await scrape(service)).table('outcomes_total')['api more sync signed'], 0);
   });
 
   it('say how the last reload went, and since when the config is in force', async (t) => {
-    const { service, reload } = await start(t, { plain: {} });
+    const service = await serviceFor(t, configOf({ plain: {} }));
     const read = async () => {
       const found = await scrape(service);
       const since = found.value('config_last_reload_success_timestamp_seconds') ?? Number.NaN;
@@ -62,12 +48,9 @@ describe('the metrics of a service that has just started', { concurrency: 4 }, (
     const first = await read();
     assert.equal(first.successful, 1);
     assert.ok(Math.abs(first.since - Date.now() / 1000) < 120, String(first.since));
-    assert.equal(await reload('version: "1.0"\n'), false);
+    assert.equal((await reload(service, {})).done, false);
     assert.deepEqual(await read(), { successful: 0, since: first.since });
-    assert.equal(
-      await reload(stringify({ version: '1.0', server: { port: 0, drainDelay: 0 }, ...configOf({ plain: {} }) })),
-      true,
-    );
+    assert.equal((await reload(service, configOf({ plain: {} }))).done, true);
     const last = await read();
     assert.equal(last.successful, 1);
     assert.ok(last.since > first.since);

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, it } from 'node:test';
 import { Refusal, type Run, type SignedResponse } from '../../plugins-sdk/index.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { acts, notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { acts, notes, pluginTools } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults } from '../support/upstream.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
 
@@ -63,25 +63,23 @@ const rejected = (error: unknown) => notes.add('rejected', error instanceof Erro
 const settled = () => fetch(`${service.url}/health`).then((response) => response.text());
 const arrived = () => eventually(() => held.pop(), 'an upstream call');
 
-const upstream = await upstreamFor(suite, { '/held': (_, response) => void held.push(response) });
-upstream.json('/price', { price: 7 });
-upstream.json('/down', {}, 500);
-const { files, plugins } = pluginFiles({
-  hasty: modeFile('hasty', HASTY),
-  patient: modeFile('patient', 20_000),
-  unbounded: modeFile('unbounded', 'none'),
-  watch: watcher,
-});
 const encoding = { type: 'uint256', path: '$.price' };
-const modes = ['hasty', 'patient', 'unbounded'];
-const endpoints = modes.flatMap((mode) =>
-  ['price', 'down', 'held'].map((path) => ({ name: `${mode}-${path}`, path: `/${path}?${mode}`, mode, encoding })),
+const endpoints = ['hasty', 'patient', 'unbounded'].flatMap((mode) =>
+  ['price', 'down', 'held'].map((path) => [`${mode}-${path}`, { path: `/${path}?${mode}`, mode, encoding }]),
 );
-const service = await serviceFor(
-  suite,
-  { settings: { plugins }, apis: [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }] },
-  { files },
-);
+const { upstream, service, post, refused } = await served(suite, Object.fromEntries(endpoints), {
+  answers: {
+    '/held': (_, response) => void held.push(response),
+    '/price': faults.json({ price: 7 }),
+    '/down': faults.json({}, 500),
+  },
+  sources: {
+    hasty: modeFile('hasty', HASTY),
+    patient: modeFile('patient', 20_000),
+    unbounded: modeFile('unbounded', 'none'),
+    watch: watcher,
+  },
+});
 
 beforeEach(() => tidy(service, upstream));
 
@@ -95,39 +93,27 @@ describe('the rest of the pipeline does not run for a request that has ended', (
     assert.equal(notes.of('onError').length, 1);
   }
 
-  it('when the budget of its mode ended while that waited', async () => {
-    present('hasty', async (run) => {
+  const late: Readonly<Record<string, Parameters<typeof present>[1]>> = {
+    'when the budget of its mode ended while that waited': async (run) => {
       await notes.until('response');
       return replied(await run().catch((error) => Promise.reject(rejected(error))));
-    });
-    await assertRefused(await service.post('x/hasty-price'), 403, EXHAUSTED);
-    assert.deepEqual(await notes.until('rejected'), ['the budget has ended']);
-    await assertNothingRan();
-  });
-
-  it('when the budget ended while the mode blocked', async () => {
-    present('hasty', async (run, block) => {
+    },
+    'when the budget ended while the mode blocked': async (run, block) => {
       block(HASTY + 50);
-      try {
-        return replied(await run());
-      } catch (error) {
-        return rejected(error);
-      }
-    });
-    await assertRefused(await service.post('x/hasty-price'), 403, EXHAUSTED);
-    assert.deepEqual(await notes.until('rejected'), ['the budget has ended']);
-    await assertNothingRan();
-  });
-
-  it('nor detached', async () => {
-    present('hasty', async (run) => {
+      return run().then(replied, rejected);
+    },
+    'nor detached': async (run) => {
       await notes.until('response');
       await run({ detached: true }).catch(rejected);
+    },
+  };
+  for (const [when, act] of Object.entries(late))
+    it(when, async () => {
+      present('hasty', act);
+      await refused(403, EXHAUSTED, 'hasty-price');
+      assert.deepEqual(await notes.until('rejected'), ['the budget has ended']);
+      await assertNothingRan();
     });
-    await assertRefused(await service.post('x/hasty-price'), 403, EXHAUSTED);
-    assert.deepEqual(await notes.until('rejected'), ['the budget has ended']);
-    await assertNothingRan();
-  });
 
   for (const mode of ['patient', 'unbounded']) {
     it(`when its mode failed before, and had time left: ${mode}`, async () => {
@@ -139,7 +125,7 @@ describe('the rest of the pipeline does not run for a request that has ended', (
         later(run).catch(rejected);
         throw new Refusal(418, 'Teapot');
       });
-      await assertRefused(await service.post(`x/${mode}-price`), 418, 'Teapot');
+      await refused(418, 'Teapot', `${mode}-price`);
       assert.deepEqual(await notes.until('rejected'), ['the request has ended']);
       await assertNothingRan();
     });
@@ -152,7 +138,7 @@ it('a mode runs the rest of the pipeline once', async () => {
     await run().catch(rejected);
     return replied(answer);
   });
-  assert.equal((await service.post('x/patient-price')).status, 200);
+  assert.equal((await post('patient-price')).status, 200);
   assert.deepEqual(await notes.until('rejected'), ['the rest of the pipeline runs once']);
   assert.equal(notes.of('signing').length, 1);
 });
@@ -167,40 +153,36 @@ it('what a mode has given up while it ran is not signed', async () => {
       .catch(rejected);
     throw new Refusal(418, 'Teapot');
   });
-  await assertRefused(await service.post('x/patient-held'), 418, 'Teapot');
+  await refused(418, 'Teapot', 'patient-held');
   assert.equal((await notes.until('rejected')).length, 1);
   assert.deepEqual(notes.of('signing'), []);
   assert.deepEqual(notes.of('concluded'), ['refused']);
 });
 
 describe('a mode that answers at once', () => {
-  it('is told of the end, although the response is closed by then', async () => {
-    const answer = new Promise<SignedResponse>((resolve, reject) => {
-      present('patient', (run) => {
-        run().then(resolve, reject);
-        return accepted;
-      });
-    });
-    assert.equal((await service.post('x/patient-held')).status, 202);
-    assert.deepEqual(await notes.until('response'), [202]);
-    const response = await arrived();
-    assert.deepEqual(notes.of('onResponseSent'), []);
-    response.setHeader('content-type', 'application/json').end('{"price": 5}');
-    await answer;
-    await notes.until('onResponseSent');
-    await settled();
-    assert.deepEqual([notes.of('onResponseSent').length, notes.of('onError')], [1, []]);
-    assert.deepEqual(notes.of('concluded'), ['signed']);
-  });
-
-  it('is told of the failure, although the response is closed by then', async () => {
+  /** Asks, and has the upstream answer once the response is closed. */
+  const answering = async (status: number) => {
     present('patient', (run) => {
       run().catch(rejected);
       return accepted;
     });
-    assert.equal((await service.post('x/patient-held')).status, 202);
+    assert.equal((await post('patient-held')).status, 202);
     assert.deepEqual(await notes.until('response'), [202]);
-    (await arrived()).writeHead(500).end();
+    const response = await arrived();
+    assert.deepEqual([notes.of('onResponseSent'), notes.of('onError')], [[], []]);
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{"price": 5}');
+  };
+
+  it('is told of the end, although the response is closed by then', async () => {
+    await answering(200);
+    await notes.until('onResponseSent');
+    await settled();
+    assert.deepEqual([notes.of('onResponseSent').length, notes.of('onError')], [1, []]);
+    assert.deepEqual([notes.of('rejected'), notes.of('concluded')], [[], ['signed']]);
+  });
+
+  it('is told of the failure, although the response is closed by then', async () => {
+    await answering(500);
     assert.deepEqual(await notes.until('onError'), [{ status: 502, stage: 'callApi', message: 'API call failed' }]);
     await settled();
     assert.deepEqual([notes.of('onError').length, notes.of('onResponseSent')], [1, []]);
@@ -222,7 +204,7 @@ describe('a mode that answers a refusal in words of its own', () => {
 
   it('is heard by the client, and by observers, once', async () => {
     instead(new Refusal(503, 'Come again'));
-    await assertRefused(await service.post('x/patient-down'), 503, 'Come again');
+    await refused(503, 'Come again', 'patient-down');
     assert.deepEqual(await notes.until('onError'), [{ status: 503, stage: 'present', message: 'Come again' }]);
     await settled();
     assert.equal(notes.of('onError').length, 1);
@@ -231,12 +213,12 @@ describe('a mode that answers a refusal in words of its own', () => {
 
   it('is in the log with both, so that a fault of its own can be found', async () => {
     instead(new TypeError('a slip'));
-    await assertRefused(await service.post('x/patient-down'), 500, 'Internal server error');
+    await refused(500, 'Internal server error', 'patient-down');
     await notes.until('onError');
-    const faults = service.logs.flatMap(({ level, message, fields: { status, detail: reason } }) => {
-      return level === 'warn' && status !== undefined ? [[message, status, String(reason).split('\n')[0]]] : [];
+    const warned = service.logs.flatMap(({ level, message, fields: { status, detail } }) => {
+      return level === 'warn' && status !== undefined ? [[message, status, String(detail).split('\n')[0]]] : [];
     });
-    assert.deepEqual(faults, [
+    assert.deepEqual(warned, [
       ['API call failed', 502, 'upstream status 500'],
       ['Internal server error', 500, 'plugin "patient": TypeError: a slip'],
     ]);
