@@ -1,34 +1,25 @@
 /** Whatever an isolated plugin does, the service answers and serves the next request. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { recovered } from '../support/isolated.ts';
+import { suite } from '../support/lifetime.ts';
 import { actor, pluginActs } from '../support/plugin-acts.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 /** Milliseconds: what ends by itself has plenty, so that a busy machine does not end it before. */
 const BUDGETS = { short: 1000, long: 60_000 };
 
-let upstream: Upstream;
+const upstream = await upstreamFor(suite, { '*': faults.json({ price: 7 }) });
 const services = new Map<string, RunningService>();
-
-before(async () => {
-  upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
-  for (const [name, timeout] of Object.entries(BUDGETS)) {
-    const { files, plugins } = pluginFiles({ actor }, { actor: { isolate: true, timeout } });
-    const endpoints = { price: { encoding: { type: 'uint256', path: '$.price' } } };
-    const config = oneApi(upstream.url, endpoints, { settings: { plugins } });
-    services.set(name, await startTestService(config, { files }));
-  }
-});
-after(async () => {
-  await Promise.all([...services.values()].map((service) => service.stop()));
-  await upstream.close();
-});
+for (const [name, timeout] of Object.entries(BUDGETS)) {
+  const { files, plugins } = pluginFiles({ actor }, { actor: { isolate: true, timeout } });
+  const endpoints = { price: { encoding: { type: 'uint256', path: '$.price' } } };
+  services.set(name, await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files }));
+}
 
 async function answerTo(service: RunningService, act: string): Promise<string> {
   const response = await service.post('api/price', {}, { 'x-act': act });

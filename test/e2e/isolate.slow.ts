@@ -8,32 +8,34 @@ import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { scrape } from '../support/metrics.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
+import { asking } from '../support/served.ts';
 import { startTestService } from '../support/service.ts';
-import { startUpstream, upstreamFor } from '../support/upstream.ts';
-import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
 /** A service with one isolated plugin, whose source is given, and an upstream. */
 async function startWith(t: TestContext, source: string, entry: object = {}, more: object = {}) {
   notes.clear();
-  const upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
+  const upstream = await upstreamFor(t, { '/price': faults.json({ price: 7 }) });
   const { files, plugins } = pluginFiles({ p: source }, { p: { isolate: true, ...entry } });
   const endpoints = { price: { encoding, parameters: [{ name: 'q' }] }, raw: { path: '/price' } };
   const config = oneApi(upstream.url, endpoints, { settings: { plugins, ...more } });
   const service = await startTestService(config, { files });
-  let isStopped = false;
-  const stop = async () => {
-    if (!isStopped) await service.stop();
-    isStopped = true;
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= service.stop();
+    return stopped;
   };
-  t.after(async () => {
-    await stop();
-    await upstream.close();
-  });
-  const price = (q = '', headers = {}) => service.post('api/price', { q }, headers);
-  return { ...service, stop, config, upstream, price, service };
+  t.after(stop);
+  const { encoded, raw, refused } = asking(service);
+  return {
+    ...{ service, stop, config, upstream },
+    price: (q = '', headers = {}) => service.post('api/price', { q }, headers),
+    encoded: (q = '', headers = {}) => encoded('price', { q }, headers),
+    raw: () => raw('raw'),
+    refused: (status: number, error: string, headers = {}) => refused(status, error, 'price', {}, headers),
+  };
 }
 
 const lives = (pid: unknown) => readdirSync('/proc').includes(String(pid));
@@ -44,7 +46,7 @@ async function gone(pids: readonly unknown[]): Promise<void> {
 
 describe('an isolated plugin', () => {
   it('does to requests what it does in the process of the service', async (t) => {
-    const { service, price } = await startWith(
+    const { encoded, refused } = await startWith(
       t,
       `import { Type } from 'signed-data-proxy/plugins-sdk';
       export const configSchema = Type.Object({ add: Type.Integer({ default: 3 }) });
@@ -54,35 +56,34 @@ describe('an isolated plugin', () => {
         onBeforeSign: async ({ data }) => ({ data: data + '0f' }),
       } });`,
     );
-    const { data } = await verifyEncoded(await price(), service.signer.address);
+    const { data } = await encoded();
     assert.equal(data, `0x${(10).toString(16).padStart(64, '0')}0f`);
-    await assertRefused(await price('', { 'x-no': '1' }), 418, 'No');
+    await refused(418, 'No', { 'x-no': '1' });
   });
 
   it('has its config made by a parser in its own process, whatever that makes of it', async (t) => {
-    const { service } = await startWith(
+    const { raw } = await startWith(
       t,
       `export const configSchema = { parse: (value) => new Map(Object.entries(value)) };
       export default (config) => ({ name: 'p', hooks: { onAfterApiCall: () => ({ data: { got: config.get('list') } }) } });`,
       { config: { list: [1, { a: null }] } },
     );
-    const { rawData } = await verifyRaw(await service.post('api/raw'), service.signer.address);
-    assert.deepEqual(rawData, { got: [1, { a: null }] });
+    assert.deepEqual(await raw(), { got: [1, { a: null }] });
   });
 
   it('is told of the values of its keys at each endpoint', async (t) => {
-    const { upstream, ...rest } = await startWith(
+    const { refused } = await startWith(
       t,
       `export const keys = { most: { type: 'integer', default: 5 } };
       export default { name: 'p', hooks: { onHttpRequest: (context) => ({
         reject: true, status: 499, message: JSON.stringify([context.keys, Object.isFrozen(context.keys), 'signal' in context]),
       }) } };`,
     );
-    await assertRefused(await rest.price(), 499, '[{"most":5},true,true]');
+    await refused(499, '[{"most":5},true,true]');
   });
 
   it('gets a large answer as it is, and may return one', async (t) => {
-    const { service, upstream } = await startWith(
+    const { raw, upstream } = await startWith(
       t,
       pluginFile(
         'p',
@@ -91,12 +92,11 @@ describe('an isolated plugin', () => {
     );
     const list = Array.from({ length: 20_000 }, (_, i) => `text ${i} ä`);
     upstream.json('/price', { list });
-    const { rawData } = await verifyRaw(await service.post('api/raw'), service.signer.address);
-    assert.deepEqual(rawData, { list, first: 'text 0 ä', own: 'function' });
+    assert.deepEqual(await raw(), { list, first: 'text 0 ä', own: 'function' });
   });
 
   it('writes into the log, with its name and bounded', async (t) => {
-    const { service, price, stop } = await startWith(
+    const { service, encoded, stop } = await startWith(
       t,
       pluginFile(
         'p',
@@ -106,7 +106,7 @@ describe('an isolated plugin', () => {
     const logged = (pattern: RegExp) => service.logs.find(({ message }) => pattern.test(message));
     await service.post('api/none');
     await eventually(() => logged(/^plugin "p": an error$/), 'its error');
-    await verifyEncoded(await price(), service.signer.address);
+    await encoded();
     await eventually(() => logged(/^plugin "p": x{1000}…$/), 'its long line');
     await stop();
     assert.ok(logged(/^plugin "p": [1-9]\d* more lines were dropped$/));
@@ -121,9 +121,7 @@ describe('an isolated plugin', () => {
     });
     const source = `if (await (await fetch('${upstream.url}/count')).text() === '2') throw new Error('not twice');
       export default { name: 'p', hooks: {} };`;
-    await assert.rejects(startWith(t, source), {
-      message: 'plugin "p" cannot start: not twice',
-    });
+    await assert.rejects(startWith(t, source), { message: 'plugin "p" cannot start: not twice' });
   });
 });
 
@@ -143,12 +141,10 @@ describe('calls of an isolated plugin that does not answer', () => {
       values.splice(7 + 17 * round, 0, 'spin');
       const answers = await Promise.all(values.map(async (q) => ({ q, response: await price(q) })));
       for (const { q, response } of answers) {
-        if (q === 'spin') await assertRefused(response, 403, 'Plugin "p" budget exhausted');
+        if (q !== 'spin' && response.status === 200) continue;
         // Those that had begun to wait before the spin are lost with it: they began there.
-        else if (response.status !== 200) {
-          assert.equal(Number(q) % 3, 0);
-          await assertRefused(response, 403, 'Plugin "p" budget exhausted');
-        }
+        assert.ok(q === 'spin' || Number(q) % 3 === 0, q);
+        await assertRefused(response, 403, 'Plugin "p" budget exhausted');
       }
       assert.deepEqual(notes.of('began').toSorted(), values.toSorted());
       await recovered(service);
@@ -156,26 +152,21 @@ describe('calls of an isolated plugin that does not answer', () => {
   });
 
   it('are counted, and so are its processes', async (t) => {
-    const { service, price } = await startWith(
-      t,
-      spinning.replace('note(', 'void ('),
-      { timeout: 300 },
-      { metrics: { port: 0 } },
-    );
-    await verifyEncoded(await price('1'), service.signer.address);
+    const source = spinning.replace('note(', 'void (');
+    const { service, price, encoded } = await startWith(t, source, { timeout: 300 }, { metrics: { port: 0 } });
+    await encoded('1');
     await price('spin');
-    await eventually(
-      () => service.logs.find(({ message }) => /another process is ready$/.test(message)),
-      'another process',
-    );
+    const ready = () => service.logs.find(({ message }) => /another process is ready$/.test(message));
+    await eventually(ready, 'another process');
     const scraped = await scrape(service);
-    assert.deepEqual(
-      ['isolated_calls_total', 'isolated_restarts_total'].map((name) => scraped.value(name, { plugin: 'p' })),
-      [2, 1],
+    const counted = ['isolated_calls_total', 'isolated_restarts_total'].map((name) =>
+      scraped.value(name, { plugin: 'p' }),
     );
+    assert.deepEqual(counted, [2, 1]);
     assert.ok((scraped.value('isolated_resident_memory_bytes') ?? 0) > 20 * 1024 * 1024);
+    const told = service.logs.filter(({ message }) => /process/.test(message));
     assert.deepEqual(
-      service.logs.filter(({ message }) => /process/.test(message)).map(({ level, message }) => `${level} ${message}`),
+      told.map(({ level, message }) => `${level} ${message}`),
       [
         'info plugin "p" runs in a process of its own',
         'error plugin "p": its process has ended: it does not answer',
@@ -197,8 +188,8 @@ describe('the processes of an isolated plugin', () => {
   );
 
   it('end with the service, whatever they do', async (t) => {
-    const { service, price, stop } = await startWith(t, isolatedFiles()(telling));
-    await verifyEncoded(await price('', { 'x-spin': '1' }), service.signer.address);
+    const { encoded, stop } = await startWith(t, isolatedFiles()(telling));
+    await encoded('', { 'x-spin': '1' });
     await notes.until('spins');
     await stop();
     assert.equal(notes.of('loaded').length, 2);
@@ -206,15 +197,15 @@ describe('the processes of an isolated plugin', () => {
   });
 
   it('are others after a reload, and those before it end what they have begun', async (t) => {
-    const { service, price, config } = await startWith(t, isolatedFiles()(telling), { timeout: 60_000 });
-    const waiting = price('', { 'x-wait': '1' });
+    const { service, encoded, config } = await startWith(t, isolatedFiles()(telling), { timeout: 60_000 });
+    const waiting = encoded('', { 'x-wait': '1' });
     await notes.until('pid');
     const { done, lines } = await reload(service, config);
     assert.equal(done, true);
     // Their code is read anew.
     assert.ok(!lines.includes('info plugins were set up anew; changes of their code need a restart'), lines.join('\n'));
-    await verifyEncoded(await price(), service.signer.address);
-    await verifyEncoded(await waiting, service.signer.address);
+    await encoded();
+    await waiting;
     const [before, after] = notes.of('pid');
     assert.notEqual(after, before);
     await gone([before]);

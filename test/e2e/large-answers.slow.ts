@@ -1,38 +1,33 @@
 /** A large answer means the same as a short one. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { AbiCoder } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
+import { type Lifetime, suite } from '../support/lifetime.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 import { documentOf } from '../support/worst-documents.ts';
 
 /** Bytes of answers on both sides of the borders from which they are read in another way. */
 const LENGTHS = [2048, 2049, 65_536, 65_537];
 
-let upstream: Upstream;
-let service: RunningService;
-let plugged: RunningService;
-
-before(async () => {
-  upstream = await startUpstream();
-  const endpoints = {
-    raw: { path: '/answer' },
-    encoded: { path: '/answer', encoding: { type: '*', path: '*' } },
-  };
-  service = await startTestService(oneApi(upstream.url, endpoints));
-  const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 120_000 } });
-  plugged = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-});
-after(async () => {
-  acts.clear();
-  await Promise.all([service?.stop(), plugged?.stop()]);
-  await upstream?.close();
-});
+const endpoints = {
+  raw: { path: '/answer' },
+  encoded: { path: '/answer', encoding: { type: '*', path: '*' } },
+};
+const upstream = await upstreamFor(suite);
+const start = (lifetime: Lifetime, sources: Record<string, string> = {}, entry: object = {}) => {
+  const entries = Object.fromEntries(Object.keys(sources).map((name) => [name, entry]));
+  const { files, plugins } = pluginFiles(sources, entries);
+  return serviceFor(lifetime, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+};
+const service = await start(suite);
+const plugged = await start(suite, { puppet: puppetFile('puppet') }, { timeout: 120_000 });
+after(() => acts.clear());
 
 const answer = (text: string) => upstream.text('/answer', text);
 
@@ -45,10 +40,15 @@ function sizes(members: string): string[] {
   return [`{${members}}`, ...filled];
 }
 
-async function signed(type: string, path: string): Promise<unknown> {
-  const response = await service.post('api/encoded', { _type: type, _path: path });
-  const { data } = await verifyEncoded(response, TEST_ADDRESS);
+async function signed(type: string, path: string, of = service): Promise<unknown> {
+  const { data } = await verifyEncoded(await of.post('api/encoded', { _type: type, _path: path }), TEST_ADDRESS);
   return AbiCoder.defaultAbiCoder().decode([type], data)[0];
+}
+
+/** Asserts what a service signs as it is; a message with both would take megabytes. */
+async function assertRaw(data: unknown, of = service): Promise<void> {
+  const { rawData } = await verifyRaw(await of.post('api/raw'), TEST_ADDRESS);
+  assert.ok(canonicalize(rawData) === canonicalize(data));
 }
 
 describe('an answer is the same, short or long', () => {
@@ -70,8 +70,7 @@ describe('an answer is the same, short or long', () => {
       for (const text of sizes(members)) {
         answer(text);
         assert.equal(await signed(type, path), value, text.slice(0, 40));
-        const { rawData } = await verifyRaw(await service.post('api/raw'), TEST_ADDRESS);
-        assert.ok(canonicalize(rawData) === canonicalize(JSON.parse(text)));
+        await assertRaw(JSON.parse(text));
       }
     });
   }
@@ -100,8 +99,7 @@ describe('an answer is the same, short or long', () => {
       `{"a":{"x":[1e400],"~":"${'x'.repeat(70_000)}"},"a":{"~":[${'1,'.repeat(40_000)}1],"x":1e400,"x":0}}`,
     ]) {
       answer(text);
-      const { rawData } = await verifyRaw(await service.post('api/raw'), TEST_ADDRESS);
-      assert.ok(canonicalize(rawData) === canonicalize(JSON.parse(text)));
+      await assertRaw(JSON.parse(text));
     }
   });
 });
@@ -118,20 +116,15 @@ describe('large data of a plugin', () => {
       answer('1');
       const data: unknown = JSON.parse(text);
       acts.set('puppet onAfterApiCall', () => ({ data }));
-      const { rawData } = await verifyRaw(await plugged.post('api/raw'), TEST_ADDRESS);
-      // A message with both would take megabytes.
-      assert.ok(canonicalize(rawData) === canonicalize(data));
+      await assertRaw(data, plugged);
     });
   }
 
   it('is read as it was when it was returned, and what is found in it is encoded', async () => {
     answer('1');
-    acts.set('puppet onAfterApiCall', () => ({
-      data: { list: Array(100_000).fill(0.1), price: 12.5, none: undefined },
-    }));
-    const response = await plugged.post('api/encoded', { _type: 'string', _path: '$.price' });
-    const { data } = await verifyEncoded(response, TEST_ADDRESS);
-    assert.deepEqual([...AbiCoder.defaultAbiCoder().decode(['string'], data)], ['12.5']);
+    const data = { list: Array(100_000).fill(0.1), price: 12.5, none: undefined };
+    acts.set('puppet onAfterApiCall', () => ({ data }));
+    assert.equal(await signed('string', '$.price', plugged), '12.5');
   });
 
   it('that JSON cannot carry drops the request, however late that shows', async () => {
@@ -152,12 +145,9 @@ const PARSING = `export default {
 
 for (const isolate of [false, true]) {
   it(`integer keys with gaps, of a plugin ${isolate ? 'in a process of its own' : 'in the service'}, are signed`, async (t) => {
-    const { files, plugins } = pluginFiles({ parsing: PARSING }, { parsing: { isolate, timeout: 30_000 } });
-    const config = oneApi(upstream.url, { raw: { path: '/answer' } }, { settings: { plugins } });
-    const running = await serviceFor(t, config, { files });
+    const running = await start(t, { parsing: PARSING }, { isolate, timeout: 30_000 });
     const text = documentOf({ keys: 'integers in pairs' }, 500_000);
     answer(JSON.stringify({ text }));
-    const { rawData } = await verifyRaw(await running.post('api/raw'), TEST_ADDRESS);
-    assert.ok(canonicalize(rawData) === canonicalize(JSON.parse(text)));
+    await assertRaw(JSON.parse(text), running);
   });
 }

@@ -1,48 +1,40 @@
 /** Hundreds of requests at once get answers that verify, in each mode, or a 503 where there is no room. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Handler } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-describe('200 requests at once all verify', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+/** Says what it was asked. */
+const echo: Handler = (...request) => {
+  const [, , { path }] = request;
+  const q = new URL(path, 'http://x').searchParams.get('q');
+  return faults.json({ value: Number(q) })(...request);
+};
 
-  before(async () => {
-    upstream = await startUpstream();
-    let most = 0;
-    upstream.on('*', (req, res, recorded) => {
-      most = Math.max(most, upstream.open);
-      assert.ok(most <= 50, 'never more than settings.maxConcurrentApiCalls, default 50');
-      const q = new URL(recorded.path, 'http://x').searchParams.get('q');
-      return faults.json({ value: Number(q) })(req, res, recorded);
-    });
-    const parameters = [{ name: 'q', required: true }];
-    const encoding = { type: 'uint256', path: '$.value' };
-    service = await startTestService(
-      oneApi(
-        upstream.url,
-        {
-          sync: { parameters, encoding },
-          raw: { parameters },
-          cached: { parameters, encoding, cache: { maxAge: 600_000 } },
-          stream: { parameters, encoding, mode: 'stream' },
-          async: { parameters, encoding, mode: 'async' },
-        },
-        { server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } } },
-      ),
-    );
+describe('200 requests at once all verify', async () => {
+  const parameters = [{ name: 'q', required: true }];
+  const encoding = { type: 'uint256', path: '$.value' };
+  const endpoints = {
+    sync: { parameters, encoding },
+    raw: { parameters },
+    cached: { parameters, encoding, cache: { maxAge: 600_000 } },
+    stream: { parameters, encoding, mode: 'stream' },
+    async: { parameters, encoding, mode: 'async' },
+  };
+  const server = { rateLimit: { max: 1_000_000, trustForwardedFor: true } };
+  const { upstream, service } = await served(suite, endpoints, { server });
+  upstream.on('*', (...request) => {
+    assert.ok(upstream.open <= 50, 'never more than settings.maxConcurrentApiCalls, default 50');
+    return echo(...request);
   });
-  after(() => stopAll(service, upstream));
 
   const many = <T>(count: number, one: (i: number) => Promise<T>) =>
     Promise.all(Array.from({ length: count }, (_, i) => one(i)));
-  const address = () => service.signer.address;
   /** What a service that shares its process with its clients, on a busy machine, sheds: they come again, as it tells them. */
   const post = async (name: string, q: number, headers = {}): Promise<Response> => {
     for (;;) {
@@ -56,27 +48,24 @@ describe('200 requests at once all verify', () => {
   /** Verified when all are there: that takes the time of the service, too. */
   const answers = async (name: string) => (await many(200, (i) => post(name, i))).entries();
 
-  for (const name of ['sync', 'cached'] as const) {
-    it(name, async () => {
-      for (const [i, response] of await answers(name)) {
-        const { data } = await verifyEncoded(response, address());
-        assert.equal(BigInt(data), BigInt(i));
-      }
-    });
-  }
+  const assertEncoded = async (name: string) => {
+    for (const [i, response] of await answers(name)) {
+      const { data } = await verifyEncoded(response, TEST_ADDRESS);
+      assert.equal(BigInt(data), BigInt(i));
+    }
+  };
+
+  for (const name of ['sync', 'cached']) it(name, () => assertEncoded(name));
 
   it('cached, again: all from the cache', async () => {
     const calls = upstream.requests.length;
-    for (const [i, response] of await answers('cached')) {
-      const { data } = await verifyEncoded(response, address());
-      assert.equal(BigInt(data), BigInt(i));
-    }
+    await assertEncoded('cached');
     assert.equal(upstream.requests.length, calls);
   });
 
   it('raw', async () => {
     for (const [i, response] of await answers('raw')) {
-      const { rawData } = await verifyRaw(response, address());
+      const { rawData } = await verifyRaw(response, TEST_ADDRESS);
       assert.deepEqual(rawData, { value: i });
     }
   });
@@ -85,7 +74,7 @@ describe('200 requests at once all verify', () => {
     for (const [i, response] of await answers('stream')) {
       const { done, ...signed } = JSON.parse((await response.text()).replace('data: ', ''));
       assert.equal(done, true);
-      assert.equal(BigInt((await verifyEncoded(signed, address())).data), BigInt(i));
+      assert.equal(BigInt((await verifyEncoded(signed, TEST_ADDRESS)).data), BigInt(i));
     }
   });
 
@@ -102,7 +91,7 @@ describe('200 requests at once all verify', () => {
       for (const { i, submission } of accepted) {
         const { requestId, status, pollUrl, ...signed } = await finished(service, submission);
         assert.deepEqual({ requestId, status, pollUrl }, { ...submission, status: 'complete' });
-        assert.equal(BigInt((await verifyEncoded(signed, address())).data), BigInt(first + i));
+        assert.equal(BigInt((await verifyEncoded(signed, TEST_ADDRESS)).data), BigInt(first + i));
       }
     }
   });

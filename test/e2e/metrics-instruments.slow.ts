@@ -6,9 +6,9 @@ import { paths, startRelayer } from '../fhe/relayer.ts';
 import { startFheService } from '../fhe/service.ts';
 import { oneApi } from '../support/answers.ts';
 import { startChain } from '../support/chain.ts';
-import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { gateway, honest, signedProof, stranger } from '../support/reclaim.ts';
+import { visit } from '../support/served.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
 import { faults, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -23,17 +23,6 @@ async function ask(service: RunningService, name: string, headers?: Record<strin
   const response = await service.post(`api/${name}`, undefined, headers);
   await response.text();
   return response.status;
-}
-
-/** Starts a request and leaves it when told to. */
-function visit(service: RunningService, name: string): { leave(): void; ended: Promise<unknown> } {
-  const client = new AbortController();
-  const init = { method: 'POST', headers: JSON_HEADERS, body: '{}', signal: client.signal };
-  const ended = fetch(endpointUrl(service, `api/${name}`), init).then(
-    ({ status }) => status,
-    () => 'left',
-  );
-  return { leave: () => client.abort(), ended };
 }
 
 async function scrapeUntil(service: RunningService, holds: (found: Scrape) => boolean): Promise<Scrape> {
@@ -100,22 +89,21 @@ describe('what features measure', () => {
     const attestors = await upstreamFor(t, { '*': honest });
     const proof = { type: 'reclaim', gatewayUrl: attestors.url };
     const responseMatches = [{ type: 'regex', value: 'price' }];
-    const service = await serviceFor(
-      t,
-      oneApi(upstream.url, { proven: { responseMatches }, plain: {} }, { settings: { metrics, proof } }),
-    );
+    const endpoints = { proven: { responseMatches }, plain: {} };
+    const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings: { metrics, proof } }));
     for (const name of ['proven', 'plain', 'proven']) assert.equal(await ask(service, name), 200);
+    const elsewhere = 'http://elsewhere.example/';
     attestors.on(
       '*',
-      gateway((asked) => signedProof({ ...asked, url: 'http://elsewhere.example/' }, { signer: stranger })),
+      gateway((asked) => signedProof({ ...asked, url: elsewhere }, { signer: stranger })),
     );
     assert.equal(await ask(service, 'proven'), 200);
     const { length } = attestors.requests;
     attestors.on('*', faults.hang());
-    const { leave, ended } = visit(service, 'proven');
+    const { leave, outcome } = visit(service, 'api/proven');
     await attestors.until(() => attestors.requests.length > length);
     leave();
-    assert.equal(await ended, 'left');
+    assert.equal(await outcome, 'left');
     const found = await scrapeUntil(service, (now) => now.happened('tls_proofs_total').abandoned !== undefined);
     assert.deepEqual(found.happened('tls_proofs_total'), { attached: 2, failed: 1, abandoned: 1 });
   });
@@ -129,20 +117,20 @@ describe('what features measure', () => {
     const gauges = (found: Scrape) => [found.value('fhe_workers_busy'), found.value('fhe_queue')].join();
     assert.equal(gauges(await scrape(service)), '0,0');
     const release = relayer.hold();
-    const first = visit(service, 'small');
+    const first = visit(service, 'api/small');
     await relayer.upstream.untilRequested(paths.submit);
     await scrapeUntil(service, (found) => gauges(found) === '1,0');
-    const second = visit(service, 'small');
+    const second = visit(service, 'api/small');
     await scrapeUntil(service, (found) => gauges(found) === '1,1');
     assert.equal(await ask(service, 'small'), 502);
     second.leave();
-    assert.equal(await second.ended, 'left');
+    assert.equal(await second.outcome, 'left');
     // Until then its place in the queue is taken.
     await scrapeUntil(service, (found) => found.table('fhe_encryption_seconds_count').abandoned === 1);
-    const third = visit(service, 'small');
+    const third = visit(service, 'api/small');
     await scrapeUntil(service, (found) => gauges(found) === '1,1');
     release();
-    assert.deepEqual(await Promise.all([first.ended, third.ended]), [200, 200]);
+    assert.deepEqual(await Promise.all([first.outcome, third.outcome]), [200, 200]);
     const found = await scrapeUntil(service, (now) => gauges(now) === '0,0');
     assert.deepEqual(found.table('fhe_encryption_seconds_count'), { failed: 1, abandoned: 1, ok: 2 });
   });

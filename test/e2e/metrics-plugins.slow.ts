@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const metrics = { port: 0 };
 type Sources = Readonly<Record<string, string>>;
@@ -27,13 +28,8 @@ const counting = (name: string, level: number) =>
     return { hooks: { onBeforeApiCall: () => seen({ stage: 'before' }, 1) } };`,
   );
 
-describe('instruments of plugins', () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 1 }) });
-  });
-  after(() => upstream.close());
+describe('instruments of plugins', async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1 }) });
 
   const configOf = (sources: Sources, settings: object = { metrics }) => {
     const { files, plugins } = pluginFiles(sources);
@@ -86,12 +82,9 @@ describe('instruments of plugins', () => {
   });
 
   it('that replace one of another plugin stop the start', async () => {
-    const held = 'the counter "seen_total" of plugin "one"';
-    const taken = `the name of the instrument "seen_total" is taken by ${held}`;
-    await fails(
-      { one: counting('one', 1), two: counting('two', 2) },
-      `settings.plugins[1]: plugin "two" of ./two.mjs cannot be set up: ${taken}`,
-    );
+    const taken = 'the name of the instrument "seen_total" is taken by the counter "seen_total" of plugin "one"';
+    const message = `settings.plugins[1]: plugin "two" of ./two.mjs cannot be set up: ${taken}`;
+    await fails({ one: counting('one', 1), two: counting('two', 2) }, message);
   });
 
   it('that nobody could export stop the start', async () => {
@@ -131,9 +124,10 @@ describe('instruments of plugins', () => {
       const done = await reloaded(service, configOf({ [name]: measuring(name, setup) }));
       return done || withoutLine(service.logs.slice(length).find(({ level }) => level === 'error')?.message);
     };
+    const taken = 'the name of the instrument "seen_total" is taken until a restart by the counter "seen_total"';
     assert.equal(
       await tried(`meters.gauge({ name: 'seen_total', help: 'x' }, () => 1); return {};`, 'three'),
-      'settings.plugins[0]: plugin "three" of ./three.mjs cannot be set up: the name of the instrument "seen_total" is taken until a restart by the counter "seen_total"',
+      `settings.plugins[0]: plugin "three" of ./three.mjs cannot be set up: ${taken}`,
     );
     const lame = `meters.gauge({ name: 'fresh', help: 'x' }, () => 1); return { start() { throw new Error('lame'); } };`;
     assert.equal(await tried(lame, 'four'), 'plugin "four" cannot start: lame');
@@ -164,15 +158,13 @@ describe('instruments of plugins', () => {
       const timed = found.table('asked_seconds_count');
       assert.deepEqual([Object.keys(counted).length, Object.keys(timed).length], [1001, 1001]);
       const some = ['q0 a', 'q999 a', 'q1000 a', 'other other'].map((labels) => counted[labels]);
-      assert.deepEqual(some, [3, 3, undefined, 8]);
-      assert.deepEqual(
-        ['0', '999', '1000', 'other'].map((label) => timed[label]),
-        [3, 3, undefined, 8],
-      );
+      const others = ['0', '999', '1000', 'other'].map((label) => timed[label]);
+      for (const counts of [some, others]) assert.deepEqual(counts, [3, 3, undefined, 8]);
       const told = service.logs.filter(({ message }) => message === FULL);
+      const full = ['asked_total', 'asked_seconds'].map((instrument) => ({ instrument, series: 1000 }));
       assert.deepEqual(
-        told.map(({ level, fields }) => [level, fields]),
-        ['asked_total', 'asked_seconds'].map((instrument) => ['warn', { instrument, series: 1000 }]),
+        told,
+        full.map((fields) => ({ level: 'warn', message: FULL, fields })),
       );
     });
 
