@@ -4,19 +4,34 @@ import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
-import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, eventually, JSON_HEADERS } from '../support/http.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import type { RunningService } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
-async function start(t: TestContext, server: object = {}) {
-  const upstream = await upstreamFor(t, { '/hang': faults.hang() });
-  upstream.json('/price', { price: 7 });
-  const endpoints = { price: { encoding }, hang: { encoding }, raw: { path: '/price' } };
-  const service = await serviceFor(t, oneApi(upstream.url, endpoints, { server, settings: { ccipRead: true } }));
-  return { service, upstream };
+function start(t: TestContext, server: object = {}, more: object = {}) {
+  const answers = { '*': faults.json({ price: 7 }), '/hang': faults.hang() };
+  return served(
+    t,
+    { price: { encoding }, hang: { encoding } },
+    { answers, server, settings: { ccipRead: true }, ...more },
+  );
+}
+
+/** The bytes of a request with a body, on a connection that stays. */
+function keptRequest(url: string): string {
+  const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
+  return `${requestHead(`POST ${new URL(url).pathname}`, headers)}\r\n{}`;
+}
+
+/** Which of so many connections, one after the other, are served. */
+async function servedOf(t: TestContext, service: RunningService, address: string, count: number): Promise<boolean[]> {
+  const outcomes: boolean[] = [];
+  for (let i = 0; i < count; i++) outcomes.push(await silent(t, service, address).isServed());
+  return outcomes;
 }
 
 /** A connection from a loopback address of its own, which sends nothing. */
@@ -43,25 +58,19 @@ function silent(t: TestContext, { url }: RunningService, localAddress: string) {
 describe('connections (server.connections)', () => {
   it('are limited by address and in all; those that are there stay', async (t) => {
     const { service } = await start(t, { connections: { max: 5, perAddress: 3 } });
-    const served = async (address: string, count: number) => {
-      const outcomes: boolean[] = [];
-      for (let i = 0; i < count; i++) outcomes.push(await silent(t, service, address).isServed());
-      return outcomes;
-    };
+    const taken = (address: string, count: number) => servedOf(t, service, address, count);
     const first = silent(t, service, '127.0.0.1');
     assert.equal(await first.isServed(), true);
-    assert.deepEqual(await served('127.0.0.1', 4), [true, true, false, false]);
-    assert.deepEqual(await served('127.0.0.2', 3), [true, true, false]);
-    assert.deepEqual(await served('127.0.0.3', 1), [false]);
+    assert.deepEqual(await taken('127.0.0.1', 4), [true, true, false, false]);
+    assert.deepEqual(await taken('127.0.0.2', 3), [true, true, false]);
+    assert.deepEqual(await taken('127.0.0.3', 1), [false]);
     assert.equal(await first.isServed(), true);
     const refusals = service.logs.filter(({ message }) => message.startsWith('connections refused'));
-    assert.deepEqual(
-      refusals.map(({ level, message, fields }) => [level, message, fields]),
-      [
-        ['warn', 'connections refused: server.connections.perAddress is reached', { limit: 3 }],
-        ['warn', 'connections refused: server.connections.max is reached', { limit: 5 }],
-      ],
-    );
+    const refused = 'connections refused: server.connections';
+    assert.deepEqual(refusals, [
+      { level: 'warn', message: `${refused}.perAddress is reached`, fields: { limit: 3 } },
+      { level: 'warn', message: `${refused}.max is reached`, fields: { limit: 5 } },
+    ]);
     first.socket.destroy();
     let again = false;
     while (!again) again = await silent(t, service, '127.0.0.3').isServed();
@@ -77,25 +86,19 @@ describe('connections (server.connections)', () => {
     assert.equal(await silent(t, service, '127.0.0.2').isServed(), true);
   });
 
-  it('are not counted by address behind a proxy, which has one', async (t) => {
-    const { service } = await start(t, { connections: { max: 12 }, rateLimit: { max: 1000, trustForwardedFor: 1 } });
-    const outcomes: boolean[] = [];
-    for (let i = 0; i < 13; i++) outcomes.push(await silent(t, service, '127.0.0.1').isServed());
-    assert.deepEqual(outcomes, [...Array.from({ length: 12 }, () => true), false]);
-  });
-
-  it('nor where a plugin knows of a proxy', async (t) => {
-    const source = `export default { name: 'p', behindProxy: ({ server }) => server.connections.max === 12, setup: () => ({}) };`;
-    const settings = { plugins: [{ source: './p.mjs' }] };
-    const service = await serviceFor(
-      t,
-      oneApi('https://api.example.com', { e: {} }, { settings, server: { connections: { max: 12 } } }),
-      { files: { 'p.mjs': source } },
-    );
-    const outcomes: boolean[] = [];
-    for (let i = 0; i < 13; i++) outcomes.push(await silent(t, service, '127.0.0.1').isServed());
-    assert.deepEqual(outcomes, [...Array.from({ length: 12 }, () => true), false]);
-  });
+  const p = `export default { name: 'p', behindProxy: ({ server }) => server.connections.max === 12, setup: () => ({}) };`;
+  const proxies: Readonly<Record<string, readonly [server: object, more: object]>> = {
+    'are not counted by address behind a proxy, which has one': [
+      { rateLimit: { max: 1000, trustForwardedFor: 1 } },
+      {},
+    ],
+    'nor where a plugin knows of a proxy': [{}, { sources: { p } }],
+  };
+  for (const [what, [server, more]] of Object.entries(proxies))
+    it(what, async (t) => {
+      const { service } = await start(t, { connections: { max: 12 }, ...server }, more);
+      assert.deepEqual(await servedOf(t, service, '127.0.0.1', 13), [...Array(12).fill(true), false]);
+    });
 
   it('have limits that are checked', async () => {
     const config = (connections: object) => oneApi('https://api.example.com', { e: {} }, { server: { connections } });
@@ -103,23 +106,20 @@ describe('connections (server.connections)', () => {
       'server.connections.max: must be at least 1',
       'server.connections.perAddress: must be at least 1',
     ]);
-    assert.deepEqual(
-      (await warningsOf(config({ max: 10, perAddress: 11 }))).filter((line) => line.startsWith('server')),
-      ['server.connections.perAddress: is never reached: all addresses together may have 10'],
-    );
+    const warned = (await warningsOf(config({ max: 10, perAddress: 11 }))).filter((line) => line.startsWith('server'));
+    const never = 'server.connections.perAddress: is never reached: all addresses together may have 10';
+    assert.deepEqual(warned, [never]);
   });
 });
 
 describe('one connection', () => {
   it('has at most 16 requests under way: the 17th ends it', async (t) => {
-    const { service, upstream } = await start(t);
+    const { service, upstream, at, post } = await start(t);
     const client = openRaw(service.url);
-    const path = new URL(endpointUrl(service, 'api/hang')).pathname;
-    const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
-    const request = `${requestHead(`POST ${path}`, headers)}\r\n{}`;
+    const request = keptRequest(at('hang'));
     client.write(request.repeat(16));
     await upstream.untilRequested('/hang', 16);
-    assert.equal((await service.post('api/price')).status, 200);
+    assert.equal((await post('price')).status, 200);
     client.write(request);
     assert.equal(await client.closed, '');
     await upstream.untilAborted('/hang', 16);
@@ -127,7 +127,7 @@ describe('one connection', () => {
   });
 
   it('ends after 5 seconds when a body that is refused has no end', async (t) => {
-    const { service } = await start(t);
+    const { service, at } = await start(t);
     const ended = async (line: string, status: number) => {
       const client = openRaw(service.url);
       const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Transfer-Encoding': 'chunked' };
@@ -143,7 +143,7 @@ describe('one connection', () => {
       ended(`POST /endpoints/0x${'00'.repeat(32)}`, 404),
       ended('POST /health', 405),
       ended('GET /health', 200),
-      ended(`POST ${new URL(endpointUrl(service, 'api/price')).pathname}`, 413),
+      ended(`POST ${new URL(at('price')).pathname}`, 413),
     ]);
   });
 
@@ -156,21 +156,12 @@ describe('one connection', () => {
     client.write(`${'x'.repeat(60_000)}${requestHead('GET /health')}\r\n`);
     assert.match(await client.closed, /HTTP\/1\.1 200 OK[\s\S]*"status":"ok"/);
   });
-
-  it('cannot name two hosts', async (t) => {
-    const { service } = await start(t);
-    const client = openRaw(service.url);
-    client.write('GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
-    assert.match(await client.closed, /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/);
-  });
 });
 
 describe('a service with more to do than it can', () => {
   it('answers new connections while others have thousands of requests under way', async (t) => {
-    const { service } = await start(t);
-    const path = new URL(endpointUrl(service, 'api/price')).pathname;
-    const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
-    const burst = `${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(16);
+    const { service, at } = await start(t);
+    const burst = keptRequest(at('price')).repeat(16);
     const clients = Array.from({ length: 100 }, () => openRaw(service.url));
     for (const client of clients) client.write(burst);
     await clients[0]?.until((text) => text.includes('HTTP/1.1'));
@@ -179,19 +170,16 @@ describe('a service with more to do than it can', () => {
   });
 
   it('refuses what it cannot take on, but not the look at its health', async (t) => {
-    const { service, upstream } = await start(t);
-    const path = new URL(endpointUrl(service, 'api/hang')).pathname;
-    const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
+    const { service, upstream, at, refused: refuses } = await start(t);
     const clients = Array.from({ length: 260 }, () => openRaw(service.url));
-    for (const client of clients) client.write(`${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(16));
+    for (const client of clients) client.write(keptRequest(at('hang')).repeat(16));
     await upstream.untilRequested('/hang', 50);
     const refused = await eventually(() => clients.find(({ text }) => text.includes('503')), 'a refusal');
     assert.match(refused.text, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
     assert.match(refused.text, /\r\n\r\n\{"error":"Server busy"\}/);
-    await assertRefused(await service.post('api/price'), 503, 'Server busy');
+    await refuses(503, 'Server busy', 'price');
     await assertRefused(await fetch(`${service.url}/ccip`, { method: 'POST', body: '{}' }), 503, 'Server busy');
-    assert.equal((await fetch(`${service.url}/health`)).status, 200);
-    assert.equal((await fetch(`${service.url}/ready`)).status, 200);
+    for (const path of ['/health', '/ready']) assert.equal((await fetch(service.url + path)).status, 200);
     for (const client of clients) client.destroy();
   });
 });

@@ -91,15 +91,20 @@ describe('a client that disconnects ends its sync or stream request', async () =
     });
   }
 
-  it('one that leaves in the middle of its body', async () => {
-    const head = requestHead(`POST ${new URL(at('sync')).pathname}`, { ...JSON_HEADERS, 'Content-Length': '100' });
-    const client = openRaw(service.url);
-    await client.sent(`${head}\r\n{"para`);
-    // The service answers others meanwhile, so that the request has arrived for sure.
-    await (await fetch(`${service.url}/health`)).text();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    client.destroy();
-    await logged('sync');
-    assert.equal(upstream.requests.length, 0);
-  });
+  const begun: Readonly<Record<string, readonly [headers: Record<string, string>, body: string]>> = {
+    'of announced length': [{ 'Content-Length': '100' }, '{"para'],
+    'in chunks': [{ 'Transfer-Encoding': 'chunked' }, '1\r\n{'],
+  };
+  for (const [how, [headers, body]] of Object.entries(begun))
+    it(`one that leaves in the middle of its body ${how}`, async () => {
+      const head = requestHead(`POST ${new URL(at('sync')).pathname}`, { ...JSON_HEADERS, ...headers });
+      const client = openRaw(service.url);
+      await client.sent(`${head}\r\n${body}`);
+      // The service answers others meanwhile, so that the request has arrived for sure.
+      await (await fetch(`${service.url}/health`)).text();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      client.destroy();
+      await logged('sync');
+      assert.equal(upstream.requests.length, 0);
+    });
 });

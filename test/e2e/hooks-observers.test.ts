@@ -6,7 +6,6 @@ import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, hostileThrows, notes, puppetFile } from '../support/plugin-files.ts';
-import { openRaw, requestHead } from '../support/raw-http.ts';
 import { served } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults } from '../support/upstream.ts';
@@ -159,25 +158,6 @@ describe('onError fires for every request that a stage refused or failed', () =>
       assert.deepEqual(await notes.until('error'), [['async', 'parseBody', status, error, idOf(response)]]);
     });
   }
-
-  it('but not a client that left while it sent its body', async () => {
-    const line = `POST ${new URL(at('sync')).pathname}`;
-    const begun = [
-      [{ 'Content-Length': '20' }, '{'],
-      [{ 'Transfer-Encoding': 'chunked' }, '1\r\n{'],
-    ] as const;
-    for (const [headers, body] of begun) {
-      service.logs.length = 0;
-      const client = openRaw(service.url);
-      await client.sent(`${requestHead(line, { ...JSON_HEADERS, ...headers })}\r\n${body}`);
-      await new Promise((done) => setTimeout(done, 50));
-      client.destroy();
-      await eventually(() => service.logs.find(({ message }) => / 499 /.test(message)), body);
-    }
-    await (await post('sync')).text();
-    await notes.until('sent');
-    assert.deepEqual(notes.of('error'), []);
-  });
 
   it('a client beyond the limit of its key', async () => {
     const headers = { 'X-Api-Key': 'limited' };

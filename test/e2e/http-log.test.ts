@@ -39,16 +39,19 @@ describe('the request log', async () => {
     await response.arrayBuffer();
     const requestId = response.headers.get('x-request-id');
     return eventually(
-      () => service.logs.find(({ level, fields }) => level === 'info' && fields.requestId === requestId)?.message,
+      () => service.logs.find(({ level, fields }) => level === 'info' && fields.requestId === requestId),
       'the line of the request',
     );
   };
   const logged = async (response: Response, what: string) => {
-    const line = await lineOf(response);
-    const [milliseconds] = line.split(' ').slice(-1);
+    const { message, fields } = await lineOf(response);
+    const [milliseconds] = message.split(' ').slice(-1);
     assert.match(milliseconds ?? '', /^\d+(\.\d)?ms$/);
-    assert.equal(line, `${what} ${response.status} ${milliseconds}`);
+    assert.equal(message, `${what} ${response.status} ${milliseconds}`);
+    const id = service.ids[what];
+    if (id !== undefined) assert.deepEqual(Object.entries(fields).at(-1), ['endpointId', id]);
   };
+
   it('endpoint ID, status and milliseconds, of answers and of refusals', async () => {
     for (const name of ['sync', 'locked', 'down']) await logged(await postText(at(name), '{}'), `api/${name}`);
     await logged(await postText(at('sync'), '{'), 'api/sync');

@@ -44,6 +44,7 @@ describe('errors of the HTTP parser', async () => {
     'a chunk size that overflows': chunked('10000000000000000\r\n'),
     'a chunk that is longer than its size': chunked('1\r\n{}\r\n0\r\n\r\n'),
     'a chunk that ends in a bare LF': chunked('2\n{}\n0\n\n'),
+    'two hosts': `${head('GET /health')}Host: other\r\n\r\n`,
     'a space before the colon': `${head('GET /health')}X-Name : value\r\n\r\n`,
     'a folded header': `${head('GET /health')}X-Name: one\r\n two\r\n\r\n`,
     'a header without a colon': `${head('GET /health')}X-Name\r\n\r\n`,

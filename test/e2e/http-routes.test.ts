@@ -12,7 +12,7 @@ import { verifyEncoded } from '../support/verify.ts';
 describe('routes', async () => {
   const encoding = { type: 'uint256', path: '$.price' };
   const endpoints = {
-    sync: { encoding },
+    sync: { encoding, mode: 'sync' },
     async: { encoding, mode: 'async' },
     stream: { encoding, mode: 'stream' },
   };
