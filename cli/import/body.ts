@@ -1,9 +1,8 @@
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { jsonOf } from './media.ts';
-import { asJson, asText, restOf } from './parameters.ts';
+import { parameterOf } from './parameters.ts';
 import { readOnlyIn } from './schema.ts';
-import { literal, summary } from './text.ts';
 
 /** What an operation sends as its body. */
 export interface Body {
@@ -45,17 +44,9 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
       return [];
     }
     const stated = document.block(value);
-    const about = summary(stated.description);
     const parameter = { name, in: 'body', description: stated.description };
-    const rest = { isRequired: required.has(name), isText: isForm, lose };
-    return unlessInexpressible(what, rest.isRequired, note, () => {
-      const sent = isForm ? asText(document, { ...stated, in: 'query' }, stated, lose) : stated;
-      return {
-        ...{ name: literal(name), in: 'body' },
-        ...(asJson(document, parameter, stated, lose) ?? restOf(document, sent, rest)),
-        ...(about === undefined ? {} : { description: literal(about) }),
-      };
-    });
+    const about = { isRequired: required.has(name), isText: isForm, lose };
+    return unlessInexpressible(what, about.isRequired, note, () => parameterOf(document, parameter, stated, about));
   });
 }
 

@@ -30,7 +30,9 @@ export function parametersOf(document: ApiDocument, operation: Operation, securi
       note(what, `is taken for a credential of yours, ${role.fixed}`);
       return [{ name: literal(String(name)), ...placeOf(String(place)), ...role }];
     }
-    const make = () => parameterOf(document, parameter, (reason) => note(what, reason));
+    const lose = (reason: string) => note(what, reason);
+    const about = { isRequired: required === true || place === 'path', isText: true, lose };
+    const make = () => parameterOf(document, parameter, document.block(parameter.schema ?? parameter), about);
     return unlessInexpressible(what, required === true, note, make);
   });
   const missing = [...operation.path.matchAll(/\{([^{}]*)\}/g)].filter(([, name]) => !declared.has(`path ${name}`));
@@ -63,23 +65,24 @@ function placeOf(place: string): Block {
   return place === 'query' ? {} : { in: literal(place) };
 }
 
-function parameterOf(document: ApiDocument, parameter: Block, lose: (reason: string) => void): Block {
-  const { name, in: place, required, description } = parameter;
-  const isRequired = required === true || place === 'path';
-  const about = summary(description);
-  const stated = document.block(parameter.schema ?? parameter);
+/** @param stated what its value may be. @throws Inexpressible */
+export function parameterOf(document: ApiDocument, parameter: Block, stated: Block, about: About): Block {
+  const { name, in: place, description } = parameter;
+  const described = summary(description);
+  // Fields of a form travel as parameters of a query do.
+  const carrier = place === 'body' ? { ...stated, in: 'query' } : parameter;
+  const sent = () => (about.isText ? asText(document, carrier, stated, about.lose) : stated);
   return {
     // What a path parameter is called, only the path itself says.
     name: literal(place === 'path' ? encoded(String(name)) : String(name)),
     ...placeOf(String(place)),
-    ...(asJson(document, parameter, stated, lose) ??
-      restOf(document, asText(document, parameter, stated, lose), { isRequired, lose, isText: true })),
-    ...(about === undefined ? {} : { description: literal(about) }),
+    ...(asJson(document, parameter, stated, about.lose) ?? restOf(document, sent(), about)),
+    ...(described === undefined ? {} : { description: literal(described) }),
   };
 }
 
 /** A parameter that chooses the format of the answer: the service reads JSON alone. */
-export function asJson(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void) {
+function asJson(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void) {
   const value = jsonChoiceOf(document, parameter, schema);
   if (value === undefined) return undefined;
   lose(`chooses the format of the answer, and is fixed to ${value}`);
@@ -87,7 +90,7 @@ export function asJson(document: ApiDocument, parameter: Block, schema: Block, l
 }
 
 /** What a value may be where a list would travel as text, or one of its items alone. @throws Inexpressible for an object. */
-export function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Block {
+function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Block {
   if (parameter.in === 'querystring') throw new Inexpressible('is a whole query string, which no config has');
   if (Object.keys(document.block(parameter.content)).length > 0) {
     lose('is given as text');
@@ -119,7 +122,7 @@ interface About {
 }
 
 /** `required`, `fixed` and `schema` of a parameter, as short as they can be. */
-export function restOf(document: ApiDocument, stated: Block, { isRequired, isText, lose }: About): Block {
+function restOf(document: ApiDocument, stated: Block, { isRequired, isText, lose }: About): Block {
   const reader = new SchemaReader(document);
   const schema = reader.read(stated);
   for (const reason of reader.lost) lose(reason);
