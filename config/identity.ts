@@ -13,28 +13,26 @@ import { errorAt } from './findings.ts';
 
 /**
  * The text that an endpoint's ID is the hash of, as canonical JSON (RFC 8785): the members that plugins contribute, the others
- * empty.
- * @throws what a plugin's part throws; CanonicalJsonError when a part has no canonical form.
+ * empty. Else why it has none.
  */
 export function identityText(
   definitions: readonly Definition[],
   endpoint: EndpointDraft,
   context: CheckContext,
-): string {
-  const members = identityParts.map((part): [string, Json] => {
+): string | Finding {
+  const memberOf = (part: (typeof identityParts)[number]): [string, Json] => {
     const owner = definitions.find(({ identity }) => identity?.[part] !== undefined);
     return [part, owner?.identity?.[part]?.(endpoint, context) ?? (part === 'parameters' ? [] : null)];
-  });
-  return jcs(Object.fromEntries(members));
+  };
+  try {
+    return jcs(Object.fromEntries(identityParts.map(memberOf)));
+  } catch (error) {
+    const why = error instanceof CanonicalJsonError ? error.message : 'a plugin failed to describe the endpoint';
+    return errorAt(endpoint.path, `the endpoint ID cannot be derived: ${why}`);
+  }
 }
 
 /** `keccak256(utf8(text))` */
 export function endpointId(text: string): Hex {
   return toHex(keccak256(Buffer.from(text, 'utf8')));
-}
-
-/** Why an endpoint has no ID. */
-export function identityFailure({ path }: EndpointDraft, error: unknown): Finding {
-  const why = error instanceof CanonicalJsonError ? error.message : 'a plugin failed to describe the endpoint';
-  return errorAt(path, `the endpoint ID cannot be derived: ${why}`);
 }

@@ -6,7 +6,7 @@ import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import { draftEndpoints, ownerOf } from './endpoints.ts';
 import { errorAt, warningAt } from './findings.ts';
-import { identityFailure, identityText } from './identity.ts';
+import { identityText } from './identity.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
 import type { Redact } from './redact.ts';
 import { fill } from './variables.ts';
@@ -74,12 +74,13 @@ export class View {
   /** Identifies the endpoints; says why where that is impossible, or depends on variables. */
   identify(definitions: readonly Definition[]): readonly Identified[] {
     return this.context.endpoints.map((draft, index) => {
-      const [text, error] = identityOf(definitions, this.#named.endpoints[index] ?? draft, this.#named);
+      const text = identityText(definitions, this.#named.endpoints[index] ?? draft, this.#named);
+      const isText = typeof text === 'string';
       // What fails without any stand-in near it is a fault of the endpoint, or of a plugin.
       const near = draft.path.slice(0, draft.path.indexOf('.'));
-      const unset = text === undefined ? this.#unsetIn(near) : this.#unsetIn('').filter((name) => shows(text, name));
+      const unset = isText ? this.#unsetIn('').filter((name) => shows(text, name)) : this.#unsetIn(near);
       if (unset.length > 0) return { draft, finding: unidentified(draft.path, unset) };
-      return text === undefined ? { draft, finding: identityFailure(draft, error) } : { draft, text };
+      return isText ? { draft, text } : { draft, finding: text };
     });
   }
 
@@ -87,14 +88,6 @@ export class View {
   #unsetIn(ancestor: string): readonly string[] {
     const within = [...this.#references].filter(([path]) => isWithin(path, ancestor));
     return [...new Set(within.flatMap(([, { unset }]) => unset))];
-  }
-}
-
-function identityOf(definitions: readonly Definition[], draft: EndpointDraft, context: CheckContext) {
-  try {
-    return [identityText(definitions, draft, context)] as const;
-  } catch (error) {
-    return [undefined, error] as const;
   }
 }
 
