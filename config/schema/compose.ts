@@ -40,23 +40,23 @@ export function compose(definitions: readonly Definition[]): Composed {
     description: Type.Optional(Type.String({ description: 'Shown to clients; no effect on requests' })),
     ...modeSchema(modes.map(([mode]) => mode)),
     ...auth,
-    ...membersOf(trees.endpoint, 'as declared'),
+    ...membersOf(trees.endpoint),
   });
   const api = closedObject({
     name: Type.String({ minLength: 1, description: 'Human-readable, unique' }),
     ...auth,
-    ...membersOf(trees.api, 'as declared'),
+    ...membersOf(trees.api),
     endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may call' }),
   });
   const plugins = Type.Optional(PluginsSchema);
-  const settings = { ...membersOf(trees.settings, 'optional'), ...state, ...signer, plugins };
+  const settings = { ...membersOf(trees.settings), ...state, ...signer, plugins };
   const schema = closedObject({
     version: Type.String({
       pattern: '^1\\.\\d+$',
       description: '1.<number>, such as 1.0: the version of the format that this release reads',
     }),
-    ...membersOf(trees.root, 'optional'),
-    server: Type.Optional(closedObject(membersOf(trees.server, 'optional'), 'Where and how the service listens')),
+    ...membersOf(trees.root),
+    server: Type.Optional(closedObject(membersOf(trees.server), 'Where and how the service listens')),
     settings: Type.Optional(closedObject(settings, 'What applies to all APIs')),
     apis: Type.Array(api, { minItems: 1, description: 'Upstream APIs' }),
   });

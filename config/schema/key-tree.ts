@@ -62,7 +62,9 @@ export function keyTrees(definitions: readonly Definition[], claims: Claims): Re
       for (const each of level === 'apiOrEndpoint' ? (['api', 'endpoint'] as const) : [level]) {
         const label = (inner: string) => `config key ${each === 'root' ? inner : `${each}.${inner}`}`;
         if (!claims.claimKey(path, `plugin "${name}"`, label)) continue;
-        insert(trees[each], path.split('.'), level === 'apiOrEndpoint' ? Type.Optional(close(schema)) : close(schema));
+        // Those of an API or an endpoint alone are as declared.
+        const isDeclared = level === 'api' || level === 'endpoint';
+        insert(trees[each], path.split('.'), isDeclared ? close(schema) : Type.Optional(close(schema)));
       }
   return trees;
 }
@@ -74,13 +76,10 @@ function insert(tree: KeyTree, [key = '', ...rest]: readonly string[], schema: T
   if (rest.length > 0) insert(inner, rest, schema);
 }
 
-export function membersOf(tree: KeyTree, presence: 'optional' | 'as declared'): TProperties {
-  const leaves = [...tree].flatMap(([key, inner]): [string, TSchema][] => {
-    if (inner instanceof Map) return [];
-    return [[key, presence === 'optional' ? Type.Optional(inner) : inner]];
-  });
-  const branches = [...tree].flatMap(([key, inner]): [string, TSchema][] =>
-    inner instanceof Map ? [[key, Type.Optional(closedObject(membersOf(inner, presence)))]] : [],
+/** Mappings come behind what is none. */
+export function membersOf(tree: KeyTree): TProperties {
+  const members = [...tree].toSorted(([, a], [, b]) => Number(a instanceof Map) - Number(b instanceof Map));
+  return Object.fromEntries(
+    members.map(([key, inner]) => [key, inner instanceof Map ? Type.Optional(closedObject(membersOf(inner))) : inner]),
   );
-  return Object.fromEntries([...leaves, ...branches]);
 }
