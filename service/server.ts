@@ -31,7 +31,6 @@ export class Server {
   readonly meters: MeterRegistry;
   readonly #options: ServerOptions;
   readonly #shared: Shared;
-  readonly #debts = new Debts();
   readonly #connections = new Connections(this.http, (request, response) => this.#generation.handle(request, response));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();
@@ -55,7 +54,7 @@ export class Server {
     );
     this.#shared = {
       ...options,
-      ...{ meters: this.meters, debts: this.#debts, lastReload: () => this.#lastReload, phase: () => this.#phase },
+      ...{ meters: this.meters, debts: new Debts(), lastReload: () => this.#lastReload, phase: () => this.#phase },
       // The first one is being made yet when its plugins are set up.
       status: () => this.#generation?.status.read(),
     };
@@ -171,11 +170,11 @@ export class Server {
       isServed = true;
       await Promise.all(generations.map((generation) => generation.drained()));
     };
-    if (!(await drained(end(), this.#debts, delay))) {
+    if (!(await drained(end(), this.#shared.debts, delay))) {
       if (!isServed) this.#options.log.warn('requests were cut off: they did not finish in time');
       for (const generation of generations) generation.tell();
     }
-    this.#debts.tell(this.#options.log);
+    this.#shared.debts.tell(this.#options.log);
     this.#connections.closeAll();
     const patience = Math.max(LONGEST_DRAIN_MS + delay - (performance.now() - started), 0);
     // A reload that has started plugins is waited for; one that has started none stops by itself.
