@@ -22,26 +22,20 @@ const BEGIN_RULES = '# What follows is generated from chart/alerts.yaml: npm run
 const BEGIN_STAGES =
   '<!-- What follows is generated from kernel/stages.ts, but for the last cell of each row: npm run docs -->\n';
 
-/** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
+/** The files' texts by path from the project's root. Of some only what follows a mark is generated. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const schema = composeSchema(definitions());
   const fileText = (path: string) => readFileSync(join(root, path), 'utf8');
-  const written = (path: string, mark: string) => fileText(path).split(mark)[0] ?? '';
+  const behind = (mark: string, path: string, text: string) =>
+    [path, `${fileText(path).split(mark)[0]}${mark}${text}`] as const;
+  const rules = fileText(ALERTS).replace(/^(?:#.*\n)+/, '');
+  const stages = stageReference(fileText(PLUGINS), fileText('kernel/values.ts'));
   return new Map([
     [SCHEMA, `${jsonText(schema)}\n`],
-    [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
-    [
-      PLUGINS,
-      `${written(PLUGINS, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText(PLUGINS), fileText('kernel/values.ts'))}`,
-    ],
     [SDK, sdkReference(fileText(SDK))],
-    [
-      MONITORING,
-      `${written(MONITORING, BEGIN_RULES)}${BEGIN_RULES}${fileText(ALERTS)
-        .replace(/^(?:#.*\n)+/, '')
-        .replaceAll(/^/gm, '  ')
-        .trimEnd()}\n`,
-    ],
+    behind(BEGIN, REFERENCE, `\n${configReference(schema)}`),
+    behind(BEGIN_STAGES, PLUGINS, `\n${stages}`),
+    behind(BEGIN_RULES, MONITORING, `${rules.replaceAll(/^/gm, '  ').trimEnd()}\n`),
   ]);
 }
 
