@@ -59,6 +59,8 @@ interface Seen {
 
 const MOST_VALUES = 40;
 const STOP_TIMEOUT_MS = 1000;
+/** Keys that no endpoint that is made of the one that is tried has, unless it needs them. */
+const UNSET = ['encoding', 'expect', 'encrypt', 'mode', 'responseMatches'];
 /** Names of the endpoints that are made of the one that is tried. */
 const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
 
@@ -184,13 +186,7 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
     names.push(...list.map((each) => `${nameOf(api)}/${nameOf(each)}`));
     if (found === undefined) continue;
     const { encoding, expect = api.expect } = found;
-    const none = {
-      encoding: undefined,
-      expect: undefined,
-      encrypt: undefined,
-      mode: undefined,
-      responseMatches: undefined,
-    };
+    const none = Object.fromEntries(UNSET.map((key) => [key, undefined]));
     const open = { ...none, auth: { type: 'free' }, receipt: false, signatures: false };
     const isRaw = encoding === undefined;
     const isPinned = isRecord(encoding) && !Object.values(encoding).includes('*');
