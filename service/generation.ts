@@ -47,7 +47,7 @@ export class Generation {
   readonly loaded: LoadedConfig;
   readonly connectionLimits: ConnectionLimits;
   readonly status = new StatusParts();
-  readonly #plugins: AssembledPlugins;
+  readonly plugins: AssembledPlugins;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
@@ -76,7 +76,7 @@ export class Generation {
     tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
     const runtime = { now: surroundings.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
     try {
-      this.#plugins = assemble(loaded, {
+      this.plugins = assemble(loaded, {
         ...surroundings,
         states: this.#states,
         meters: this.#meters,
@@ -87,15 +87,15 @@ export class Generation {
         ask: (plugin, id, parameters, options) => {
           this.#requests.add();
           const asked = { ...options, plugin, id, parameters };
-          return ask(this.#pipeline, this.#plugins.observer, asked).finally(this.#requests.done);
+          return ask(this.#pipeline, this.plugins.observer, asked).finally(this.#requests.done);
         },
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
-        prices: pricesOf(() => this.#plugins),
+        prices: pricesOf(() => this.plugins),
       });
-      this.#pipeline = new Pipeline(this.#plugins.hooks, runtime);
+      this.#pipeline = new Pipeline(this.plugins.hooks, runtime);
       this.#app = new HttpApp({
-        plugins: this.#plugins,
-        observer: this.#plugins.observer,
+        plugins: this.plugins,
+        observer: this.plugins.observer,
         pipeline: this.#pipeline,
         newId: randomId,
         check: httpResponseOf,
@@ -108,10 +108,6 @@ export class Generation {
     }
   }
 
-  get operations(): AssembledPlugins['operations'] {
-    return this.#plugins.operations;
-  }
-
   handle(request: IncomingMessage, response: ServerResponse): void {
     this.#requests.add();
     this.#app.handle(request, response);
@@ -121,7 +117,7 @@ export class Generation {
   async start(): Promise<void> {
     const started: string[] = [];
     try {
-      for (const each of this.#plugins.plugins) {
+      for (const each of this.plugins.plugins) {
         started.push(each.name);
         await startPlugin(each, this.loaded.hide);
       }
@@ -180,7 +176,7 @@ export class Generation {
   }
 
   async #stopPlugins(patience: number, started?: readonly string[]): Promise<void> {
-    const plugins = this.#plugins.plugins.filter(({ name }) => started?.includes(name) ?? true);
+    const plugins = this.plugins.plugins.filter(({ name }) => started?.includes(name) ?? true);
     const stops = plugins.map(async ({ name, plugin }) => {
       try {
         const stopped = await withTimeout(patience, Promise.resolve(plugin.stop?.(patience)));

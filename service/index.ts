@@ -10,9 +10,9 @@ import { isRecord } from '../plugins-sdk/schema/path.ts';
 import type { Signing } from '../plugins-sdk/signing/signers.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
-import { StateStore } from '../plugins-sdk/state/state.ts';
-import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
+import { signerAddressOf } from './assemble.ts';
 import { type AskedOperation, askControl, controlAt, controlPaths, runOperation } from './control.ts';
+import { Generation } from './generation.ts';
 import { addressOf, listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
@@ -24,7 +24,6 @@ import { Server } from './server.ts';
 import type { StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 import { openState } from './state-engine.ts';
-import { StatusParts } from './status.ts';
 import { packageVersion } from './surroundings.ts';
 import type { WorkerLink } from './workers/link.ts';
 import { checkTogether } from './workers/rules.ts';
@@ -141,7 +140,7 @@ export async function operate({ file, env }: ServiceOptions, asked: AskedOperati
   const state = openState(loaded, log);
   try {
     await state?.start();
-    return await runOperation(assembleAside(loaded, log, state).operations, asked);
+    return await runOperation(idleGeneration(loaded, log, state).plugins.operations, asked);
   } finally {
     await state?.close();
   }
@@ -177,26 +176,15 @@ export async function describeService({
 }: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
-  return { ...assembleAside(loaded, silentLog), isolated };
+  return { ...idleGeneration(loaded, silentLog).plugins, isolated };
 }
 
-/** The plugins of a config that serves nothing here. */
-export function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): AssembledPlugins {
-  const node = signerAddressOf(loaded);
-  return assemble(loaded, {
-    node,
-    signers: [node],
-    log,
-    now: Date.now,
-    states: new StateStore(),
-    stateEngine,
-    debts: new Debts(),
-    meters: new MeterRegistry().draft(),
-    status: new StatusParts(),
-    ask: () => Promise.reject(new Error('the service has not started')),
-    admit: () => Promise.reject(new Error('the service has not started')),
-    prices: { providers: () => new Map(), priceOf: () => undefined },
-    background: () => undefined,
-    phase: () => 'starting',
+/** A config that serves nothing here. */
+export function idleGeneration(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): Generation {
+  return new Generation(loaded, {
+    ...{ log, stateEngine, now: Date.now, signers: new Signers({}, log) },
+    ...{ meters: new MeterRegistry(), debts: new Debts(), phase: () => 'starting' },
+    lastReload: () => ({ succeeded: true, inForceSince: 0, generation: 0 }),
+    status: () => undefined,
   });
 }

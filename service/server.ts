@@ -81,8 +81,8 @@ export class Server {
   }
 
   /** Of the config in force. */
-  operations(): Generation['operations'] {
-    return this.#generation.operations;
+  operations(): Generation['plugins']['operations'] {
+    return this.#generation.plugins.operations;
   }
 
   reload(variables: ReadVariables, news: Log): Promise<boolean> {

@@ -9,7 +9,6 @@ import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
 import { infiniteMembers } from '../lib/json/numbers.ts';
 import { nearest } from '../lib/text/suggest.ts';
-import { withTimeout } from '../lib/time/with-timeout.ts';
 import { inexactParameters, redirectTarget } from '../plugins-sdk/context-keys.ts';
 import {
   type ApiResponse,
@@ -25,8 +24,7 @@ import type { Log } from '../plugins-sdk/log.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
-import { assembleAside, definitions, type ServiceOptions } from './index.ts';
-import { startPlugin } from './plugin-set.ts';
+import { definitions, idleGeneration, type ServiceOptions } from './index.ts';
 import { throwAwaySigning } from './signers.ts';
 
 /** What would be signed, or why nothing. */
@@ -83,8 +81,12 @@ export async function tryEndpoint(
   // Inside all that may ask again, or looks at what came.
   const builtins = definitions(throwAwaySigning(), undefined, [once(seen)]);
   const loaded = await loadConfig({ file, tree, env, builtins });
-  const { hooks, plugins } = assembleAside(loaded, log);
-  const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
+  const generation = idleGeneration(loaded, log);
+  const pipeline = new Pipeline(generation.plugins.hooks, {
+    now: Date.now,
+    serialize: madeHere,
+    failed: () => undefined,
+  });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
   const raw = of(RAW);
   if (raw === undefined) throw new Error(`${file}: ${name} cannot be tried`);
@@ -99,7 +101,7 @@ export async function tryEndpoint(
     return JSON.parse(Object(body).json ?? String(body));
   };
   try {
-    for (const each of plugins) await startPlugin(each, loaded.hide);
+    await generation.start();
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
     const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
     const values: TriedValue[] = [];
@@ -109,8 +111,7 @@ export async function tryEndpoint(
     const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN))) } };
     return { request, data, values, ...signs, written };
   } finally {
-    const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
-    await withTimeout(STOP_TIMEOUT_MS, Promise.allSettled(stops));
+    await generation.stop(STOP_TIMEOUT_MS);
   }
 }
 
