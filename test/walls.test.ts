@@ -155,12 +155,12 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   http: { lines: 528, files: 7 },
   lib: { lines: 2160 },
   'plugins-sdk': { lines: 3499 },
-  config: { lines: 2611 },
-  service: { lines: 3060 },
+  config: { lines: 2603 },
+  service: { lines: 3040 },
   builtins: { lines: 14464 },
-  cli: { lines: 3004 },
+  cli: { lines: 2996 },
   verify: { lines: 1400 },
-  tools: { lines: 1370 },
+  tools: { lines: 1360 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

@@ -123,7 +123,7 @@ function optionsOf(schema: TSchema): SchemaNode[] {
 function aboutOf(schema: TSchema): string {
   const options = optionsOf(schema);
   const only = options.length === 1 ? options[0]?.keyword('description') : undefined;
-  return textOrEmpty(readSchema(schema).keyword('description') ?? only);
+  return String(readSchema(schema).keyword('description') ?? only ?? '');
 }
 
 function valuesOf(schema: TSchema): string {
@@ -145,15 +145,10 @@ function kindOf(node: SchemaNode): string {
   if (pattern === '^0x[0-9a-fA-F]{40}$') return 'address';
   if (pattern === '^https?://') return 'URL';
   if (typeof pattern === 'string') return `string \`${pattern}\``;
-  if (type === 'integer')
-    return `integer, ${textOrEmpty(node.keyword('minimum'))} to ${textOrEmpty(node.keyword('maximum'))}`;
+  if (type === 'integer') return `integer, ${node.keyword('minimum') ?? ''} to ${node.keyword('maximum') ?? ''}`;
   return type ?? 'anything';
 }
 
 function plural(kind: string): string {
   return kind === 'address' ? 'addresses' : `${kind.split(' or ')[0]}s`;
-}
-
-function textOrEmpty(value: unknown): string {
-  return value === undefined ? '' : String(value);
 }
