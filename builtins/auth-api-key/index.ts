@@ -24,7 +24,7 @@ import {
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { authObjects } from '../shared/auth-objects.ts';
-import { headersKey, LimitHeaders } from '../shared/limit-headers.ts';
+import { headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
 import { type KeyLimit, KeyLimits, Limit } from './limits.ts';
 import { describeApiKeys } from './openapi.ts';
 import { NAME, refusals } from './refusals.ts';
@@ -110,7 +110,7 @@ interface Accepted {
 
 const LIMITED = 'this client has sent more than the rateLimit of its key lets in';
 const kept = new StateKey<KeyLimits>('api keys');
-const headers = new LimitHeaders('api keys');
+const headers = limitHeaders('api keys');
 
 /** @param counted requests of clients with a name. @returns the check of a sent key. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
@@ -164,7 +164,7 @@ export const authApiKey = definePlugin({
   name: 'auth-api-key',
   auth: { apiKey: schema },
   credentials: [NAME],
-  exposes: LimitHeaders.exposed,
+  exposes: LIMIT_HEADERS,
   check({ endpoints }: CheckContext) {
     const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, string>() };
     return endpoints.flatMap((endpoint) => checkKeys(endpoint, seen));

@@ -14,7 +14,7 @@ import {
   type Services,
   type Taps,
 } from '../../plugins-sdk/index.ts';
-import { Attempts } from '../shared/attempts.ts';
+import { attemptsOf } from '../shared/attempts.ts';
 import { isSold } from '../shared/discovery.ts';
 import { givenBack, Payments, paymentKeys } from '../shared/payments.ts';
 import { checkAllTerms } from './check-terms.ts';
@@ -31,7 +31,7 @@ import { acceptsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 const BUDGET_MS = 60_000;
 
 const keys = paymentKeys(TYPE);
-const attempts = new Attempts('x402-exact', 'rateLimit.x402Exact', 'signatures', 120);
+const attempts = attemptsOf('x402-exact', 'rateLimit.x402Exact', 'signatures', 120);
 
 /** One request at an endpoint that is sold. */
 interface Visit {

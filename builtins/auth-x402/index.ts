@@ -13,7 +13,7 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
-import { Attempts } from '../shared/attempts.ts';
+import { attemptsOf } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { givenBack, Payments, paymentKeys, ticketFor, unavailable } from '../shared/payments.ts';
@@ -30,7 +30,7 @@ import { checkAllTerms, greatestAge, LEAST_LIFE_MS, type Terms, TermsSchema } fr
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
 
-const attempts = new Attempts('x402-proofs', 'rateLimit.x402', 'proofs', 30);
+const attempts = attemptsOf('x402-proofs', 'rateLimit.x402', 'proofs', 30);
 
 /** Milliseconds per request for this plugin. */
 const BUDGET_MS = 30_000;

@@ -11,7 +11,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';
-import { bucketState, headersKey, LimitHeaders } from '../shared/limit-headers.ts';
+import { bucketState, headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
 import { describeLimit } from './openapi.ts';
 
 const windowKey = optionalKey('server', 'rateLimit.window', millisecondsSchema('Length of the window; default 1m'));
@@ -29,7 +29,7 @@ const trustKey = optionalKey(
 );
 
 const kept = new StateKey<ClientBuckets>('rate limit');
-const headers = new LimitHeaders('addresses');
+const headers = limitHeaders('addresses');
 
 /** Whether responses say what is left: who has chosen a limit has clients that it means. */
 function tellsIn(config: Readonly<Record<string, unknown>>): boolean {
@@ -41,7 +41,7 @@ export const rateLimit = definePlugin({
   name: 'rate-limit',
   keys: [windowKey, maxKey, trustKey, headersKey],
   changesAnswers: false,
-  exposes: LimitHeaders.exposed,
+  exposes: LIMIT_HEADERS,
   check({ config }) {
     const trust = trustKey.in(config);
     if (trust === undefined || trust === false) return [];

@@ -26,7 +26,7 @@ export interface LimitState {
 
 type Headers = Readonly<Record<string, string>>;
 
-const NAMES = ['RateLimit-Policy', 'RateLimit'] as const;
+export const LIMIT_HEADERS = ['RateLimit-Policy', 'RateLimit'] as const;
 
 const seconds = (milliseconds: number) => Math.ceil(milliseconds / 1000);
 
@@ -44,28 +44,21 @@ export function bucketState(
   return { name, max, window, left: max - used, resetIn: (used * window) / max };
 }
 
-/** The headers `RateLimit` and `RateLimit-Policy` of IETF's draft (draft-ietf-httpapi-ratelimit-headers). */
-export class LimitHeaders {
-  static readonly exposed = NAMES;
-  readonly #noted: ContextKey<readonly LimitState[]>;
-
-  constructor(plugin: string) {
-    this.#noted = new ContextKey(`limits of ${plugin}`);
-  }
-
-  note(exchange: Exchange, states: readonly LimitState[]): void {
-    this.#noted.set(exchange, states);
-  }
-
-  /** For the stage `respond`: adds to what another plugin has said of its limits. */
-  readonly respond = (headers: Headers, exchange: Exchange): Headers | undefined => {
-    const items = this.#noted.get(exchange)?.map(itemsOf);
-    if (items === undefined) return undefined;
-    return Object.fromEntries(
-      NAMES.map((name, index) => {
-        const before = headers[name];
-        return [name, [...(before === undefined ? [] : [before]), ...items.map((item) => item[index])].join(', ')];
-      }),
-    );
+/** The headers `RateLimit` and `RateLimit-Policy` of IETF's draft (draft-ietf-httpapi-ratelimit-headers), of one plugin's limits. */
+export function limitHeaders(plugin: string) {
+  const noted = new ContextKey<readonly LimitState[]>(`limits of ${plugin}`);
+  return {
+    note: (exchange: Exchange, states: readonly LimitState[]) => noted.set(exchange, states),
+    /** For the stage `respond`: adds to what another plugin has said of its limits. */
+    respond: (headers: Headers, exchange: Exchange): Headers | undefined => {
+      const items = noted.get(exchange)?.map(itemsOf);
+      if (items === undefined) return undefined;
+      return Object.fromEntries(
+        LIMIT_HEADERS.map((name, index) => {
+          const before = headers[name];
+          return [name, [...(before === undefined ? [] : [before]), ...items.map((item) => item[index])].join(', ')];
+        }),
+      );
+    },
   };
 }
