@@ -14,16 +14,14 @@ const MESSAGES = /^(?:a payment|payment|it is not known)/;
 const shop = await shopFor(suite);
 const alice = await shop.market.wallet(1_000_000n);
 const native = { auth: termsOn(shop.chain, PRICE) };
-const service = await serviceFor(
-  suite,
-  shop.config({ exact: {}, native, other: native }, { settings: { metrics: { port: 0 } } }),
-);
+const config = shop.config({ exact: {}, native, other: native }, { settings: { metrics: { port: 0 } } });
+const service = await serviceFor(suite, config);
 
 /** The lines about payments since then, as `[level, message, fields]`. */
-const linesFrom = (from: number) =>
-  service.logs
-    .slice(from)
-    .flatMap(({ level, message, fields }) => (MESSAGES.test(message) ? [[level, message, fields]] : []));
+const linesFrom = (from: number) => {
+  const lines = service.logs.slice(from).filter(({ message }) => MESSAGES.test(message));
+  return lines.map(({ level, message, fields }) => [level, message, fields]);
+};
 const requestId = (response: Response) => response.headers.get('x-request-id');
 const settlements = async () => (await scrape(service)).table('x402_exact_settlements_total');
 const sale = (endpoint: string, asset: string) => `a ${endpoint} ${shop.market.network} ${asset}`;
@@ -48,19 +46,11 @@ it('a payment that is settled is a line and a count, and so is one that is not',
 
   const { transaction } = settledAs(answered);
   assert.match(transaction, /^0x[0-9a-f]{64}$/);
-  const said = { said: 'settle: HTTP status 500' };
+  const about = (response: Response) => ({ requestId: requestId(response), ...sold, ...whose });
   assert.deepEqual(linesFrom(from), [
-    [
-      'warn',
-      'a payment was not settled',
-      { requestId: requestId(refused), ...sold, ...whose, detail: 'insufficient_funds' },
-    ],
-    [
-      'error',
-      'it is not known whether a payment was settled',
-      { requestId: requestId(unknown), ...sold, ...whose, ...said },
-    ],
-    ['info', 'payment settled', { requestId: requestId(answered), ...sold, ...whose, transaction }],
+    ['warn', 'a payment was not settled', { ...about(refused), detail: 'insufficient_funds' }],
+    ['error', 'it is not known whether a payment was settled', { ...about(unknown), said: 'settle: HTTP status 500' }],
+    ['info', 'payment settled', { ...about(answered), transaction }],
   ]);
   const of = sale('exact', asset);
   assert.deepEqual(await settlements(), { [`${of} settled`]: 1, [`${of} unsettled`]: 1, [`${of} unknown`]: 1 });

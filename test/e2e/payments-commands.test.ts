@@ -24,6 +24,7 @@ describe('payments, --release and --reconcile', async () => {
 
   const RPC =
     'option --reconcile needs --rpc <network=url>, the chain and a node of it, such as eip155:84532=https://node.example';
+  const rpc = `${shop.market.network}=${shop.chain.url}`;
   const bob = () => payer(shop.chain, 2);
   const config = (settings: Block = {}) =>
     shop.config({ exact: {}, native: { auth: termsOn(shop.chain, PRICE) } }, { settings });
@@ -58,18 +59,14 @@ describe('payments, --release and --reconcile', async () => {
     assert.equal((await redeem(service, transaction)).status, 401);
     const about = native(transaction, answered.headers.get('x-request-id'));
     const cure = 'an answer was signed for it: where that did not arrive, free it with --release';
-    await eventually(async () =>
-      assert.deepEqual(
-        await cli(service, transaction.toUpperCase().replace('0X', '0x')),
-        noError([{ ...about, fate: 'answered', mark: 'used', cure }]),
-      ),
-    );
+    const used = { ...about, fate: 'answered', mark: 'used', cure };
+    const upper = transaction.toUpperCase().replace('0X', '0x');
+    await eventually(async () => assert.deepEqual(await cli(service, upper), noError([used])));
 
     const released = { ...about, fate: 'released', result: 'it can be used again' };
     assert.deepEqual(await cli(service, '--release', transaction), noError([released]));
-    assert.deepEqual(lines(service), [
-      ['info', 'a payment was released by an operator', { ...about, fate: 'answered' }],
-    ]);
+    const line = ['info', 'a payment was released by an operator', { ...about, fate: 'answered' }];
+    assert.deepEqual(lines(service), [line]);
     const again = { ...about, fate: 'released', result: 'it is free already: nothing was changed' };
     assert.deepEqual(await cli(service, '--release', transaction), noError([again]));
     assert.equal((await redeem(service, transaction)).status, 200);
@@ -92,15 +89,9 @@ describe('payments, --release and --reconcile', async () => {
     await failed();
     await failed();
     const last = await failed();
-    assert.deepEqual(
-      await cli(service, transaction),
-      noError([
-        {
-          ...{ ...last, fate: 'used up', mark: 'used', givenBack: '3 of 3 times' },
-          cure: 'its requests failed: find out why, then free it with --release',
-        },
-      ]),
-    );
+    const usedUp = { ...last, fate: 'used up', mark: 'used', givenBack: '3 of 3 times' };
+    const free3 = 'its requests failed: find out why, then free it with --release';
+    assert.deepEqual(await cli(service, transaction), noError([{ ...usedUp, cure: free3 }]));
     await cli(service, '--release', transaction);
     const next = await failed();
     assert.deepEqual(await cli(service, transaction), noError([{ ...next, fate: 'given back', ...free, cure }]));
@@ -109,23 +100,16 @@ describe('payments, --release and --reconcile', async () => {
   it('say what they do not know, and what is no payment', async (t) => {
     const service = await started(t);
     const nobody = hexlify(randomBytes(32));
-    for (const more of [[], ['--release']])
-      assert.deepEqual(
-        await cli(service, nobody, ...more),
-        error(`nothing is known of ${nobody}: look for it in the log`),
-      );
-    const listed = await quietly(['payments', '-c', join(service.folder, 'config.yaml')]);
+    const unknown = error(`nothing is known of ${nobody}: look for it in the log`);
+    for (const more of [[], ['--release']]) assert.deepEqual(await cli(service, nobody, ...more), unknown);
+    const file = ['-c', join(service.folder, 'config.yaml')];
+    const listed = await quietly(['payments', ...file]);
     assert.deepEqual([listed.code, listed.stdout], [0, 'no payment is open\n']);
-    assert.deepEqual(
-      await cli(service, '0x12'),
-      error('"0x12" is no transaction hash and no nonce: 0x and 64 hex digits'),
-    );
+    const noHash = error('"0x12" is no transaction hash and no nonce: 0x and 64 hex digits');
+    assert.deepEqual(await cli(service, '0x12'), noHash);
     assert.deepEqual(await cli(service, '--reconcile', '--rpc', 'base=https://node.example'), error(RPC));
-    const rpc = `${shop.market.network}=${shop.chain.url}`;
-    assert.equal(
-      (await quietly(['payments', '--reconcile', '-c', join(service.folder, 'config.yaml'), '--rpc', rpc])).stdout,
-      'nothing is unknown\n',
-    );
+    const reconciled = await quietly(['payments', '--reconcile', ...file, '--rpc', rpc]);
+    assert.equal(reconciled.stdout, 'nothing is unknown\n');
   });
 
   /** A service that does not know of two settlements whether they happened: the money of one is taken. */
@@ -137,11 +121,8 @@ describe('payments, --release and --reconcile', async () => {
       assert.equal(response.status, 401);
       const requestId = response.headers.get('x-request-id');
       const { network, asset } = shop.market;
-      const nonce = nonceOf(payload);
-      return {
-        ...{ type: 'x402-exact', requestId, endpoint: 'a/exact', network, asset, amount: String(PRICE) },
-        ...{ payer: alice.address, nonce },
-      };
+      const about = { type: 'x402-exact', requestId, endpoint: 'a/exact', network, asset, amount: String(PRICE) };
+      return { ...about, payer: alice.address, nonce: nonceOf(payload) };
     };
     // The facilitator takes the money, and its answer is lost.
     shop.facilitator.on('/settle', async (_req, res, { body }) => {
@@ -160,7 +141,6 @@ describe('payments, --release and --reconcile', async () => {
     const settled = { ...taken, transaction, fate: 'settled' };
     const byNonce = (...results: Block[]) => results.toSorted((a, b) => (String(a.nonce) < String(b.nonce) ? -1 : 1));
     const reconcile = async (...more: string[]) => {
-      const rpc = `${shop.market.network}=${shop.chain.url}`;
       const { stdout, ...rest } = await cli(service, '--reconcile', '--rpc', rpc, ...more);
       return { ...rest, stdout: byNonce(...stdout) };
     };
@@ -178,39 +158,27 @@ describe('payments, --release and --reconcile', async () => {
     const unknown = [taken, lost].map((each) => ({ ...each, fate: 'unknown', cure }));
     assert.deepEqual(byNonce(...listed), byNonce(...unknown));
     assert.deepEqual(await cli(service, taken.nonce), noError([{ ...taken, fate: 'unknown', mark, cure }]));
-    assert.deepEqual(
-      await cli(service, '--release', taken.nonce),
-      refused(
-        { ...taken, fate: 'unknown' },
-        'its money may have been taken: ask the chain with "payments --reconcile" first',
-      ),
-    );
+    const ask = 'its money may have been taken: ask the chain with "payments --reconcile" first';
+    const released = await cli(service, '--release', taken.nonce);
+    assert.deepEqual(released, refused({ ...taken, fate: 'unknown' }, ask));
   });
 
   it('ask the chain, which knows what it has settled', async (t) => {
     const { service, taken, lost, settled, reconcile, byNonce } = await withUnknown(t);
-    const open = {
-      ...lost,
-      fate: 'unknown',
-      result: 'still unknown: it can be taken yet: ask again 15 minutes after its end',
-    };
-    assert.deepEqual(
-      await reconcile('--dry-run'),
-      noError(byNonce({ ...settled, result: 'the money was taken; nothing was changed' }, open)),
-    );
+    const result = 'still unknown: it can be taken yet: ask again 15 minutes after its end';
+    const open = { ...lost, fate: 'unknown', result };
+    const tried = { ...settled, result: 'the money was taken; nothing was changed' };
+    assert.deepEqual(await reconcile('--dry-run'), noError(byNonce(tried, open)));
     assert.deepEqual(lines(service), []);
     const other = await cli(service, '--reconcile', '--rpc', `eip155:1=${shop.chain.url}`);
     assert.deepEqual(other, noError([]));
     assert.deepEqual(await reconcile(), noError(byNonce({ ...settled, result: 'the money was taken' }, open)));
     const { type: _, ...fields } = taken;
     const { transaction } = settled;
-    assert.deepEqual(lines(service), [
-      ['info', 'the chain says that a payment was settled', { ...fields, transaction }],
-    ]);
-    assert.deepEqual(
-      await cli(service, '--release', transaction ?? ''),
-      refused(settled, 'its money was taken, and the chain takes an authorisation once: send the money back instead'),
-    );
+    const line = ['info', 'the chain says that a payment was settled', { ...fields, transaction }];
+    assert.deepEqual(lines(service), [line]);
+    const back = 'its money was taken, and the chain takes an authorisation once: send the money back instead';
+    assert.deepEqual(await cli(service, '--release', transaction ?? ''), refused(settled, back));
   });
 
   it('list a payment that may have been taken, although a later request was told that it could not be', async (t) => {
@@ -228,7 +196,6 @@ describe('payments, --release and --reconcile', async () => {
     shop.facilitator.reset();
     const [listed] = (await cli(service)).stdout;
     assert.deepEqual([listed?.nonce, listed?.fate], [nonceOf(payload), 'unknown']);
-    const rpc = `${shop.market.network}=${shop.chain.url}`;
     assert.equal((await cli(service, '--reconcile', '--rpc', rpc)).stdout[0]?.result, 'the money was taken');
   });
 

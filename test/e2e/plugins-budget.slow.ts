@@ -1,15 +1,15 @@
 /** A plugin that spends its budget drops the request, and costs nobody else. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { arrived, isolatedFiles, recovered } from '../support/isolated.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const MUTATIONS = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'] as const;
@@ -22,9 +22,7 @@ const good = {
   onBeforeSign: { data: '0x0666' },
 };
 
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end; );
@@ -38,33 +36,23 @@ function spend(ms: number): void {
 }
 
 for (const isolate of [false, true]) {
-  describe(isolate ? 'isolated' : 'in the process of the service', () => {
+  describe(isolate ? 'isolated' : 'in the process of the service', async () => {
     const wrap = isolate ? isolatedFiles({ good, sleep, block, spend }) : String;
-    let upstream: Upstream;
-    let service: RunningService;
-
-    before(async () => {
-      upstream = await startUpstream();
-      upstream.json('/price', { price: 7 });
-      upstream.on('/slow', faults.slow(700, faults.json({ price: 7 })));
-      const names = ['short', 'long', 'other', 'standard'];
-      const { files, plugins } = pluginFiles(Object.fromEntries(names.map((name) => [name, wrap(puppetFile(name))])), {
-        short: { timeout: 200, isolate },
-        long: { timeout: 1500, isolate },
-        other: { timeout: 1500, isolate },
-        standard: { isolate },
-      });
-      const rest = { parameters: [{ name: 'q' }], encoding: { type: 'uint256', path: '$.price' } };
-      service = await startTestService(
-        oneApi(
-          upstream.url,
-          { price: rest, slow: rest, background: { path: '/price', mode: 'async', ...rest, method: 'POST' } },
-          { api: { name: 'x' }, settings: { plugins } },
-        ),
-        { files },
-      );
-    });
-    after(() => stopAll(service, upstream));
+    const upstream = await upstreamFor(suite);
+    upstream.json('/price', { price: 7 });
+    upstream.on('/slow', faults.slow(700, faults.json({ price: 7 })));
+    const budgets = {
+      short: { timeout: 200, isolate },
+      long: { timeout: 1500, isolate },
+      other: { timeout: 1500, isolate },
+      standard: { isolate },
+    };
+    const sources = Object.fromEntries(Object.keys(budgets).map((name) => [name, wrap(puppetFile(name))]));
+    const { files, plugins } = pluginFiles(sources, budgets);
+    const rest = { parameters: [{ name: 'q' }], encoding: { type: 'uint256', path: '$.price' } };
+    const background = { path: '/price', mode: 'async', ...rest, method: 'POST' };
+    const config = oneApi(upstream.url, { price: rest, slow: rest, background }, { settings: { plugins } });
+    const service = await serviceFor(suite, config, { files });
     beforeEach(() => tidy(service, upstream));
     afterEach(() => recovered(service));
 
@@ -72,14 +60,16 @@ for (const isolate of [false, true]) {
       await arrived();
       return service.post(endpoint, parameters);
     };
-    const price = () => post('x/price', { q: 'a' });
+    const price = () => post('api/price', { q: 'a' });
     const verified = async (response: Response) => BigInt((await verifyEncoded(response, service.signer.address)).data);
     const exhausted = (name: string) => `Plugin "${name}" budget exhausted`;
 
     describe('a plugin out of budget drops the request', () => {
       for (const hook of MUTATIONS) {
+        const set = (act: Parameters<typeof acts.set>[1], scope = {}) =>
+          acts.set(`short ${hook}`, act, { hook, ...scope });
         it(`${hook} that never answers; its signal aborts`, async () => {
-          acts.set(`short ${hook}`, ({ signal }) => {
+          set(({ signal }) => {
             assert.ok(signal instanceof AbortSignal);
             notes.add('at first', signal.aborted);
             signal.addEventListener('abort', () => notes.add('aborted', signal.aborted));
@@ -90,35 +80,27 @@ for (const isolate of [false, true]) {
         });
 
         it(`${hook} that blocks, although it returns something good`, async () => {
-          acts.set(
-            `short ${hook}`,
-            () => {
-              spend(250);
-              return good[hook];
-            },
-            { hook },
-          );
+          set(() => {
+            spend(250);
+            return good[hook];
+          });
           await assertRefused(await price(), 403, exhausted('short'));
         });
 
         it(`${hook} that blocks after it has waited`, async () => {
-          acts.set(
-            `short ${hook}`,
-            async ({ signal }) => {
-              await sleep(1);
-              spend(250);
-              notes.add('signal', (signal as AbortSignal).aborted);
-              return good[hook];
-            },
-            { hook },
-          );
+          set(async ({ signal }) => {
+            await sleep(1);
+            spend(250);
+            notes.add('signal', (signal as AbortSignal).aborted);
+            return good[hook];
+          });
           await assertRefused(await price(), 403, exhausted('short'));
           // A process that blocks is ended with the budget.
           if (!isolate) await notes.until('signal');
         });
 
         it(`${hook} that blocks and throws`, async () => {
-          acts.set(`short ${hook}`, () => {
+          set(() => {
             spend(250);
             throw new Error('late');
           });
@@ -128,16 +110,13 @@ for (const isolate of [false, true]) {
         it(`${hook}: a late result and a late error land nowhere`, async () => {
           for (const end of [() => good[hook], () => Promise.reject(new Error('late'))]) {
             notes.clear();
-            acts.set(
-              `short ${hook}`,
-              async ({ signal }) => {
-                await new Promise((resolve) => (signal as AbortSignal).addEventListener('abort', resolve));
-                await sleep(20);
-                notes.add('late');
-                return end();
-              },
-              { hook, end },
-            );
+            const late: Parameters<typeof acts.set>[1] = async ({ signal }) => {
+              await new Promise((resolve) => (signal as AbortSignal).addEventListener('abort', resolve));
+              await sleep(20);
+              notes.add('late');
+              return end();
+            };
+            set(late, { end });
             const called = upstream.requests.length;
             await assertRefused(await price(), 403, exhausted('short'));
             await notes.until('late');
@@ -203,18 +182,15 @@ for (const isolate of [false, true]) {
         acts.set('short onAfterApiCall', () => undefined);
         acts.set('long onBeforeApiCall', async () => sleep(1));
         acts.set('long onAfterApiCall', async () => sleep(1));
-        assert.equal(await verified(await post('x/slow')), 7n);
+        assert.equal(await verified(await post('api/slow')), 7n);
       });
     });
 
     it('in async mode the failed record has the text', async () => {
       acts.set('short onAfterApiCall', () => new Promise(() => undefined));
-      const submission = await submitted(await post('x/background'));
-      assert.deepEqual(await finished(service, submission), {
-        ...submission,
-        status: 'failed',
-        error: exhausted('short'),
-      });
+      const submission = await submitted(await post('api/background'));
+      const failed = { ...submission, status: 'failed', error: exhausted('short') };
+      assert.deepEqual(await finished(service, submission), failed);
     });
   });
 }

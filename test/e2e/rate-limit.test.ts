@@ -1,44 +1,32 @@
 /** Each client has its bucket of tokens, and 429 when it is empty. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const HOUR = 3_600_000;
-const spy = pluginFile(
-  'spy',
-  `onHttpRequest({ ip }) { note('ip', ip); }, onError({ status }) { note('error', status); }`,
-);
+const hooks = `onHttpRequest({ ip }) { note('ip', ip); }, onError({ status }) { note('error', status); }`;
+const spy = pluginFile('spy', hooks);
 
 describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many Requests)', async () => {
   const services: RunningService[] = [];
 
-  const upstream = await startUpstream();
+  const upstream = await upstreamFor(suite, {});
   upstream.json('/p', 1);
-
-  after(async () => {
-    for (const service of services) await service.stop();
-    await upstream.close();
-  });
 
   const start = async (rateLimit: object, server: object = {}) => {
     const { files, plugins } = pluginFiles({ spy });
-    const endpoint = { name: 'e', path: '/p' };
-    const service = await startTestService(
-      {
-        server: { rateLimit, ...server },
-        settings: { plugins },
-        apis: [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: [endpoint] }],
-      },
-      { files },
-    );
+    const more = { server: { rateLimit, ...server }, settings: { plugins } };
+    const service = await serviceFor(suite, oneApi(upstream.url, { e: { path: '/p' } }, more), { files });
     services.push(service);
     return service;
   };
-  const post = (service: RunningService, forwarded?: string, url = endpointUrl(service, 'a/e')) =>
+  const post = (service: RunningService, forwarded?: string, url = endpointUrl(service, 'api/e')) =>
     postText(url, '{}', forwarded === undefined ? JSON_HEADERS : { ...JSON_HEADERS, 'X-Forwarded-For': forwarded });
   const isLimited = async (response: Response) => {
     await assertRefused(response, 429, 'Too Many Requests');
@@ -94,31 +82,26 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
     });
   });
 
-  describe('the order', () => {
-    let service: RunningService;
-    before(async () => {
-      service = await start({ max: 1, window: HOUR });
-      assert.equal((await post(service)).status, 200);
-    });
+  describe('the order', async () => {
+    const service = await start({ max: 1, window: HOUR });
+    before(async () => assert.equal((await post(service)).status, 200));
+    const url = endpointUrl(service, 'api/e');
 
     it('an unknown path is 404 and a wrong method 405 all the same', async () => {
       await assertRefused(await post(service, undefined, `${service.url}/nowhere`), 404, 'Not Found');
-      await assertRefused(await fetch(endpointUrl(service, 'a/e')), 405, 'Method Not Allowed');
+      await assertRefused(await fetch(url), 405, 'Method Not Allowed');
     });
 
     it('an unknown endpoint, another content type, a large and a malformed body are 429', async () => {
       await isLimited(await post(service, undefined, `${service.url}/endpoints/0x00`));
-      await isLimited(await fetch(endpointUrl(service, 'a/e'), { method: 'POST', body: 'x' }));
-      await isLimited(await postText(endpointUrl(service, 'a/e'), 'x'.repeat(65_537)));
-      await isLimited(await postText(endpointUrl(service, 'a/e'), '{'));
+      await isLimited(await fetch(url, { method: 'POST', body: 'x' }));
+      for (const body of ['x'.repeat(65_537), '{']) await isLimited(await postText(url, body));
     });
 
     it('the body of a limited request is not read: an endless one gets its 429', async () => {
       const connection = openRaw(service.url);
-      const head = requestHead(`POST ${new URL(endpointUrl(service, 'a/e')).pathname}`, {
-        ...JSON_HEADERS,
-        'Transfer-Encoding': 'chunked',
-      });
+      const chunked = { ...JSON_HEADERS, 'Transfer-Encoding': 'chunked' };
+      const head = requestHead(`POST ${new URL(url).pathname}`, chunked);
       connection.write(`${head}\r\n1\r\n{\r\n`);
       await connection.until((text) => text.endsWith('{"error":"Too Many Requests"}'));
       connection.destroy();
@@ -130,7 +113,7 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
 
     it('/health and OPTIONS are spared', async () => {
       assert.equal((await fetch(`${service.url}/health`)).status, 200);
-      const response = await fetch(endpointUrl(service, 'a/e'), { method: 'OPTIONS' });
+      const response = await fetch(url, { method: 'OPTIONS' });
       assert.equal(response.status, 204);
       assertRouteHeaders(response);
     });
@@ -141,11 +124,9 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
       const response = await post(service);
       await isLimited(response);
       const requestId = response.headers.get('x-request-id');
-      const line = await eventually(
-        () =>
-          service.logs.slice(before).find(({ level, fields }) => level === 'info' && fields.requestId === requestId),
-        'the log line',
-      );
+      const lines = () => service.logs.slice(before).filter(({ level }) => level === 'info');
+      const own = () => lines().find(({ fields }) => fields.requestId === requestId);
+      const line = await eventually(own, 'the log line');
       assert.match(line.message, /^POST \/endpoints\/:endpointId 429 [\d.]+ms$/);
       assert.deepEqual(notes.all, []);
     });
@@ -162,11 +143,8 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
       assert.ok(await share(service, '192.0.2.1', undefined));
     });
 
-    describe('true: the left-most entry that parses as an IP address', () => {
-      let service: RunningService;
-      before(async () => {
-        service = await start({ max: 1, window: HOUR, trustForwardedFor: true });
-      });
+    describe('true: the left-most entry that parses as an IP address', async () => {
+      const service = await start({ max: 1, window: HOUR, trustForwardedFor: true });
 
       const shared: [string, string, string][] = [
         ['what follows does not matter', '192.0.2.1, 10.0.0.1', '192.0.2.1, 10.0.0.2'],
@@ -196,38 +174,16 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
       it('rubbish leaves the socket’s address, which all such requests share', async () => {
         const first = await post(service, 'rubbish');
         assert.equal(first.status, 200);
-        for (const rubbish of [
-          '',
-          ',',
-          ',,,,',
-          '127.1',
-          '010.0.0.1',
-          '0x7f000001',
-          '1.2.3',
-          '1.2.3.4.5',
-          '::g',
-          '[::1',
-        ]) {
+        const numbers = ['127.1', '010.0.0.1', '0x7f000001', '1.2.3', '1.2.3.4.5', '1.2.3.4/24', '1'.repeat(5000)];
+        const signs = ['', ',', ',,,,', '::g', '[::1', '"', '<script>', '\xff\xfe', ','.repeat(8000)];
+        for (const rubbish of [...numbers, ...signs, 'localhost', '::ffff:127.0.0.1'])
           await isLimited(await post(service, rubbish));
-        }
-        for (const rubbish of [
-          '"',
-          'localhost',
-          '1.2.3.4/24',
-          '<script>',
-          '\xff\xfe',
-          '1'.repeat(5000),
-          ','.repeat(8000),
-        ]) {
-          await isLimited(await post(service, rubbish));
-        }
-        await isLimited(await post(service, '::ffff:127.0.0.1'));
       });
 
       it('several headers are one list', async () => {
-        const head = (address: string) =>
-          `${requestHead(`POST ${new URL(endpointUrl(service, 'a/e')).pathname}`, { ...JSON_HEADERS, 'Content-Length': '2' })}` +
-          `X-Forwarded-For: nobody\r\nX-Forwarded-For: ${address}\r\n\r\n{}`;
+        const path = new URL(endpointUrl(service, 'api/e')).pathname;
+        const own = requestHead(`POST ${path}`, { ...JSON_HEADERS, 'Content-Length': '2' });
+        const head = (address: string) => `${own}X-Forwarded-For: nobody\r\nX-Forwarded-For: ${address}\r\n\r\n{}`;
         const statuses = [];
         for (const address of ['192.0.2.21', '192.0.2.21', '192.0.2.22']) {
           const connection = openRaw(service.url);
@@ -265,7 +221,7 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
       const service = await start({ max: 1, window: HOUR, trustForwardedFor: true }, { host: '::' });
       const { port } = new URL(service.url);
       notes.clear();
-      const url = (host: string) => `http://${host}:${port}/endpoints/${service.ids['a/e']}`;
+      const url = (host: string) => `http://${host}:${port}/endpoints/${service.ids['api/e']}`;
       assert.equal((await post(service, undefined, url('127.0.0.1'))).status, 200);
       await isLimited(await post(service, '127.0.0.1', url('127.0.0.1')));
       assert.equal((await post(service, undefined, url('[::1]'))).status, 200);
@@ -273,12 +229,10 @@ describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many R
     });
 
     it('start-up warns of trustForwardedFor and of nothing else here', async () => {
-      const warnings = services.map(({ logs }) =>
-        logs.filter(({ level }) => level === 'warn').map((line) => line.message),
-      );
+      const warnings = services.flatMap(({ logs }) => logs.filter(({ level }) => level === 'warn'));
       const message =
         'server.rateLimit.trustForwardedFor: clients can choose their own address unless a proxy in front sets X-Forwarded-For';
-      assert.deepEqual(new Set(warnings.flat()), new Set([message]));
+      assert.deepEqual(new Set(warnings.map((line) => line.message)), new Set([message]));
     });
   });
 });

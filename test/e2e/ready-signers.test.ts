@@ -4,10 +4,11 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { getBytes, keccak256, Wallet } from 'ethers';
-import { scrape } from '../support/metrics.ts';
+import { oneApi } from '../support/answers.ts';
+import { metricsUrl, scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { faults, type Handler, type Upstream, upstreamFor } from '../support/upstream.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 /** x and y, as web3signer names keys. */
@@ -61,9 +62,8 @@ const web3signer: MakeVault = (t) => {
 
 const awsKms: MakeVault = (t) => {
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'AKTEST', AWS_SECRET_ACCESS_KEY: 'geheim' });
-  const [x, y] = [identifier.slice(2, 66), identifier.slice(66)].map((hex) =>
-    Buffer.from(hex, 'hex').toString('base64url'),
-  );
+  const halves = [identifier.slice(2, 66), identifier.slice(66)];
+  const [x, y] = halves.map((hex) => Buffer.from(hex, 'hex').toString('base64url'));
   const jwk = { kty: 'EC', crv: 'secp256k1', x, y } as JsonWebKey;
   const spki = createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'der' });
   const described = { PublicKey: spki.toString('base64'), KeySpec: 'ECC_SECG_P256K1', KeyUsage: 'SIGN_VERIFY' };
@@ -99,20 +99,17 @@ const AWAY = 'a signer is away: answers that need its signature are refused';
 const READY = '200 {"status":"ready"}';
 
 describe('GET /ready while a signer outside the process fails', () => {
-  async function start(t: TestContext, signer: object, endpoints: Record<string, object> = { e: {} }) {
-    const upstream: Upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
-    const blocks = Object.entries(endpoints).map(([name, more]) => ({ name, path: `/${name}`, ...more }));
-    const apis = [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: blocks }];
-    const config = { settings: { signer, metrics: { port: 0 } }, apis };
-    const service = await serviceFor(t, config);
-    return { service, config };
+  async function start(t: TestContext, signer: object, endpoints: Parameters<typeof oneApi>[1] = { e: {} }) {
+    const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
+    const config = oneApi(upstream.url, endpoints, { settings: { signer, metrics: { port: 0 } } });
+    return { service: await serviceFor(t, config), config };
   }
 
   for (const [type, make] of Object.entries({ 'json-rpc': jsonRpc, web3signer, 'aws-kms': awsKms })) {
     it(`names it, and not any more once it signs again: ${type}`, async (t) => {
       const vault = await make(t);
       const { service } = await start(t, vault.config);
-      const asked = async () => (await service.post('a/e')).status;
+      const asked = async () => (await service.post('api/e')).status;
       const available = async () => (await scrape(service)).value('signers_available');
       assert.deepEqual([await asked(), await ready(service.url), await available()], [200, READY, 1]);
       vault.breakDown();
@@ -134,11 +131,10 @@ describe('GET /ready while a signer outside the process fails', () => {
     const [vault, next] = [await jsonRpc(t), await jsonRpc(t, new Wallet(`0x${'43'.repeat(32)}`))];
     const signer = { ...vault.config, next: next.config };
     const { service, config } = await start(t, signer, { both: { signatures: true }, one: {} });
-    const statuses = async () => [(await service.post('a/both')).status, (await service.post('a/one')).status];
+    const statuses = async () => [(await service.post('api/both')).status, (await service.post('api/one')).status];
     // The port of metrics outlives a reload, and tells of the signers that are in use now.
     await reload(service, config);
-    const [, metrics = ''] =
-      /metrics on (http:\/\/[^/]+)/.exec(service.logs.map(({ message }) => message).join('\n')) ?? [];
+    const metrics = new URL(metricsUrl(service)).origin;
     next.breakDown();
     assert.deepEqual(await statuses(), [502, 200]);
     for (const url of [service.url, metrics])
@@ -157,7 +153,7 @@ describe('GET /ready while a signer outside the process fails', () => {
     const vault = await jsonRpc(t);
     const { service } = await start(t, vault.config);
     vault.failOnce();
-    assert.equal((await service.post('a/e')).status, 502);
+    assert.equal((await service.post('api/e')).status, 502);
     // The probe that follows comes before any other request.
     await vault.untilAsked(3);
     assert.equal(await ready(service.url), READY);

@@ -83,9 +83,9 @@ describe('the example consumer of one request, and answers of a running service'
   const deliverer = await chain.provider.getSigner(1);
   const verifier = await deploy('SignedDataVerifier', deliverer);
 
+  const pinning = (asked: Asked, node = TEST_ADDRESS) => [verifier, node, endpointId, requestHashOf(asked)];
   beforeEach(async () => {
-    const pinned = [verifier, TEST_ADDRESS, endpointId, requestHashOf(BTC)];
-    consumer = await deploy('PinnedPriceConsumer', deliverer, ...pinned);
+    consumer = await deploy('PinnedPriceConsumer', deliverer, ...pinning(BTC));
   });
 
   /** An answer of the service. */
@@ -114,13 +114,9 @@ describe('the example consumer of one request, and answers of a running service'
 
   it('pins what it was made for, and has no price at first', async () => {
     const read = (name: string) => consumer.getFunction(name).staticCall();
-    assert.deepEqual(await Promise.all(['VERIFIER', 'NODE', 'ENDPOINT_ID', 'REQUEST_HASH', 'updatedAt'].map(read)), [
-      await verifier.getAddress(),
-      TEST_ADDRESS,
-      endpointId,
-      keccak256(toUtf8Bytes('{"parameters":{"symbol":"BTCUSD"}}')),
-      0n,
-    ]);
+    const all = await Promise.all(['VERIFIER', 'NODE', 'ENDPOINT_ID', 'REQUEST_HASH', 'updatedAt'].map(read));
+    const hash = keccak256(toUtf8Bytes('{"parameters":{"symbol":"BTCUSD"}}'));
+    assert.deepEqual(all, [await verifier.getAddress(), TEST_ADDRESS, endpointId, hash, 0n]);
   });
 
   it('accepts the answer to its request, from anyone, once', async () => {
@@ -139,14 +135,7 @@ describe('the example consumer of one request, and answers of a running service'
     const answer = await answerTo(ETH);
     isWrongReceipt(await refusal(answer));
     assert.equal(await price(), 0n);
-    const accepts = await deploy(
-      'PinnedPriceConsumer',
-      deliverer,
-      verifier,
-      TEST_ADDRESS,
-      endpointId,
-      requestHashOf(ETH),
-    );
+    const accepts = await deploy('PinnedPriceConsumer', deliverer, ...pinning(ETH));
     await (await accepts.getFunction('deliver').send(...argumentsOf(answer))).wait();
     assert.equal(await accepts.getFunction('price').staticCall(), 3000n);
   });
@@ -214,22 +203,9 @@ describe('the example consumer of one request, and answers of a running service'
     const { r, s, v } = Signature.from(answer.receipt.signature);
     const word = (value: bigint) => value.toString(16).padStart(64, '0');
     const rs = `${r}${s.slice(2)}`;
-    const wrong = [
-      '0x',
-      rs,
-      `${rs}${v.toString(16)}00`,
-      `${rs}00`,
-      `${r}${word(CURVE_ORDER - BigInt(s))}${(v === 27 ? 28 : 27).toString(16)}`,
-      `0x${'00'.repeat(64)}1b`,
-    ];
-    const anyone = await deploy(
-      'PinnedPriceConsumer',
-      deliverer,
-      verifier,
-      ZeroAddress,
-      endpointId,
-      requestHashOf(BTC),
-    );
+    const high = `${r}${word(CURVE_ORDER - BigInt(s))}${(v === 27 ? 28 : 27).toString(16)}`;
+    const wrong = ['0x', rs, `${rs}${v.toString(16)}00`, `${rs}00`, high, `0x${'00'.repeat(64)}1b`];
+    const anyone = await deploy('PinnedPriceConsumer', deliverer, ...pinning(BTC, ZeroAddress));
     for (const signature of wrong) {
       const forged = { ...answer, receipt: { ...answer.receipt, signature } };
       assert.equal(await refusal(forged), errorOf('WrongReceipt', ZeroAddress));

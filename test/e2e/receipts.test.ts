@@ -16,6 +16,10 @@ const NEXT_KEY = `0x${'22'.repeat(32)}`;
 const next = new Wallet(NEXT_KEY);
 const encoding = { type: 'uint256', path: '$.n' };
 const symbol = [{ name: 'symbol', required: true }];
+const inBody = [
+  { name: 'filter', in: 'body' },
+  { name: 'depth', in: 'body', default: 3 },
+];
 const cache = { maxAge: 600_000 };
 
 /** Of the API, of which every endpoint has receipts unless it says otherwise. */
@@ -39,13 +43,7 @@ const endpoints = {
       { name: '__proto__' },
     ],
   },
-  body: {
-    method: 'POST',
-    parameters: [
-      { name: 'filter', in: 'body' },
-      { name: 'depth', in: 'body', default: 3 },
-    ],
-  },
+  body: { method: 'POST', parameters: inBody },
   proven: { encoding, parameters: symbol, responseMatches: [{ type: 'regex', value: '"n":' }] },
   moving: { encoding, parameters: symbol, signatures: true },
   without: { encoding, parameters: symbol, receipt: false },
@@ -103,11 +101,7 @@ describe('receipts: an answer tells what was asked', async () => {
     await receiptOf('chosen', {}, defaults);
     await receiptOf('chosen', { symbol: null }, defaults);
     await receiptOf('chosen', { token: 'a', realm: 'b', tier: 'c', unknown: 'd' }, defaults);
-    await receiptOf(
-      'chosen',
-      { symbol: '€ "\\', limit: 2.5, open: false },
-      { symbol: '€ "\\', limit: 2.5, open: false },
-    );
+    await receiptOf('chosen', { symbol: '€ "\\', limit: 2.5, open: false });
     const special: Asked = JSON.parse('{"__proto__":"x"}');
     await receiptOf('chosen', special, { ...defaults, ...special });
   });
@@ -124,11 +118,8 @@ describe('receipts: an answer tells what was asked', async () => {
     const filter = { b: [1, { d: null, c: 'ü' }], a: 1e21 };
     await receiptOf('body', { filter }, { filter, depth: 3 });
     await receiptOf('body', { depth: null }, { depth: null });
-    const url = endpointUrl(service, 'api/body');
-    const response = await postText(
-      url,
-      '{"parameters":{"depth":3.0,"filter":{"a":1E21,"b":[1,{"c":"\\u00fc","d":null}]}}}',
-    );
+    const text = '{"parameters":{"depth":3.0,"filter":{"a":1E21,"b":[1,{"c":"\\u00fc","d":null}]}}}';
+    const response = await postText(endpointUrl(service, 'api/body'), text);
     await verifyReceipt(response, { filter, depth: 3 }, TEST_ADDRESS);
   });
 
@@ -138,10 +129,8 @@ describe('receipts: an answer tells what was asked', async () => {
     assert.equal(upstream.requests.length, 1);
     const number = await receiptOf('cached', { id: 1 }, { id: 1, by: 'day' });
     assert.notEqual(number.receipt.requestHash, first.receipt.requestHash);
-    assert.deepEqual(
-      upstream.requests.map(({ path }) => path),
-      ['/cached?id=1&by=day', '/cached?id=1&by=day'],
-    );
+    assert.deepEqual(new Set(upstream.requests.map(({ path }) => path)), new Set(['/cached?id=1&by=day']));
+    assert.equal(upstream.requests.length, 2);
   });
 
   it('a factor as a number and as a text is encoded alike and asked for apart, in the cache too', async () => {
@@ -182,13 +171,12 @@ describe('receipts: an answer tells what was asked', async () => {
     const parameters = { symbol: 'ETHUSD' };
     const body = await receiptOf('moving', parameters);
     const [, entry] = body.signatures as readonly Readonly<Record<string, string>>[];
+    const about = { signature: entry?.signature, receiptSignature: entry?.receiptSignature };
     const options = { node: next.address, endpointId: body.endpointId, parameters };
     const result = verifyResponse(body, options);
     assert.ok(result.ok, JSON.stringify(result));
-    assert.deepEqual(
-      [result.signer, result.signature, result.receiptSignature],
-      [next.address, entry?.signature, entry?.receiptSignature],
-    );
+    const { signer, signature, receiptSignature } = result;
+    assert.deepEqual({ signer, signature, receiptSignature }, { ...about, signer: next.address });
     const other = verifyResponse(body, { ...options, parameters: { symbol: 'BTCUSD' } });
     assert.equal(other.ok ? 'accepted' : other.reason, 'request');
   });
@@ -215,10 +203,7 @@ describe('receipts: an answer tells what was asked', async () => {
     const deep = await postText(url, `{"parameters":{"filter":${nested(254)}}}`);
     const { receipt } = JSON.parse(await deep.text());
     assert.equal(receipt.requestHash, requestHash({ filter, depth: 3 }));
-    await assertRefused(
-      await postText(url, `{"parameters":{"filter":${nested(255)}}}`),
-      400,
-      'Request body is nested too deeply',
-    );
+    const deeper = await postText(url, `{"parameters":{"filter":${nested(255)}}}`);
+    await assertRefused(deeper, 400, 'Request body is nested too deeply');
   });
 });

@@ -8,7 +8,7 @@ import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-f
 import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { NATIVE, RECIPIENT } from '../support/x402.ts';
+import { termsOn } from '../support/x402.ts';
 
 /** Milliseconds, with room for a busy machine. */
 const BUDGET = 2000;
@@ -28,23 +28,15 @@ const { files, plugins } = pluginFiles(
   { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },
 );
 const encoding = { type: 'uint256', path: '$.price' };
-const service = await serviceFor(
-  suite,
-  {
-    settings: { plugins },
-    apis: [
-      { name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'p', path: '/price', encoding }] },
-    ],
-  },
-  { files },
-);
+const config = oneApi(upstream.url, { p: { path: '/price', encoding } }, { settings: { plugins } });
+const service = await serviceFor(suite, config, { files });
 
 beforeEach(() => tidy(service, upstream));
 
 /** Lines about plugins, of one request, once its own line is out. */
 async function ask() {
   service.logs.length = 0;
-  const response = await service.post('x/p');
+  const response = await service.post('api/p');
   const requestId = response.headers.get('x-request-id');
   const mine = () => service.logs.filter(({ fields }) => fields.requestId === requestId);
   await eventually(() => mine().find(({ message }) => / \d{3} [\d.]+ms$/.test(message)), 'the line of the request');
@@ -55,20 +47,22 @@ async function ask() {
 /** `12.34 of 400 ms`, and what each hook of the request has used. */
 function read(fields: Readonly<Record<string, unknown>>) {
   const [, used, allowed] = /^([\d.]+) of (\d+) ms$/.exec(String(fields.budget)) ?? assert.fail(String(fields.budget));
-  const hooks = String(fields.used)
-    .split(', ')
-    .map((text) => /^(\w+) ([\d.]+)$/.exec(text) ?? assert.fail(text));
-  return {
-    used: Number(used),
-    allowed: Number(allowed),
-    hooks: hooks.map(([, hook]) => hook),
-    times: hooks.map(([, , time]) => Number(time)),
-  };
+  const texts = String(fields.used).split(', ');
+  const hooks = texts.map((text) => /^(\w+) ([\d.]+)$/.exec(text) ?? assert.fail(text));
+  const times = hooks.map(([, , time]) => Number(time));
+  return { used: Number(used), allowed: Number(allowed), hooks: hooks.map(([, hook]) => hook), times };
 }
 
 /** Whether the parts make up the sum, but for rounding. */
 function addsUp({ used, times }: ReturnType<typeof read>): boolean {
   return Math.abs(times.reduce((sum, time) => sum + time, 0) - used) < 0.1;
+}
+
+/** Asserts that a request has one line about plugins, a warning with this text, and reads it. */
+function readOne(lines: ReturnType<Awaited<ReturnType<typeof ask>>['lines']>, message: string) {
+  const [line, ...others] = lines;
+  assert.deepEqual([line?.level, line?.message, others], ['warn', message, []]);
+  return { fields: line?.fields ?? {}, ...read(line?.fields ?? {}) };
 }
 
 describe('a plugin that is slow, yet stays in its budget', () => {
@@ -78,12 +72,9 @@ describe('a plugin that is slow, yet stays in its budget', () => {
     acts.set('one onBeforeSign', () => block(1));
     const { response, requestId, lines } = await ask();
     assert.equal(response.status, 200);
-    const [line, ...others] = lines();
-    assert.deepEqual([line?.level, line?.message], ['warn', 'plugin "one" is slow in onAfterApiCall']);
-    assert.deepEqual(others, []);
-    assert.deepEqual(Object.keys(line?.fields ?? {}), ['requestId', 'budget', 'used']);
-    assert.equal(line?.fields.requestId, requestId);
-    const spent = read(line?.fields ?? {});
+    const { fields, ...spent } = readOne(lines(), 'plugin "one" is slow in onAfterApiCall');
+    assert.deepEqual(Object.keys(fields), ['requestId', 'budget', 'used']);
+    assert.equal(fields.requestId, requestId);
     assert.deepEqual([spent.allowed, spent.hooks], [BUDGET, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall']]);
     assert.ok(spent.used >= SLOW + 15 && spent.used < BUDGET && addsUp(spent), JSON.stringify(spent));
     assert.ok(Number(spent.times[1]) >= 20 && Number(spent.times[2]) >= SLOW - 5, JSON.stringify(spent));
@@ -95,10 +86,7 @@ describe('a plugin that is slow, yet stays in its budget', () => {
     acts.set('two onHttpRequest', () => sleep(SLOW / 2 + 20));
     const { response, lines } = await ask();
     assert.equal(response.status, 200);
-    assert.deepEqual(
-      lines().map(({ message }) => message),
-      ['plugin "one" is slow in onBeforeSign'],
-    );
+    readOne(lines(), 'plugin "one" is slow in onBeforeSign');
   });
 
   it('an observer has a budget of its own', async () => {
@@ -108,9 +96,8 @@ describe('a plugin that is slow, yet stays in its budget', () => {
     });
     const { lines } = await ask();
     await notes.until('sent');
-    const [line, ...others] = await eventually(() => (lines().length > 0 ? lines() : undefined), 'the warning');
-    assert.deepEqual([line?.message, others], ['plugin "short" is slow in onResponseSent', []]);
-    assert.deepEqual(read(line?.fields ?? {}).hooks, ['onResponseSent']);
+    await eventually(() => lines()[0], 'the warning');
+    assert.deepEqual(readOne(lines(), 'plugin "short" is slow in onResponseSent').hooks, ['onResponseSent']);
   });
 
   it('one that takes less than half is not worth a line', async () => {
@@ -131,10 +118,7 @@ describe('a plugin whose hook is dropped', () => {
       acts.set('one onBeforeSign', act);
       const { response, lines } = await ask();
       await assertRefused(response, 403, 'Request dropped by plugin "one"');
-      const [line, ...others] = lines();
-      assert.deepEqual([line?.level, line?.message], ['warn', 'plugin "one" failed in onBeforeSign']);
-      assert.deepEqual(others, []);
-      const spent = read(line?.fields ?? {});
+      const spent = readOne(lines(), 'plugin "one" failed in onBeforeSign');
       const hooks = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'];
       assert.deepEqual([spent.allowed, spent.hooks], [BUDGET, hooks]);
       assert.ok(addsUp(spent) && Number(spent.times[2]) >= 30, JSON.stringify(spent));
@@ -147,9 +131,7 @@ describe('a plugin whose hook is dropped', () => {
       throw new Error('no');
     });
     const { lines } = await ask();
-    const [line] = lines();
-    assert.equal(line?.message, 'plugin "two" failed in onHttpRequest');
-    assert.deepEqual(read(line?.fields ?? {}).hooks, ['onHttpRequest']);
+    assert.deepEqual(readOne(lines(), 'plugin "two" failed in onHttpRequest').hooks, ['onHttpRequest']);
   });
 
   it('a deliberate rejection is no failure', async () => {
@@ -161,19 +143,14 @@ describe('a plugin whose hook is dropped', () => {
 });
 
 it('a stage that refuses is no failure of its plugin: the challenge of x402, a header that is no proof', async (t) => {
-  const terms = { network: 1, rpc: 'http://127.0.0.1:9', token: NATIVE, amount: '1', recipient: RECIPIENT };
-  const auth = { type: 'x402', ...terms };
-  const paid = await serviceFor(t, {
-    apis: [{ name: 'x', url: upstream.url, auth, endpoints: [{ name: 'p', path: '/price' }] }],
-  });
-  assert.equal((await paid.post('x/p')).status, 402);
-  assert.equal((await paid.post('x/p', {}, { 'X-Payment-Proof': 'rubbish' })).status, 402);
+  const auth = termsOn({ chainId: 1, url: 'http://127.0.0.1:9' }, 1n);
+  const paid = await serviceFor(t, oneApi(upstream.url, { p: { path: '/price' } }, { api: { auth } }));
+  assert.equal((await paid.post('api/p')).status, 402);
+  assert.equal((await paid.post('api/p', {}, { 'X-Payment-Proof': 'rubbish' })).status, 402);
   const ended = () => paid.logs.filter(({ message }) => / 40[12] [\d.]+ms$/.test(message)).length === 2 || undefined;
   await eventually(ended, 'the lines of both requests');
-  const loud = paid.logs.filter(
-    ({ level, fields }) => level === 'error' || (fields.requestId !== undefined && level === 'warn'),
-  );
-  assert.deepEqual(loud, []);
+  const warned = paid.logs.filter(({ level, fields }) => level === 'warn' && fields.requestId !== undefined);
+  assert.deepEqual([warned, paid.logs.filter(({ level }) => level === 'error')], [[], []]);
 });
 
 describe('a plugin that is out of budget', () => {
@@ -186,10 +163,7 @@ describe('a plugin that is out of budget', () => {
       acts.set('short onAfterApiCall', act);
       const { response, lines } = await ask();
       await assertRefused(response, 403, 'Plugin "short" budget exhausted');
-      const [line, ...others] = lines();
-      assert.deepEqual([line?.level, line?.message], ['warn', 'plugin "short" is out of budget in onAfterApiCall']);
-      assert.deepEqual(others, []);
-      const spent = read(line?.fields ?? {});
+      const spent = readOne(lines(), 'plugin "short" is out of budget in onAfterApiCall');
       assert.deepEqual([spent.allowed, spent.hooks], [SHORT, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall']]);
       assert.ok(addsUp(spent) && Number(spent.times[1]) >= 40, JSON.stringify(spent));
     });
@@ -199,8 +173,7 @@ describe('a plugin that is out of budget', () => {
 describe('LOG_LEVEL=debug', () => {
   it('shows a line per stage and the timeline of each request; other levels do not', async (t) => {
     const { files, plugins } = pluginFiles({ one: puppetFile('one') });
-    const encoding = { type: 'uint256', path: '$.price' };
-    const api = { name: 'x', cache: { maxAge: 60_000 } };
+    const api = { cache: { maxAge: 60_000 } };
     const config = oneApi(upstream.url, { p: { path: '/price', encoding } }, { api, settings: { plugins } });
     const tracing = await serviceFor(t, config, { files, env: { LOG_LEVEL: 'debug' } });
     const timelineOf = async (response: Response) => {
@@ -209,34 +182,24 @@ describe('LOG_LEVEL=debug', () => {
       await eventually(() => lines().find(({ message }) => message === 'timeline'), 'the timeline');
       const [line, ...others] = lines().filter(({ message }) => message === 'timeline');
       assert.deepEqual([line?.level, others], ['debug', []]);
-      const stages = String(line?.fields.ms)
-        .split(', ')
-        .map((text) => /^(\w+) \d+(\.\d+)?$/.exec(text)?.[1]);
+      const texts = String(line?.fields.ms).split(', ');
+      const stages = texts.map((text) => /^(\w+) \d+(\.\d+)?$/.exec(text)?.[1]);
       const traced = lines().flatMap(({ level, message, fields }) =>
         message.startsWith('stage ') ? [`${level} ${typeof fields.milliseconds} ${message.slice(6)}`] : [],
       );
-      assert.deepEqual(
-        traced.slice(0, stages.length),
-        stages.map((stage) => `debug number ${stage}`),
-      );
+      const shown = stages.map((stage) => `debug number ${stage}`);
+      assert.deepEqual(traced.slice(0, stages.length), shown);
       return stages.join(' ');
     };
     const first = 'admit resolve parseBody onHttpRequest authenticate validate prepare';
     // A stage ends after those that run inside it.
-    assert.equal(
-      await timelineOf(await tracing.post('x/p')),
-      `${first} onBeforeApiCall callApi onAfterApiCall encode onBeforeSign sign answer present respond`,
-    );
-    assert.equal(await timelineOf(await tracing.post('x/p')), `${first} answer present respond`);
+    const whole = `${first} onBeforeApiCall callApi onAfterApiCall encode onBeforeSign sign answer present respond`;
+    for (const stages of [whole, `${first} answer present respond`])
+      assert.equal(await timelineOf(await tracing.post('api/p')), stages);
     assert.equal(await timelineOf(await fetch(`${tracing.url}/health`)), 'route respond');
-    assert.equal(
-      await timelineOf(await fetch(`${tracing.url}/endpoints/0x12`, { method: 'POST' })),
-      'admit resolve respond',
-    );
+    const unknown = await fetch(`${tracing.url}/endpoints/0x12`, { method: 'POST' });
+    assert.equal(await timelineOf(unknown), 'admit resolve respond');
     await ask();
-    assert.deepEqual(
-      service.logs.filter(({ message }) => /^(timeline|stage )/.test(message)),
-      [],
-    );
+    assert.ok(!service.logs.some(({ message }) => /^(timeline|stage )/.test(message)));
   });
 });

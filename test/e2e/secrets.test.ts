@@ -9,10 +9,12 @@ import { type Service, startService } from '../../service/index.ts';
 import { createLog, type LogSettings } from '../../service/log.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
+import { JSON_HEADERS } from '../support/http.ts';
 import { notes, pluginFile } from '../support/plugin-files.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { TEST_KEY } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { termsOn } from '../support/x402.ts';
 
 /** What must never be seen outside; each is found in whatever form it might take. */
 const secrets = {
@@ -39,12 +41,8 @@ const secrets = {
 /** Forms in which a secret could show: as it is, percent-encoded, as base64 or hex, without 0x. */
 function forms(secret: string): string[] {
   const bytes = Buffer.from(secret);
-  const plain = [
-    secret,
-    secret.replace(/^0x/, ''),
-    encodeURIComponent(secret),
-    new URLSearchParams({ a: secret }).toString().slice(2),
-  ];
+  const form = new URLSearchParams({ a: secret }).toString().slice(2);
+  const plain = [secret, secret.replace(/^0x/, ''), encodeURIComponent(secret), form];
   return [...new Set([...plain, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex')])];
 }
 
@@ -60,14 +58,7 @@ const PARAMETERS = [
   { name: 'X-Default', in: 'header', default: `\${DEFAULT}`, secret: true },
 ];
 
-const X402 = {
-  type: 'x402',
-  network: 1,
-  rpc: `http://127.0.0.1:1/v3/${secrets.urlQuery}`,
-  token: '0x0000000000000000000000000000000000000000',
-  amount: '1',
-  recipient: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
-};
+const X402 = termsOn({ chainId: 1, url: `http://127.0.0.1:1/v3/${secrets.urlQuery}` }, 1n);
 
 for (const format of ['text', 'json'] as const) {
   describe(`nothing secret is in the log (${format}, all levels) or in a response`, () => {
@@ -82,27 +73,25 @@ for (const format of ['text', 'json'] as const) {
     before(async () => {
       upstream = await startUpstream();
       folder = await mkdtemp(join(tmpdir(), 'sdp-secrets-'));
-      const shape = { path: '/{path}', method: 'POST', parameters: PARAMETERS };
       const encoding = { type: 'uint8', path: '$.price' };
-      const config = oneApi(
-        upstream.url,
-        {
-          sync: { ...shape, path: '/sync/{path}', encoding },
-          raw: { ...shape, path: '/raw/{path}' },
-          async: { ...shape, path: '/async/{path}', encoding, mode: 'async' },
-          stream: { ...shape, path: '/stream/{path}', encoding, mode: 'stream' },
-          wild: { ...shape, path: '/wild/{path}', encoding: { type: '*', path: '*', times: '*' } },
-          cached: { ...shape, path: '/cached/{path}', encoding, cache: { maxAge: 60_000 } },
-          keyed: { ...shape, path: '/keyed/{path}', auth: { type: 'apiKey', keys: [secrets.apiKey] } },
-          paid: { ...shape, path: '/paid/{path}', auth: X402 },
-        },
-        {
-          version: '1.0',
-          server: { port: 0, rateLimit: { max: 1_000_000 } },
-          settings: { maxConcurrentApiCalls: 2, plugins: [{ source: './watch.mjs' }] },
-          api: { headers: { Authorization: `\${UPSTREAM_AUTH}` }, timeout: 1500 },
-        },
-      );
+      const server = { port: 0, rateLimit: { max: 1_000_000 } };
+      const plugged = { maxConcurrentApiCalls: 2, plugins: [{ source: './watch.mjs' }] };
+      const api = { headers: { Authorization: `\${UPSTREAM_AUTH}` }, timeout: 1500 };
+      const blocks = {
+        sync: { encoding },
+        raw: {},
+        async: { encoding, mode: 'async' },
+        stream: { encoding, mode: 'stream' },
+        wild: { encoding: { type: '*', path: '*', times: '*' } },
+        cached: { encoding, cache: { maxAge: 60_000 } },
+        keyed: { auth: { type: 'apiKey', keys: [secrets.apiKey] } },
+        paid: { auth: X402 },
+      };
+      const endpoints = Object.entries(blocks).map(([name, block]) => {
+        return [name, { path: `/${name}/{path}`, method: 'POST', parameters: PARAMETERS, ...block }] as const;
+      });
+      const more = { version: '1.0', server, settings: plugged, api };
+      const config = oneApi(upstream.url, Object.fromEntries(endpoints), more);
       const watch = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign', 'onResponseSent', 'onError'];
       const hooks = watch.map((hook) => `${hook}(context) { note('${hook}', JSON.stringify(context)); }`).join(', ');
       await writeFile(join(folder, 'watch.mjs'), pluginFile('watch', hooks));
@@ -119,9 +108,8 @@ for (const format of ['text', 'json'] as const) {
         DEFAULT: secrets.defaultSecret,
       };
       service = await startService({ file, env, log });
-      ids = Object.fromEntries(
-        [...lines.join('').matchAll(/api\/(\w+) (0x[0-9a-f]{64})/g)].map(([, name, id]) => [name, id]),
-      );
+      const announced = lines.join('').matchAll(/api\/(\w+) (0x[0-9a-f]{64})/g);
+      ids = Object.fromEntries([...announced].map(([, name, id]) => [name, id]));
     });
     after(async () => {
       await service.stop();
@@ -181,38 +169,38 @@ for (const format of ['text', 'json'] as const) {
     it('whatever the client does', async () => {
       upstream.on('*', upstreams.good);
       const { path: _, ...missing } = parameters;
-      const refusals: readonly [string, unknown, Record<string, string>, number][] = [
-        ['sync', { parameters: missing }, {}, 400],
-        ['sync', { parameters: { ...parameters, path: '..' } }, {}, 400],
-        ['sync', { parameters: { ...parameters, session: `${secrets.cookieValue};x` } }, {}, 400],
-        ['sync', { parameters: { ...parameters, 'X-Client': `${secrets.headerValue}\r\nx: y` } }, {}, 400],
-        ['sync', { parameters: { ...parameters, query: `${secrets.queryValue}\ud800` } }, {}, 400],
-        ['sync', `{"parameters": {"query": "${secrets.queryValue}",}}`, {}, 400],
-        ['sync', { parameters: [secrets.queryValue] }, {}, 400],
-        ['sync', `{"parameters": {"query": "${secrets.queryValue.repeat(6000)}"}}`, {}, 413],
-        ['sync', { parameters }, { 'Content-Type': `text/${secrets.bodyValue}` }, 415],
-        ['wild', { parameters }, {}, 400],
-        ['wild', { parameters: { ...parameters, _type: 'nonsense', _path: '$.price', _times: '1' } }, {}, 400],
-        ['wild', { parameters: { ...parameters, _type: 'int256', _path: '$[?(@.x)]', _times: '1' } }, {}, 400],
-        ['wild', { parameters: { ...parameters, _type: 'int256', _path: '$.price', _times: 'nonsense' } }, {}, 400],
-        ['keyed', { parameters }, {}, 401],
-        ['keyed', { parameters }, { 'X-Api-Key': secrets.wrongKey }, 401],
-        ['keyed', { parameters }, { 'X-Api-Key': secrets.apiKey }, 200],
-        ['paid', { parameters }, {}, 402],
-        ['paid', { parameters }, { 'X-Payment-Proof': secrets.badProof }, 402],
-        [
-          'paid',
-          { parameters },
-          {
-            'X-Payment-Proof': JSON.stringify({
-              txHash: secrets.paymentProof,
-              expiresAt: Math.floor(Date.now() / 1000) + 60,
-              signature: `0x${'ab13'.repeat(32)}1b`,
-            }),
-          },
-          402,
-        ],
+      const proof = {
+        txHash: secrets.paymentProof,
+        expiresAt: Math.floor(Date.now() / 1000) + 60,
+        signature: `0x${'ab13'.repeat(32)}1b`,
+      };
+      const badHeader = `${secrets.headerValue}\r\nx: y`;
+      const coded = { _type: 'int256', _path: '$.price', _times: '1' };
+      const sent: readonly [string, object, Record<string, string>?, number?][] = [
+        ['sync', missing],
+        ['sync', { ...parameters, path: '..' }],
+        ['sync', { ...parameters, session: `${secrets.cookieValue};x` }],
+        ['sync', { ...parameters, 'X-Client': badHeader }],
+        ['sync', { ...parameters, query: `${secrets.queryValue}\ud800` }],
+        ['sync', [secrets.queryValue]],
+        ['sync', parameters, { 'Content-Type': `text/${secrets.bodyValue}` }, 415],
+        ['wild', parameters],
+        ['wild', { ...parameters, ...coded, _type: 'nonsense' }],
+        ['wild', { ...parameters, ...coded, _path: '$[?(@.x)]' }],
+        ['wild', { ...parameters, ...coded, _times: 'nonsense' }],
+        ['keyed', parameters, {}, 401],
+        ['keyed', parameters, { 'X-Api-Key': secrets.wrongKey }, 401],
+        ['keyed', parameters, { 'X-Api-Key': secrets.apiKey }, 200],
+        ['paid', parameters, {}, 402],
+        ['paid', parameters, { 'X-Payment-Proof': secrets.badProof }, 402],
+        ['paid', parameters, { 'X-Payment-Proof': JSON.stringify(proof) }, 402],
       ];
+      const refusals: [string, unknown, Record<string, string>, number][] = [
+        ['sync', `{"parameters": {"query": "${secrets.queryValue}",}}`, {}, 400],
+        ['sync', `{"parameters": {"query": "${secrets.queryValue.repeat(6000)}"}}`, {}, 413],
+      ];
+      for (const [name, given, headers = {}, status = 400] of sent)
+        refusals.push([name, { parameters: given }, headers, status]);
       for (const [name, body, headers, status] of refusals) {
         const response = await post(name, body, headers);
         assert.equal(response.status, status, `${name} ${JSON.stringify(body).slice(0, 200)} ${await response.text()}`);
@@ -230,13 +218,9 @@ for (const format of ['text', 'json'] as const) {
       upstream.on('*', faults.hang());
       const statuses = await Promise.all(Array.from({ length: 5 }, async () => (await post('sync')).status));
       assert.deepEqual(new Set(statuses), new Set([502, 503]));
-      const leaving = AbortSignal.timeout(60);
-      await fetch(`${service.url}/endpoints/${ids.sync}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ parameters }),
-        signal: leaving,
-      }).catch(() => undefined);
+      const options = { method: 'POST', headers: JSON_HEADERS, body: JSON.stringify({ parameters }) };
+      const leaving = { ...options, signal: AbortSignal.timeout(60) };
+      await fetch(`${service.url}/endpoints/${ids.sync}`, leaving).catch(() => undefined);
       await upstream.untilIdle();
     });
 
@@ -259,17 +243,8 @@ for (const format of ['text', 'json'] as const) {
 
     it("and no plugin sees the operator's, or what the auth methods own", () => {
       const all = JSON.stringify(notes.all);
-      const hidden = [
-        'upstreamHeader',
-        'fixedVariable',
-        'fixedInText',
-        'defaultSecret',
-        'apiKey',
-        'wrongKey',
-        'paymentProof',
-        'badProof',
-        'privateKey',
-      ] as const;
+      const operators = ['upstreamHeader', 'fixedVariable', 'fixedInText', 'defaultSecret', 'privateKey'] as const;
+      const hidden = [...operators, 'apiKey', 'wrongKey', 'paymentProof', 'badProof'] as const;
       for (const name of hidden) assert.ok(!all.includes(secrets[name]), name);
       const later = JSON.stringify(notes.all.filter(({ topic }) => topic !== 'onHttpRequest'));
       assert.ok(!later.includes(secrets.secretQuery), 'secret parameters are for onHttpRequest only');

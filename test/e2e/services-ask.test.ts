@@ -1,10 +1,10 @@
 /** Plugins ask endpoints of their own service by `services.ask`, and never without end. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** `GET /ask/<what>` asks with one of these, and tells what came of it. */
@@ -42,19 +42,14 @@ describe('services.ask', async () => {
   const endpoints = { sync: { cache: { maxAge: 60_000 } }, stream: { mode: 'stream' } };
   const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
+  const carry = (what: string) => `parameters: holds a ${what}, which JSON cannot carry`;
+  const NO_OBJECT = 'parameters: "parameters" is no object';
+  const TOO_DEEP = 'parameters: is too deep, too large or in a cycle';
   for (const [what, message] of Object.entries({
-    nothing: 'parameters: "parameters" is no object',
-    null: 'parameters: "parameters" is no object',
-    list: 'parameters: "parameters" is no object',
-    text: 'parameters: "parameters" is no object',
-    function: 'parameters: holds a function, which JSON cannot carry',
-    symbol: 'parameters: holds a symbol, which JSON cannot carry',
-    bigint: 'parameters: holds a bigint, which JSON cannot carry',
-    NaN: 'parameters: holds a number, which JSON cannot carry',
+    ...{ nothing: NO_OBJECT, null: NO_OBJECT, list: NO_OBJECT, text: NO_OBJECT },
+    ...{ function: carry('function'), symbol: carry('symbol'), bigint: carry('bigint'), NaN: carry('number') },
     date: 'parameters: holds a class instance',
-    cycle: 'parameters: is too deep, too large or in a cycle',
-    nested: 'parameters: is too deep, too large or in a cycle',
-    throws: 'parameters: boom',
+    ...{ cycle: TOO_DEEP, nested: TOO_DEEP, throws: 'parameters: boom' },
   })) {
     it(`refuses parameters that JSON cannot carry with a TypeError: ${what}`, async () => {
       assert.deepEqual(await ask('sync', what), { name: 'TypeError', message });
@@ -63,10 +58,8 @@ describe('services.ask', async () => {
 
   it('gives status, headers and body of the response', async () => {
     const { status, headers, body } = await ask('sync', 'none');
-    assert.deepEqual(
-      [status, headers, JSON.parse(body).rawData],
-      [200, { 'Cache-Status': 'signed-data-proxy; fwd=miss' }, 7],
-    );
+    const { rawData } = JSON.parse(body);
+    assert.deepEqual([status, headers, rawData], [200, { 'Cache-Status': 'signed-data-proxy; fwd=miss' }, 7]);
     const again = await ask('sync', 'undefined');
     assert.equal(again.body, body);
     assert.match(again.headers['Cache-Status'], /^signed-data-proxy; hit;/);
@@ -79,9 +72,18 @@ describe('services.ask', async () => {
     assert.deepEqual(await ask('anything', 'none'), refused);
   });
 
-  it('requests that ask for each other without end are refused', async () => {
-    const files = pluginFiles({
-      loop: `let ask;
+  /** A service with a plugin of its own, and these endpoints. */
+  const withPlugin = (t: TestContext, source: string, endpoints: Parameters<typeof oneApi>[1], more = {}) => {
+    const { files, plugins } = pluginFiles({ own: source });
+    return serviceFor(t, oneApi(upstream.url, endpoints, { settings: { plugins }, ...more }), { files });
+  };
+  const isRefused = ({ logs }: RunningService) => {
+    const [line] = logs.filter(({ message }) => message === 'Internal server error');
+    assert.match(String(line?.fields?.detail), /an endpoint asks for itself/);
+  };
+
+  it('requests that ask for each other without end are refused', async (t) => {
+    const source = `let ask;
 export default {
   name: 'loop',
   setup: (services) => ({
@@ -91,20 +93,15 @@ export default {
     } } },
   }),
   auth: { loop: { type: 'object' } },
-};`,
-    });
-    const config = oneApi(upstream.url, { e: { auth: { type: 'loop' } } }, { settings: { plugins: files.plugins } });
-    const looping = await startTestService(config, { files: files.files });
+};`;
+    const looping = await withPlugin(t, source, { e: { auth: { type: 'loop' } } });
     const response = await looping.post('api/e');
     assert.deepEqual([response.status, await response.json()], [500, { error: 'Internal server error' }]);
-    const reasons = looping.logs.filter(({ message }) => message === 'Internal server error');
-    assert.match(String(reasons[0]?.fields?.detail), /an endpoint asks for itself/);
-    await looping.stop();
+    isRefused(looping);
   });
 
-  it('and so are those of endpoints with a cache, which would wait for each other', async () => {
-    const files = pluginFiles({
-      loop: `export default {
+  it('and so are those of endpoints with a cache, which would wait for each other', async (t) => {
+    const source = `export default {
   name: 'loop',
   setup: ({ ask, endpoints }) => ({
     hooks: { callApi: async (_, exchange) => {
@@ -113,20 +110,15 @@ export default {
       return { data: JSON.parse(body), status: 200 };
     } },
   }),
-};`,
-    });
+};`;
     const cached = { cache: { maxAge: 60_000 } };
-    const config = oneApi(upstream.url, { a: cached, b: cached }, { settings: { plugins: files.plugins } });
-    const looping = await startTestService(config, { files: files.files });
+    const looping = await withPlugin(t, source, { a: cached, b: cached });
     assert.equal((await looping.post('api/a')).status, 200);
-    const reasons = looping.logs.filter(({ message }) => message === 'Internal server error');
-    assert.match(String(reasons[0]?.fields?.detail), /an endpoint asks for itself/);
-    await looping.stop();
+    isRefused(looping);
   });
 
-  it('takes a request on whose behalf it asks, and the id of an endpoint', async () => {
-    const files = pluginFiles({
-      odd: `export default {
+  it('takes a request on whose behalf it asks, and the id of an endpoint', async (t) => {
+    const source = `export default {
   name: 'odd',
   setup: ({ ask }) => ({
     routes: [{ method: 'GET', path: '/odd', admit: false, handle: async (_, exchange) => {
@@ -136,18 +128,11 @@ export default {
       return { status: 200, body: JSON.stringify(await Promise.all(told)) };
     } }],
   }),
-};`,
-    });
-    const config = oneApi(upstream.url, { e: {} }, { settings: { plugins: files.plugins } });
-    const odd = await startTestService(config, { files: files.files });
+};`;
+    const odd = await withPlugin(t, source, { e: {} });
     const nobody = 'TypeError: services.ask takes {as: exchange}, the request on whose behalf it asks';
-    assert.deepEqual(await (await fetch(`${odd.url}/odd`)).json(), [
-      nobody,
-      nobody,
-      nobody,
-      'TypeError: services.ask takes the id of an endpoint',
-    ]);
-    await odd.stop();
+    const noId = 'TypeError: services.ask takes the id of an endpoint';
+    assert.deepEqual(await (await fetch(`${odd.url}/odd`)).json(), [nobody, nobody, nobody, noId]);
   });
 
   it('a stream is text', async () => {
@@ -157,8 +142,7 @@ export default {
   });
 
   it('other headers, and another mode, take the place of the client’s and of the endpoint’s', async (t) => {
-    const files = pluginFiles({
-      teller: `${pluginTools}
+    const source = `${pluginTools}
 const options = { headers: { 'x-mine': 'other', 'x-gone': undefined, 'x-api-key': 'right' }, mode: 'sync' };
 export default {
   name: 'teller',
@@ -169,11 +153,8 @@ export default {
       return { status, body };
     } }],
   }),
-};`,
-    });
-    const endpoint = { mode: 'stream', auth: { type: 'apiKey', keys: ['right'] } };
-    const config = oneApi(upstream.url, { e: endpoint }, { settings: { plugins: files.plugins } });
-    const told = await serviceFor(t, config, { files: files.files });
+};`;
+    const told = await withPlugin(t, source, { e: { mode: 'stream', auth: { type: 'apiKey', keys: ['right'] } } });
     const headers = { 'X-Mine': 'yes', 'X-Gone': 'yes', 'X-Kept': 'yes' };
     const asked = await fetch(`${told.url}/tell/otherwise`, { headers });
     assert.deepEqual([asked.status, JSON.parse(await asked.text()).rawData], [200, 7]);
@@ -186,8 +167,7 @@ export default {
   });
 
   it('a route that is admitted by what it asks counts once, and by services.admit where it asks nothing', async (t) => {
-    const files = pluginFiles({
-      door: `export default {
+    const source = `export default {
   name: 'door',
   setup: ({ ask, admit, endpoints }) => ({
     routes: [{ method: 'GET', path: '/door/:what', admit: 'asked', handle: async ({ params: { what } }, exchange) => {
@@ -197,10 +177,8 @@ export default {
       return { status: 200, body: '2' };
     } }],
   }),
-};`,
-    });
-    const more = { settings: { plugins: files.plugins }, server: { rateLimit: { max: 2, window: 600_000 } } };
-    const door = await serviceFor(t, oneApi(upstream.url, { e: {} }, more), { files: files.files });
+};`;
+    const door = await withPlugin(t, source, { e: {} }, { server: { rateLimit: { max: 2, window: 600_000 } } });
     const statuses: number[] = [];
     for (const what of ['open', 'ask', 'open', 'admit', 'admit', 'open'])
       statuses.push((await fetch(`${door.url}/door/${what}`)).status);

@@ -1,35 +1,28 @@
 /** Each answer is signed by the service's key, over its content, endpoint and time. */
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { getBytes, keccak256, recoverAddress, solidityPackedKeccak256, toUtf8Bytes, verifyMessage } from 'ethers';
 import fc from 'fast-check';
 import { oneApi } from '../support/answers.ts';
-import { stopAll, suite } from '../support/lifetime.ts';
-import { serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+/** Of endpoint, timestamp and the bytes that are signed. */
+const digestOf = (...signed: unknown[]) => solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], signed);
 
 describe('signed answers', async () => {
-  let upstream: Upstream;
   let answer = '{"v":1}';
-
-  upstream = await startUpstream();
+  const upstream = await upstreamFor(suite);
   upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
   upstream.on('/empty', faults.empty(204));
-  const service = await serviceFor(
-    suite,
-    oneApi(
-      upstream.url,
-      { encoded: { encoding: { type: 'string', path: '$.v' } }, raw: {}, empty: {} },
-      // A busy machine takes its time for the largest documents.
-      { settings: { plugins: [{ source: 'builtin:encode-raw', timeout: 60_000 }] } },
-    ),
-  );
-
-  after(() => stopAll(upstream));
+  const endpoints = { encoded: { encoding: { type: 'string', path: '$.v' } }, raw: {}, empty: {} };
+  // A busy machine takes its time for the largest documents.
+  const settings = { plugins: [{ source: 'builtin:encode-raw', timeout: 60_000 }] };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings }));
 
   const bodyOf = async (endpoint: string, text: string) => {
     answer = text;
@@ -60,7 +53,7 @@ describe('signed answers', async () => {
 
   it('the digest is keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)), personal-signed', async () => {
     const { endpointId, timestamp, data, signature } = await bodyOf('encoded', '{"v":"x"}');
-    const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]);
+    const digest = digestOf(endpointId, timestamp, data);
     assert.equal(verifyMessage(getBytes(digest), signature), TEST_ADDRESS);
     assert.notEqual(recoverAddress(digest, signature), TEST_ADDRESS, 'not the bare digest');
     assert.notEqual(verifyMessage(digest, signature), TEST_ADDRESS, 'not its text');
@@ -69,8 +62,7 @@ describe('signed answers', async () => {
       [`0x${'00'.repeat(32)}`, timestamp, data],
       [endpointId, timestamp, `${data}00`],
     ]) {
-      const other = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], changed);
-      assert.notEqual(verifyMessage(getBytes(other), signature), TEST_ADDRESS);
+      assert.notEqual(verifyMessage(getBytes(digestOf(...changed)), signature), TEST_ADDRESS);
     }
   });
 
@@ -86,8 +78,7 @@ describe('signed answers', async () => {
     const response = await service.post('api/empty');
     const { endpointId, timestamp, rawData, signature } = JSON.parse(await response.text());
     assert.equal(rawData, null);
-    const hash = keccak256(toUtf8Bytes('null'));
-    const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, hash]);
+    const digest = digestOf(endpointId, timestamp, keccak256(toUtf8Bytes('null')));
     assert.equal(verifyMessage(getBytes(digest), signature), TEST_ADDRESS);
   });
 
@@ -110,27 +101,18 @@ describe('signed answers', async () => {
   });
 
   it('the signed text is RFC 8785 as an independent implementation writes it', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), async (value) => {
-        const { endpointId, timestamp, rawData, signature } = await bodyOf('raw', JSON.stringify(value));
-        const hash = keccak256(toUtf8Bytes(canonicalize(rawData) ?? ''));
-        const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, hash]);
-        assert.equal(verifyMessage(getBytes(digest), signature), TEST_ADDRESS);
-      }),
-      { numRuns: 100 },
-    );
+    const claim = fc.asyncProperty(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), async (value) => {
+      const { endpointId, timestamp, rawData, signature } = await bodyOf('raw', JSON.stringify(value));
+      const digest = digestOf(endpointId, timestamp, keccak256(toUtf8Bytes(canonicalize(rawData) ?? '')));
+      assert.equal(verifyMessage(getBytes(digest), signature), TEST_ADDRESS);
+    });
+    await fc.assert(claim, { numRuns: 100 });
   });
 
   it('keys are sorted by UTF-16 code units at every level, also in documents that are signed in steps', async () => {
-    const keys = Array.from(
-      { length: 20_000 },
-      (_, i) => `${(i * 7919) % 20_011}${i % 3 === 0 ? '\u{1f600}' : '\ufb33'}`,
-    );
-    const document = JSON.stringify({
-      z: 1,
-      nested: Object.fromEntries(keys.map((key, i) => [key, { b: i, a: [] }])),
-      a: 0,
-    });
+    const key = (i: number) => `${(i * 7919) % 20_011}${i % 3 === 0 ? '\u{1f600}' : '\ufb33'}`;
+    const members = Array.from({ length: 20_000 }, (_, i) => [key(i), { b: i, a: [] }] as const);
+    const document = JSON.stringify({ z: 1, nested: Object.fromEntries(members), a: 0 });
     const { rawData } = await verifyRaw(await bodyOf('raw', document), TEST_ADDRESS);
     assert.deepEqual(rawData, JSON.parse(document));
   });
@@ -140,7 +122,7 @@ describe('signers', async () => {
   const upstream = await upstreamFor(suite);
   upstream.json('/e', { v: 1 });
 
-  it("the mnemonic wins over the private key; the address is derived at m/44'/60'/0'/0/0", async () => {
+  it("the mnemonic wins over the private key; the address is derived at m/44'/60'/0'/0/0", async (t) => {
     const SERVICE_MNEMONIC = 'test test test test test test test test test test test junk';
     const other = `0x${'11'.repeat(32)}`;
     const cases: [Record<string, string>, string][] = [
@@ -150,17 +132,13 @@ describe('signers', async () => {
     ];
     const ids = new Set<string | undefined>();
     for (const [env, address] of cases) {
-      const service = await startTestService(oneApi(upstream.url, { e: {} }), { env });
-      try {
-        await verifyRaw(await service.post('api/e'), address);
-        assert.equal(service.signer.address, address);
-        const both = 'SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins';
-        const warned = service.logs.some(({ level, message }) => level === 'warn' && message === both);
-        assert.equal(warned, Boolean(env.SERVICE_MNEMONIC));
-        ids.add(service.ids['api/e']);
-      } finally {
-        await service.stop();
-      }
+      const service = await serviceFor(t, oneApi(upstream.url, { e: {} }), { env });
+      await verifyRaw(await service.post('api/e'), address);
+      assert.equal(service.signer.address, address);
+      const both = 'SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins';
+      const warned = service.logs.some(({ level, message }) => level === 'warn' && message === both);
+      assert.equal(warned, Boolean(env.SERVICE_MNEMONIC));
+      ids.add(service.ids['api/e']);
     }
     assert.equal(ids.size, 1, 'another key changes no endpoint ID');
   });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { requestHash } from '../support/receipts.ts';
@@ -25,20 +26,11 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
   upstream.json('/price', { price: 7 });
 
   async function ask(t: TestContext, result: string, endpoint: object = {}) {
-    const config = {
-      settings: { plugins: [{ source: 'builtin:sign-eip191', enabled: false }, { source: './own.mjs' }] },
-      apis: [
-        {
-          name: 'prices',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [{ name: 'eth', path: '/price', ...endpoint }],
-        },
-      ],
-    };
+    const plugins = [{ source: 'builtin:sign-eip191', enabled: false }, { source: './own.mjs' }];
+    const config = oneApi(upstream.url, { eth: { path: '/price', ...endpoint } }, { settings: { plugins } });
     const files = { 'own.mjs': signing(result) };
     const service = await serviceFor(t, config, { files, env: { SERVICE_PRIVATE_KEY: '' } });
-    const response = await service.post('prices/eth');
+    const response = await service.post('api/eth');
     const line = service.logs.find(({ fields }) => fields.stage === 'sign');
     return { status: response.status, body: JSON.parse(await response.text()), reason: line?.fields.detail };
   }
@@ -62,11 +54,8 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
   });
 
   it('cannot show another data beside the one that it signed', async (t) => {
-    const { status, reason } = await ask(
-      t,
-      "{ node: by.address, signature: await by.signMessage(digest), beside: { data: '0x08' } }",
-      { encoding: { type: 'uint256', path: '$.price' } },
-    );
+    const shown = "{ node: by.address, signature: await by.signMessage(digest), beside: { data: '0x08' } }";
+    const { status, reason } = await ask(t, shown, { encoding: { type: 'uint256', path: '$.price' } });
     assert.equal(status, 500);
     assert.match(String(reason), /^plugin "own": Error: returned something of the wrong shape: the field data has/);
   });
@@ -89,9 +78,9 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
     assert.equal(status, 200);
     const verified = verifyResponse(body, { node: SECOND.address, parameters: {} });
     assert.ok(verified.ok);
-    assert.deepEqual(body.signatures, [
-      { node: SECOND.address, signature: body.signature, receiptSignature: body.receipt.signature },
-    ]);
+    const { signature, receipt } = body;
+    const own = { node: SECOND.address, signature, receiptSignature: receipt.signature };
+    assert.deepEqual(body.signatures, [own]);
   });
 
   const listed = (entry: string) => `statements: [receipt], beside: { signatures: [${entry}] }`;
@@ -125,18 +114,12 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
     assert.equal((await ask(t, answered('statements: [receipt]'))).status, 500);
   });
 
+  const stranger = `{ node: '${TEST_ADDRESS}', signature: await by.signMessage(digest) }`;
+  const highS = "{ node: by.address, signature: '0x' + '11'.repeat(32) + '7f' + 'ff'.repeat(31) + '1b' }";
   for (const [what, result, reason] of [
-    [
-      'somebody else’s',
-      `{ node: '${TEST_ADDRESS}', signature: await by.signMessage(digest) }`,
-      `the signature is by ${SECOND.address}, not by ${TEST_ADDRESS}`,
-    ],
+    ['somebody else’s', stranger, `the signature is by ${SECOND.address}, not by ${TEST_ADDRESS}`],
     ['no', "{ node: by.address, signature: '0x1234' }", 'signature must be 65 bytes of 0x hex'],
-    [
-      'a signature that contracts refuse,',
-      "{ node: by.address, signature: '0x' + '11'.repeat(32) + '7f' + 'ff'.repeat(31) + '1b' }",
-      'signature s is in the upper half of the curve order (EIP-2)',
-    ],
+    ['a signature that contracts refuse,', highS, 'signature s is in the upper half of the curve order (EIP-2)'],
   ] as const) {
     it(`is not believed: ${what} signature`, async (t) => {
       const { status, body, reason: logged } = await ask(t, result);
@@ -156,36 +139,28 @@ it('a key that a plugin keeps in the process is not taken at its word either', a
     const schema = { type: 'object', properties: {} };
     const signers = { near: { schema, local: true, open: () => ({ address: own.address, sign }) } };
     export default { name: 'near-signer', signers, setup: () => ({}) };`;
-  const endpoints = [{ name: 'eth', path: '/price' }];
-  const config = {
-    settings: { plugins: [{ source: './near.mjs' }], signer: { type: 'near' } },
-    apis: [{ name: 'prices', url: upstream.url, auth: { type: 'free' }, endpoints }],
-  };
+  const settings = { plugins: [{ source: './near.mjs' }], signer: { type: 'near' } };
+  const config = oneApi(upstream.url, { eth: { path: '/price' } }, { settings });
   const service = await serviceFor(t, config, { files: { 'near.mjs': near }, env: { SERVICE_PRIVATE_KEY: '' } });
-  const response = await service.post('prices/eth');
+  const response = await service.post('api/eth');
   assert.deepEqual([response.status, await response.json()], [502, { error: 'Signing failed' }]);
 });
 
 describe('what settings.signer may be', { concurrency: true }, () => {
-  const apis = [
-    { name: 'a', url: 'https://example.com', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/' }] },
-  ];
+  const { apis } = oneApi('https://example.com', { e: {} });
   const errors = (signer: unknown, more: object = {}) =>
     errorsOf({ settings: { signer, ...more }, apis }, { SERVICE_PRIVATE_KEY: TEST_KEY });
 
+  const environment = { type: 'environment' };
   for (const [what, signer, expected] of [
     ['a type that no plugin has', { type: 'vault' }, /^settings\.signer\.type: expected .*"environment"/],
     ['a text', 'environment', /^settings\.signer: expected a mapping, found a string$/],
     [
       'a next of its next',
-      { type: 'environment', next: { type: 'environment', next: {} } },
+      { ...environment, next: { ...environment, next: {} } },
       /^settings\.signer\.next\.next: unknown key/,
     ],
-    [
-      'a timeout of a key in this process',
-      { type: 'environment', timeout: 5 },
-      /^settings\.signer\.timeout: unknown key/,
-    ],
+    ['a timeout of a key in this process', { ...environment, timeout: 5 }, /^settings\.signer\.timeout: unknown key/],
   ] as const) {
     it(`not ${what}`, async () => {
       const lines = await errors(signer);

@@ -1,13 +1,13 @@
 /** A reload moves from one signer to the next, and answers show both. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { EventEmitter, once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { Wallet } from 'ethers';
-import { stringify } from 'yaml';
 import { verifyResponse } from '../../verify/index.ts';
+import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
+import { rewrite } from '../support/reload.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { upstreamFor } from '../support/upstream.ts';
@@ -32,21 +32,15 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
     names += 1;
     const name = `notes of rotation ${names}`;
     const slow = `/slow${names}`;
-    const configOf = (chosen: object | undefined, plugins: readonly object[] = []) => ({
-      server: { port: 0, drainDelay: 0, rateLimit: { max: 1_000_000 } },
-      settings: { plugins: [{ source: './signer.mjs' }, ...plugins], ...(chosen && { signer: chosen }) },
-      apis: [
-        {
-          name: 'prices',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'eth', path: '/price', encoding: { type: 'uint256', path: '$.price' }, cache: { maxAge: 60_000 } },
-            { name: 'slow', path: slow, signatures: true },
-          ],
-        },
-      ],
-    });
+    const encoding = { type: 'uint256', path: '$.price' };
+    const endpoints = {
+      eth: { path: '/price', encoding, cache: { maxAge: 60_000 } },
+      slow: { path: slow, signatures: true },
+    };
+    const configOf = (chosen: object | undefined, plugins: readonly object[] = []) => {
+      const settings = { plugins: [{ source: './signer.mjs' }, ...plugins], ...(chosen && { signer: chosen }) };
+      return oneApi(upstream.url, endpoints, { settings });
+    };
     const files = { 'signer.mjs': signerPlugin(name), 'rival.mjs': RIVAL };
     const service = await serviceFor(t, configOf(signer), { files });
     const change = async (
@@ -54,50 +48,46 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
       env: Readonly<Record<string, string>> = {},
       plugins: readonly object[] = [],
     ) => {
-      await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', ...configOf(next, plugins) }));
+      await rewrite(service, configOf(next, plugins));
       return service.reload(() => env);
     };
     const notes = () => (Reflect.get(globalThis, name) ?? []).filter((note: string) => !note.startsWith('sign'));
     return { service, change, notes, slow };
   }
 
-  const nodeOf = async (service: RunningService, endpoint = 'prices/eth') => {
+  const nodeOf = async (service: RunningService, endpoint = 'api/eth') => {
     const answer = JSON.parse(await (await service.post(endpoint)).text());
     const verified = verifyResponse(answer, { node: null });
     assert.ok(verified.ok);
     return verified.signer;
   };
-
+  /** Whether the service has said so. */
+  const says = ({ logs }: RunningService, level: string, text: string) =>
+    logs.some((line) => line.level === level && line.message === text);
   it('has the next answer signed by the new one, cached ones included, and lets go of the old one', async (t) => {
     const { service, change, notes } = await start(t, kept(SECOND, { next: kept(THIRD) }));
     assert.equal(await nodeOf(service), SECOND.address);
     assert.equal(await change(kept(THIRD)), true);
     assert.equal(await nodeOf(service), THIRD.address);
     assert.deepEqual(await (await fetch(`${service.url}/health`)).json(), { status: 'ok', node: THIRD.address });
-    assert.ok(
-      service.logs.some(
-        ({ level, message }) =>
-          level === 'warn' && message === `answers are signed by ${THIRD.address} instead of ${SECOND.address}`,
-      ),
-    );
-    await eventually(() => (notes().length === 5 ? true : undefined), 'the old signers to be closed');
+    const changed = `answers are signed by ${THIRD.address} instead of ${SECOND.address}`;
+    assert.ok(says(service, 'warn', changed));
+    await eventually(() => notes().length === 5 || undefined, 'the old signers to be closed');
     assert.deepEqual(notes(), ['open current', 'open next', 'open current', 'close current', 'close next']);
   });
 
   it('lets requests under way end by the signers that they began with', async (t) => {
     const { service, change, slow } = await start(t, kept(SECOND, { next: kept(THIRD) }));
-    let answer: () => void = () => undefined;
+    const events = new EventEmitter();
     upstream.on(slow, async (_, response) => {
-      await new Promise<void>((resolve) => {
-        answer = resolve;
-      });
+      await once(events, 'answer');
       response.setHeader('Content-Type', 'application/json').end('{}');
     });
-    const pending = nodeOf(service, 'prices/slow');
+    const pending = nodeOf(service, 'api/slow');
     await upstream.untilRequested(slow);
     assert.equal(await change(kept(THIRD)), true);
     assert.equal(await nodeOf(service), THIRD.address);
-    answer();
+    events.emit('answer');
     assert.equal(await pending, SECOND.address);
   });
 
@@ -108,7 +98,7 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
       ['dead', 'plugin "sign-eip191" cannot start: settings.signer (kept) does not sign: the vault says no'],
     ]) {
       assert.equal(await change(kept(THIRD, { fault })), false);
-      assert.ok(service.logs.some(({ level, message }) => level === 'error' && message === line));
+      assert.ok(says(service, 'error', String(line)));
       assert.equal(await nodeOf(service), SECOND.address);
     }
     await eventually(() => (notes().at(-1) === 'close current' ? true : undefined), 'the failed signer to be closed');
@@ -127,14 +117,12 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
     const signer = kept(SECOND, { next: { type: 'environment' } });
     assert.equal(await change(signer, { SERVICE_NEXT_PRIVATE_KEY: SECOND.privateKey }), false);
     const line = `settings.signer.next is the signer that signs already: ${SECOND.address}`;
-    assert.ok(service.logs.some(({ level, message }) => level === 'error' && message === line));
+    assert.ok(says(service, 'error', line));
     assert.equal(await change(signer, { SERVICE_NEXT_PRIVATE_KEY: THIRD.privateKey }), true);
     upstream.json(slow, {});
-    const { signatures } = JSON.parse(await (await service.post('prices/slow')).text());
-    assert.deepEqual(
-      signatures.map(({ node }: { node: string }) => node),
-      [SECOND.address, THIRD.address],
-    );
+    const { signatures } = JSON.parse(await (await service.post('api/slow')).text());
+    const nodes = signatures.map(({ node }: { node: string }) => node);
+    assert.deepEqual(nodes, [SECOND.address, THIRD.address]);
   });
 
   it('lets go of a signer whose config cannot be used for another reason', async (t) => {

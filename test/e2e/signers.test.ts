@@ -2,29 +2,30 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
+import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import type { SignedBody } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 const NEXT_KEY = '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6';
 const NEXT = '0x90F79bf6EB2c4f870365E785982E1f101E93b906';
 
-interface Answer {
-  readonly node: string;
-  readonly endpointId: string;
-  readonly timestamp: number;
-  readonly data: string;
-  readonly signature: string;
+interface Answer extends SignedBody {
   readonly signatures?: readonly { readonly node: string; readonly signature: string }[];
 }
 
-function signerOf({ endpointId, timestamp, data }: Answer, signature: string): string {
+function signerOf({ endpointId, timestamp, data }: SignedBody, signature: string): string {
   const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]);
   return verifyMessage(getBytes(digest), signature);
 }
 
+/** Each node of the list, with the address whose signature is beside it. */
+function listed(answer: Answer) {
+  return answer.signatures?.map(({ node, signature }) => [node, signerOf(answer, signature)]);
+}
 describe('settings.signer', { concurrency: 4 }, async () => {
   let names = 0;
 
@@ -39,17 +40,8 @@ describe('settings.signer', { concurrency: 4 }, async () => {
   ): Promise<{ service: RunningService; notes: () => readonly string[] }> {
     names += 1;
     const name = `notes of signers ${names}`;
-    const config = {
-      settings: { plugins: [{ source: './signer.mjs' }], ...(signer && { signer }) },
-      apis: [
-        {
-          name: 'prices',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [{ name: 'eth', path: '/price', encoding, ...endpoint }],
-        },
-      ],
-    };
+    const settings = { plugins: [{ source: './signer.mjs' }], ...(signer && { signer }) };
+    const config = oneApi(upstream.url, { eth: { path: '/price', encoding, ...endpoint } }, { settings });
     const service = await startTestService(config, { files: { 'signer.mjs': signerPlugin(name) }, env });
     let stopped: Promise<void> | undefined;
     const stop = () => {
@@ -63,11 +55,11 @@ describe('settings.signer', { concurrency: 4 }, async () => {
   const kept = (wallet = SECOND, more: object = {}) => ({ type: 'kept', key: wallet.privateKey, ...more });
 
   async function answerOf(service: RunningService): Promise<Answer> {
-    return JSON.parse(await (await service.post('prices/eth')).text());
+    return JSON.parse(await (await service.post('api/eth')).text());
   }
 
   async function refusal(service: RunningService) {
-    const response = await service.post('prices/eth');
+    const response = await service.post('api/eth');
     return [response.status, await response.json()];
   }
 
@@ -83,13 +75,12 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     assert.deepEqual(line?.fields, { type: 'kept' });
   });
 
+  const by =
+    /^signer "kept": the signature is by 0x[0-9a-fA-F]{40}, not by 0x70997970C51812dc3A010C7d01b50e0d17dc79C8$/;
   for (const [fault, reason] of [
     ['garbage', 'signer "kept": signature must be 65 bytes of 0x hex'],
     ['throws', 'signer "kept": the vault says no'],
-    [
-      'other',
-      /^signer "kept": the signature is by 0x[0-9a-fA-F]{40}, not by 0x70997970C51812dc3A010C7d01b50e0d17dc79C8$/,
-    ],
+    ['other', by],
   ] as const) {
     it(`shows no answer when the signer is at fault: ${fault}`, async (t) => {
       const { service } = await start(t, kept(SECOND, { fault }));
@@ -118,21 +109,18 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     assert.equal(notes().filter((note) => note === 'sign current personal').length, 2);
   });
 
+  const dead = (which: string) => `plugin "sign-eip191" cannot start: ${which} (kept) does not sign: the vault says no`;
+  const environment = { type: 'environment' };
+  const next = (more: object) => kept(SECOND, { next: more });
   for (const [signer, message] of [
     [kept(SECOND, { fault: 'closed' }), 'settings.signer: the vault is closed'],
-    [
-      kept(SECOND, { fault: 'dead' }),
-      'plugin "sign-eip191" cannot start: settings.signer (kept) does not sign: the vault says no',
-    ],
-    [kept(SECOND, { next: kept(THIRD, { fault: 'closed' }) }), 'settings.signer.next: the vault is closed'],
-    [
-      kept(SECOND, { next: kept(THIRD, { fault: 'dead' }) }),
-      'plugin "sign-eip191" cannot start: settings.signer.next (kept) does not sign: the vault says no',
-    ],
-    [kept(SECOND, { next: kept(SECOND) }), `settings.signer.next is the signer that signs already: ${SECOND.address}`],
-    [{ type: 'environment' }, 'SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set'],
+    [kept(SECOND, { fault: 'dead' }), dead('settings.signer')],
+    [next(kept(THIRD, { fault: 'closed' })), 'settings.signer.next: the vault is closed'],
+    [next(kept(THIRD, { fault: 'dead' })), dead('settings.signer.next')],
+    [next(kept(SECOND)), `settings.signer.next is the signer that signs already: ${SECOND.address}`],
+    [environment, 'SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set'],
     [undefined, 'SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set'],
-    [kept(SECOND, { next: { type: 'environment' } }), 'SERVICE_NEXT_PRIVATE_KEY or SERVICE_NEXT_MNEMONIC must be set'],
+    [next(environment), 'SERVICE_NEXT_PRIVATE_KEY or SERVICE_NEXT_MNEMONIC must be set'],
     [kept(SECOND, { timeout: 0 }), 'settings.signer.timeout: must be at least 1 ms'],
   ] as const) {
     it(`stops the start: ${message}`, async (t) => {
@@ -144,10 +132,8 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     const { service } = await start(t, kept(SECOND, { next: kept(THIRD) }), { endpoint: { signatures: true } });
     const answer = await answerOf(service);
     assert.deepEqual(Object.keys(answer), ['node', 'endpointId', 'timestamp', 'data', 'signature', 'signatures']);
-    assert.deepEqual(
-      answer.signatures?.map(({ node, signature }) => [node, signerOf(answer, signature)]),
-      [SECOND, THIRD].map(({ address }) => [address, address]),
-    );
+    const both = [SECOND, THIRD].map(({ address }) => [address, address]);
+    assert.deepEqual(listed(answer), both);
     assert.equal(answer.node, SECOND.address);
     assert.equal(answer.signature, answer.signatures?.[0]?.signature);
     assert.ok(service.logs.some(({ message }) => message === `next signer ${THIRD.address}`));
@@ -164,10 +150,8 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     const env = { SERVICE_NEXT_PRIVATE_KEY: NEXT_KEY };
     const { service } = await start(t, signer, { endpoint: { signatures: true }, env });
     const answer = await answerOf(service);
-    assert.deepEqual(
-      answer.signatures?.map(({ node, signature }) => [node, signerOf(answer, signature)]),
-      [TEST_ADDRESS, NEXT].map((address) => [address, address]),
-    );
+    const both = [TEST_ADDRESS, NEXT].map((address) => [address, address]);
+    assert.deepEqual(listed(answer), both);
   });
 
   it('fails with the next one, where both have to sign', async (t) => {
@@ -179,9 +163,7 @@ describe('settings.signer', { concurrency: 4 }, async () => {
   it('is closed when the service stops', async (t) => {
     const { service, notes } = await start(t, kept(SECOND, { next: kept(THIRD) }));
     await service.stop();
-    assert.deepEqual(
-      notes().filter((note) => note.startsWith('close')),
-      ['close current', 'close next'],
-    );
+    const closed = notes().filter((note) => note.startsWith('close'));
+    assert.deepEqual(closed, ['close current', 'close next']);
   });
 });

@@ -17,17 +17,16 @@ describe('stream mode', async () => {
   upstream.on('/empty', faults.empty(204));
   upstream.on('/down', faults.serverError());
   const mode = 'stream';
-  const service = await serviceFor(
-    suite,
-    oneApi(upstream.url, {
-      encoded: { mode, encoding: { type: 'int256', path: '$.price', times: '1e2' } },
-      raw: { mode, parameters: [{ name: 'q', required: true }] },
-      empty: { mode },
-      down: { mode },
-      none: { mode, path: '/encoded?n', encoding: { type: 'int256', path: '$.none' } },
-      keyed: { mode, path: '/encoded?k', auth: { type: 'apiKey', keys: ['k'] } },
-    }),
-  );
+  const encoding = { type: 'int256', path: '$.price', times: '1e2' };
+  const endpoints = {
+    encoded: { mode, encoding },
+    raw: { mode, parameters: [{ name: 'q', required: true }] },
+    empty: { mode },
+    down: { mode },
+    none: { mode, path: '/encoded?n', encoding: { type: 'int256', path: '$.none' } },
+    keyed: { mode, path: '/encoded?k', auth: { type: 'apiKey', keys: ['k'] } },
+  };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
 
   /** The one event of a response. */
   async function frame(response: Response): Promise<Record<string, unknown>> {
