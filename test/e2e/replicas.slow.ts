@@ -1,16 +1,16 @@
 /** Two replicas that share their state are as one service. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { after, before, it, type TestContext } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { HDNodeWallet } from 'ethers';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -20,44 +20,34 @@ const UNAVAILABLE = 'Payment verification unavailable';
 const BUSY = 'Service Unavailable';
 const encoding = { type: 'uint256', path: '$.price' };
 
-describeServers('two replicas that share their state', (program) => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let redis: RedisServer;
-  let alice: HDNodeWallet;
+describeServers('two replicas that share their state', async (program) => {
   /** Answers that the upstream owes. */
   const held: ServerResponse[] = [];
 
-  before(async () => {
-    [chain, upstream, redis] = await Promise.all([startChain(), startUpstream(), RedisServer.start(program)]);
-    alice = payer(chain, 2);
-    upstream.json('/p', { price: 7 });
-    upstream.on('/held', (_req, res) => void held.push(res));
-  });
-  after(() => stopAll(upstream, chain, redis));
+  const opening = [chainFor(suite), upstreamFor(suite), redisFor(suite, program)] as const;
+  const [chain, upstream, redis] = await Promise.all(opening);
+  const alice = payer(chain, 2);
+  upstream.json('/p', { price: 7 });
+  upstream.on('/held', (_req, res) => void held.push(res));
 
   type Block = Readonly<Record<string, unknown>>;
   let prefixes = 0;
   /** Two replicas of one config, which share nothing with those of other tests. */
   async function replicas(t: TestContext, limit: Block = {}) {
     prefixes += 1;
-    const auth = termsOn(chain, PRICE);
+    const paid = { sync: { path: '/p?paid', encoding } };
+    const free = {
+      sync: { path: '/p', encoding },
+      async: { path: '/p?a', mode: 'async', encoding },
+      held: { mode: 'async', encoding },
+      kept: { path: '/held?kept', cache: { maxAge: 600_000 }, encoding },
+    };
     const config = {
       server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 }, ...limit } },
       settings: { state: { type: 'redis', url: redis.url, prefix: `${program}${prefixes}:` } },
       apis: [
-        { name: 'paid', url: upstream.url, auth, endpoints: [{ name: 'sync', path: '/p?paid', encoding }] },
-        {
-          name: 'free',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'sync', path: '/p', encoding },
-            { name: 'async', path: '/p?a', mode: 'async', encoding },
-            { name: 'held', path: '/held', mode: 'async', encoding },
-            { name: 'kept', path: '/held?kept', cache: { maxAge: 600_000 }, encoding },
-          ],
-        },
+        ...oneApi(upstream.url, paid, { api: { name: 'paid', auth: termsOn(chain, PRICE) } }).apis,
+        ...oneApi(upstream.url, free, { api: { name: 'free' } }).apis,
       ],
     };
     const both = [await startTestService(config), await startTestService(config)] as const;

@@ -166,35 +166,37 @@ for (const format of ['text', 'json'] as const) {
       }
     });
 
+    const { path: _, ...missing } = parameters;
+    const proof = {
+      txHash: secrets.paymentProof,
+      expiresAt: Math.floor(Date.now() / 1000) + 60,
+      signature: `0x${'ab13'.repeat(32)}1b`,
+    };
+    const badHeader = `${secrets.headerValue}\r\nx: y`;
+    const coded = { _type: 'int256', _path: '$.price', _times: '1' };
+    /** An endpoint, the parameters, and where they differ headers and the status. */
+    const sent: readonly [string, object, Record<string, string>?, number?][] = [
+      ['sync', missing],
+      ['sync', { ...parameters, path: '..' }],
+      ['sync', { ...parameters, session: `${secrets.cookieValue};x` }],
+      ['sync', { ...parameters, 'X-Client': badHeader }],
+      ['sync', { ...parameters, query: `${secrets.queryValue}\ud800` }],
+      ['sync', [secrets.queryValue]],
+      ['sync', parameters, { 'Content-Type': `text/${secrets.bodyValue}` }, 415],
+      ['wild', parameters],
+      ['wild', { ...parameters, ...coded, _type: 'nonsense' }],
+      ['wild', { ...parameters, ...coded, _path: '$[?(@.x)]' }],
+      ['wild', { ...parameters, ...coded, _times: 'nonsense' }],
+      ['keyed', parameters, {}, 401],
+      ['keyed', parameters, { 'X-Api-Key': secrets.wrongKey }, 401],
+      ['keyed', parameters, { 'X-Api-Key': secrets.apiKey }, 200],
+      ['paid', parameters, {}, 402],
+      ['paid', parameters, { 'X-Payment-Proof': secrets.badProof }, 402],
+      ['paid', parameters, { 'X-Payment-Proof': JSON.stringify(proof) }, 402],
+    ];
+
     it('whatever the client does', async () => {
       upstream.on('*', upstreams.good);
-      const { path: _, ...missing } = parameters;
-      const proof = {
-        txHash: secrets.paymentProof,
-        expiresAt: Math.floor(Date.now() / 1000) + 60,
-        signature: `0x${'ab13'.repeat(32)}1b`,
-      };
-      const badHeader = `${secrets.headerValue}\r\nx: y`;
-      const coded = { _type: 'int256', _path: '$.price', _times: '1' };
-      const sent: readonly [string, object, Record<string, string>?, number?][] = [
-        ['sync', missing],
-        ['sync', { ...parameters, path: '..' }],
-        ['sync', { ...parameters, session: `${secrets.cookieValue};x` }],
-        ['sync', { ...parameters, 'X-Client': badHeader }],
-        ['sync', { ...parameters, query: `${secrets.queryValue}\ud800` }],
-        ['sync', [secrets.queryValue]],
-        ['sync', parameters, { 'Content-Type': `text/${secrets.bodyValue}` }, 415],
-        ['wild', parameters],
-        ['wild', { ...parameters, ...coded, _type: 'nonsense' }],
-        ['wild', { ...parameters, ...coded, _path: '$[?(@.x)]' }],
-        ['wild', { ...parameters, ...coded, _times: 'nonsense' }],
-        ['keyed', parameters, {}, 401],
-        ['keyed', parameters, { 'X-Api-Key': secrets.wrongKey }, 401],
-        ['keyed', parameters, { 'X-Api-Key': secrets.apiKey }, 200],
-        ['paid', parameters, {}, 402],
-        ['paid', parameters, { 'X-Payment-Proof': secrets.badProof }, 402],
-        ['paid', parameters, { 'X-Payment-Proof': JSON.stringify(proof) }, 402],
-      ];
       const refusals: [string, unknown, Record<string, string>, number][] = [
         ['sync', `{"parameters": {"query": "${secrets.queryValue}",}}`, {}, 400],
         ['sync', `{"parameters": {"query": "${secrets.queryValue.repeat(6000)}"}}`, {}, 413],

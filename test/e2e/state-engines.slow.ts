@@ -8,6 +8,7 @@ import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { termsOn } from '../support/x402.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -56,14 +57,11 @@ const withState = (state: unknown, more: Block = {}): Block => ({
   settings: { state, plugins: [{ source: './own-engine.mjs' }], ...more },
 });
 const NOWHERE = 'http://127.0.0.1:9';
-const x402 = {
-  type: 'x402',
-  network: 1,
-  rpc: NOWHERE,
-  token: `0x${'0'.repeat(40)}`,
-  amount: '1',
-  recipient: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
-};
+const x402 = termsOn({ chainId: 1, url: NOWHERE }, 1n);
+const OWN = { type: 'own', place: 'here' };
+/** A config with one endpoint. */
+const one = (state: unknown, endpoint: Block = {}, more: Block = {}) =>
+  oneApi(NOWHERE, { e: endpoint }, withState(state, more));
 
 /** The engine as it was made. */
 function afresh(t: TestContext): void {
@@ -76,13 +74,13 @@ function afresh(t: TestContext): void {
 describe('the engine of an operator’s plugin', () => {
   it('is opened once with its config, kept over reloads, and closed in the end', async (t) => {
     afresh(t);
-    const config = oneApi(NOWHERE, { e: {} }, withState({ type: 'own', place: 'here' }));
+    const config = one(OWN);
     const service = await startTestService(config, { files });
     assert.deepEqual(engine.opened, [{ place: 'here', path: `${service.folder}/x`, now: 'number' }]);
     assert.equal((await reload(service, config)).done, true);
-    const moved = await reload(service, oneApi(NOWHERE, { e: {} }, withState({ type: 'own', place: 'there' })));
+    const moved = await reload(service, one({ type: 'own', place: 'there' }));
     assert.ok(moved.lines.includes('warn settings.state: stays as it is until the service is restarted'));
-    const gone = await reload(service, oneApi(NOWHERE, { e: {} }, withState('memory')));
+    const gone = await reload(service, one('memory'));
     assert.ok(gone.lines.includes('warn settings.state: stays as it is until the service is restarted'));
     assert.deepEqual([engine.opened.length, engine.closed], [1, 0]);
     await service.stop();
@@ -92,28 +90,25 @@ describe('the engine of an operator’s plugin', () => {
   it('stops the start when it cannot start, and is closed', async (t) => {
     afresh(t);
     engine.fault = 'settings.state: nobody is there';
-    const config = oneApi(NOWHERE, { e: {} }, withState({ type: 'own', place: 'here' }));
-    await assert.rejects(startTestService(config, { files }), new Error('settings.state: nobody is there'));
+    await assert.rejects(startTestService(one(OWN), { files }), new Error('settings.state: nobody is there'));
     assert.equal(engine.closed, 1);
   });
 
   it('stops the start when it may lose payments, and no other start', async (t) => {
     afresh(t);
     engine.doubts = ['set this', 'and that'];
-    const state = withState({ type: 'own', place: 'here' });
-    const paid = oneApi(NOWHERE, { e: { auth: x402 } }, state);
+    const paid = one(OWN, { auth: x402 });
     await assert.rejects(startTestService(paid, { files }), /plugin "auth-x402" cannot start: set this; and that$/);
-    const service = await startTestService(oneApi(NOWHERE, { e: {} }, state), { files });
-    assert.deepEqual(
-      service.logs.flatMap(({ level, message }) => (engine.doubts.includes(message) ? [`${level} ${message}`] : [])),
-      ['warn set this', 'warn and that'],
-    );
+    const service = await startTestService(one(OWN), { files });
+    const said = service.logs.filter(({ message }) => engine.doubts.includes(message));
+    const lines = said.map(({ level, message }) => `${level} ${message}`);
+    assert.deepEqual(lines, ['warn set this', 'warn and that']);
     await service.stop();
   });
 
   it('is named by /ready while it is away: 200 as long as one endpoint does without it', async (t) => {
     afresh(t);
-    const state = withState({ type: 'own', place: 'here' });
+    const state = withState(OWN);
     const free = oneApi(NOWHERE, { paid: { auth: x402 }, any: { auth: [x402, { type: 'free' }] } }, state);
     const paid = oneApi(NOWHERE, { paid: { auth: x402 }, later: { mode: 'async' } }, state);
     const alone = { 'own-engine.mjs': plugin.replace("'many'", "'one'") };
@@ -134,13 +129,11 @@ describe('the engine of an operator’s plugin', () => {
       engine.fault = '';
       await eventually(async () => assert.deepEqual(await ready(), [200, { status: 'ready' }]));
       const changes = service.logs.filter(({ message }) => message.startsWith('the engine of settings.state'));
-      assert.deepEqual(
-        changes.map(({ level, message, fields }) => [level, message, fields]),
-        [
-          ['error', 'the engine of settings.state is away', { engine: 'own', error: 'gone' }],
-          ['info', 'the engine of settings.state is back', { engine: 'own' }],
-        ],
-      );
+      const told = changes.map(({ level, message, fields }) => [level, message, fields]);
+      assert.deepEqual(told, [
+        ['error', 'the engine of settings.state is away', { engine: 'own', error: 'gone' }],
+        ['info', 'the engine of settings.state is back', { engine: 'own' }],
+      ]);
     }
   });
 
@@ -148,9 +141,9 @@ describe('the engine of an operator’s plugin', () => {
     afresh(t);
     for (const [state, statuses] of [
       ['memory', ['200', '404', '429', '500']],
-      [{ type: 'own', place: 'here' }, ['200', '404', '429', '500', '503']],
+      [OWN, ['200', '404', '429', '500', '503']],
     ] as const) {
-      const config = oneApi(NOWHERE, { e: { mode: 'async' } }, withState(state, { openapi: true }));
+      const config = one(state, { mode: 'async' }, { openapi: true });
       const service = await serviceFor(t, config, { files });
       const { paths } = Object(await (await fetch(`${service.url}/openapi.json`)).json());
       assert.deepEqual(Object.keys(paths['/requests/{requestId}'].get.responses), statuses);
@@ -161,11 +154,8 @@ describe('the engine of an operator’s plugin', () => {
     afresh(t);
     const upstream = await upstreamFor(t);
     upstream.json('/e', { ok: true });
-    const config = oneApi(
-      upstream.url,
-      { e: { cache: { maxAge: 60_000 } } },
-      withState({ type: 'own', place: 'here' }, { metrics: { port: 0 } }),
-    );
+    const state = withState(OWN, { metrics: { port: 0 } });
+    const config = oneApi(upstream.url, { e: { cache: { maxAge: 60_000 } } }, state);
     const service = await serviceFor(t, config, { files });
     assert.equal((await scrape(service)).value('state_available'), 1);
     await (await service.post('api/e')).text();
@@ -191,8 +181,7 @@ describe('settings.state in the config', () => {
   ] as const)
     it(`${JSON.stringify(state)} is refused`, async (t) => {
       afresh(t);
-      const config = oneApi(NOWHERE, { e: {} }, withState(state));
-      await assert.rejects(startTestService(config, { files }), { message });
+      await assert.rejects(startTestService(one(state), { files }), { message });
       assert.deepEqual(engine.opened, []);
     });
 
@@ -208,20 +197,17 @@ describe('settings.state in the config', () => {
     const twice = plugin.replaceAll('own-engine', 'second');
     const plugins = [{ source: './own-engine.mjs' }, { source: './second.mjs' }];
     const config = oneApi(NOWHERE, { e: {} }, { settings: { plugins } });
-    await assert.rejects(
-      startTestService(config, { files: { ...files, 'second.mjs': twice } }),
-      /plugin "second" cannot own the state engine "own": it belongs to plugin "own-engine"/,
-    );
+    const starting = startTestService(config, { files: { ...files, 'second.mjs': twice } });
+    const why = /plugin "second" cannot own the state engine "own": it belongs to plugin "own-engine"/;
+    await assert.rejects(starting, why);
   });
 
   it('an engine that is none is refused before anything starts', async (t) => {
     afresh(t);
-    const config = oneApi(NOWHERE, { e: {} }, withState('memory'));
-    for (const odd of ["processes: 'some'", "processes: 'many', timeout: 'none'", "processes: 'one', timeout: 0"])
-      await assert.rejects(
-        startTestService(config, { files: { 'own-engine.mjs': plugin.replace("processes: 'many'", odd) } }),
-        /the default export: engines\.own\.(?:processes: expected|timeout: (?:expected|must))/,
-        odd,
-      );
+    const why = /the default export: engines\.own\.(?:processes: expected|timeout: (?:expected|must))/;
+    for (const odd of ["processes: 'some'", "processes: 'many', timeout: 'none'", "processes: 'one', timeout: 0"]) {
+      const oddFiles = { 'own-engine.mjs': plugin.replace("processes: 'many'", odd) };
+      await assert.rejects(startTestService(one('memory'), { files: oddFiles }), why, odd);
+    }
   });
 });

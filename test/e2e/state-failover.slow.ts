@@ -1,16 +1,16 @@
 /** A Cluster and Sentinels keep the state while a primary is killed: nothing is sold twice, and no request hangs. */
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { HDNodeWallet } from 'ethers';
 import { clusterFor, keeperOf, PRIMARY, sentinelsFor } from '../state/redis-many.ts';
 import { describeServers, eventually } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
@@ -28,33 +28,29 @@ async function within<T>(answer: Promise<T>): Promise<T> {
   return Promise.race([answer, late]);
 }
 
-describeServers('two replicas whose state is in several servers', (program) => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let alice: HDNodeWallet;
-
-  before(async () => {
-    [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
-    alice = payer(chain, 2);
-    upstream.json('/p', { price: 7 });
-  });
-  after(() => stopAll(upstream, chain));
+describeServers('two replicas whose state is in several servers', async (program) => {
+  const [chain, upstream] = await Promise.all([chainFor(suite), upstreamFor(suite)]);
+  const alice = payer(chain, 2);
+  upstream.json('/p', { price: 7 });
 
   async function replicas(state: object): Promise<readonly [RunningService, RunningService]> {
-    const api = (name: string, auth: object, endpoints: object[]) => ({ name, url: upstream.url, auth, endpoints });
-    const rateLimit = { window: 86_400_000, max: MAX };
+    const api = (name: string, auth: object, endpoints: Parameters<typeof oneApi>[1]) =>
+      oneApi(upstream.url, endpoints, { api: { name, auth } }).apis;
+    const keys = [{ name: 'ada', key: KEY, rateLimit: { window: 86_400_000, max: MAX } }];
     const config = {
       server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
       settings: { state: { type: 'redis', ...state } },
       apis: [
-        api('paid', termsOn(chain, PRICE), [{ name: 'sync', path: '/p?paid', encoding }]),
-        api('limited', { type: 'apiKey', keys: [{ name: 'ada', key: KEY, rateLimit }] }, [
-          { name: 'sync', path: '/p?limited', encoding },
-        ]),
-        api('free', { type: 'free' }, [
-          { name: 'sync', path: '/p', encoding },
-          { name: 'async', path: '/p?async', mode: 'async', encoding },
-        ]),
+        ...api('paid', termsOn(chain, PRICE), { sync: { path: '/p?paid', encoding } }),
+        ...api('limited', { type: 'apiKey', keys }, { sync: { path: '/p?limited', encoding } }),
+        ...api(
+          'free',
+          { type: 'free' },
+          {
+            sync: { path: '/p', encoding },
+            async: { path: '/p?async', mode: 'async', encoding },
+          },
+        ),
       ],
     };
     const both = [await startTestService(config), await startTestService(config)] as const;
@@ -141,12 +137,8 @@ describeServers('two replicas whose state is in several servers', (program) => {
     await eventually(async () => {
       for (const service of both) assert.deepEqual(await ready(service), { status: 'ready' });
     });
-    await eventually(() =>
-      assert.deepEqual(
-        limited.map((statuses) => statuses.at(-1)),
-        [429, 429],
-      ),
-    );
+    const last = () => limited.map((statuses) => statuses.at(-1));
+    await eventually(() => assert.deepEqual(last(), [429, 429]));
     await end();
     const allowed = limited.flat().filter((status) => status === 200).length;
     assert.ok(allowed >= MAX && allowed <= 2 * MAX, `${allowed}`);

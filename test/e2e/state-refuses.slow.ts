@@ -1,27 +1,23 @@
 /** An engine that refuses to write costs no payment, and each feature fails as documented. */
 import assert from 'node:assert/strict';
-import { after, before, it, type TestContext } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { oneApi } from '../support/answers.ts';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 const ASKED = ['StateAway', 'StateCommandsFail', 'SalesStopped'];
 
-describeServers('an engine that can be read and refuses to write', (program) => {
-  let chain: Chain;
-  let upstream: Upstream;
-  before(async () => {
-    [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
-    upstream.json('/p', { price: 7 });
-  });
-  after(() => stopAll(upstream, chain));
+describeServers('an engine that can be read and refuses to write', async (program) => {
+  const [chain, upstream] = await Promise.all([chainFor(suite), upstreamFor(suite)]);
+  upstream.json('/p', { price: 7 });
 
   async function shop(t: TestContext) {
     const redis = await redisFor(t, program);
@@ -29,17 +25,14 @@ describeServers('an engine that can be read and refuses to write', (program) => 
     // In this order: a service whose engine is gone waits for it, to give back what requests have held.
     t.after(() => stopAll(service));
     const auth = termsOn(chain, 1_000_000n);
+    const paid = { p: { path: '/p?paid', encoding } };
+    const free = { p: { encoding, cache: { maxAge: 1 } } };
     service = await startTestService({
       server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
       settings: { state: { type: 'redis', url: redis.url }, metrics: { port: 0 } },
       apis: [
-        { name: 'paid', url: upstream.url, auth, endpoints: [{ name: 'p', path: '/p?paid', encoding }] },
-        {
-          name: 'free',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [{ name: 'p', path: '/p', encoding, cache: { maxAge: 1 } }],
-        },
+        ...oneApi(upstream.url, paid, { api: { name: 'paid', auth } }).apis,
+        ...oneApi(upstream.url, free, { api: { name: 'free' } }).apis,
       ],
     });
     // Blocks have whole seconds: one of this second may be older than the ledger of payments.
@@ -80,12 +73,8 @@ describeServers('an engine that can be read and refuses to write', (program) => 
       if (withoutPromtool === false) {
         const before = [{ scrape: sold, minutes: 30 }];
         await assertFiring(t, before, ASKED, []);
-        await assertFiring(
-          t,
-          [...before, { scrape: refusing, minutes: 5 }, { scrape: later, minutes: 1 }],
-          ASKED,
-          ASKED,
-        );
+        const after = [...before, { scrape: refusing, minutes: 5 }, { scrape: later, minutes: 1 }];
+        await assertFiring(t, after, ASKED, ASKED);
       }
       await redis.command('CONFIG', 'SET', key, healed);
       await eventually(async () => assert.deepEqual(await ready(service), { status: 'ready' }));

@@ -1,13 +1,14 @@
 /** What somebody else wrote into the engine sells nothing and ends nobody. */
 import assert from 'node:assert/strict';
-import { after, before, it, type TestContext } from 'node:test';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { it, type TestContext } from 'node:test';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
@@ -15,34 +16,21 @@ const PRICE = 1_000_000n;
 const BUSY = 'Service Unavailable';
 const UNAVAILABLE = 'Payment verification unavailable';
 
-describeServers('what somebody else wrote into the engine', (program) => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let redis: RedisServer;
-  before(async () => {
-    [chain, upstream, redis] = await Promise.all([startChain(), startUpstream(), RedisServer.start(program)]);
-    upstream.json('/p', { price: 7 });
-  });
-  after(() => stopAll(upstream, chain, redis));
+describeServers('what somebody else wrote into the engine', async (program) => {
+  const opening = [chainFor(suite), upstreamFor(suite), redisFor(suite, program)] as const;
+  const [chain, upstream, redis] = await Promise.all(opening);
+  upstream.json('/p', { price: 7 });
 
   async function start(t: TestContext): Promise<RunningService> {
     await redis.command('FLUSHALL');
+    const paid = { p: { path: '/p?paid', encoding } };
+    const free = { async: { path: '/p', mode: 'async', encoding } };
     const service = await serviceFor(t, {
       server: { rateLimit: { max: 6400, window: 3_600_000, x402: { max: 1_000_000 } } },
       settings: { state: { type: 'redis', url: redis.url } },
       apis: [
-        {
-          name: 'paid',
-          url: upstream.url,
-          auth: termsOn(chain, PRICE),
-          endpoints: [{ name: 'p', path: '/p?paid', encoding }],
-        },
-        {
-          name: 'free',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [{ name: 'async', path: '/p', mode: 'async', encoding }],
-        },
+        ...oneApi(upstream.url, paid, { api: { name: 'paid', auth: termsOn(chain, PRICE) } }).apis,
+        ...oneApi(upstream.url, free, { api: { name: 'free' } }).apis,
       ],
     });
     // Blocks have whole seconds: one of this second may be older than the ledger of payments.
@@ -86,10 +74,8 @@ describeServers('what somebody else wrote into the engine', (program) => {
       const kept = String(await redis.command('GET', 'sdp:x402:v:ledger'));
       await redis.command('SET', 'sdp:x402:v:ledger', garbage);
       for (let payments = 0; payments < 2; payments++) await assertRefused(await pay(service), 401, UNAVAILABLE);
-      assert.deepEqual(
-        new Set(reasons(service)),
-        new Set(['what stands under x402:ledger in settings.state cannot be read']),
-      );
+      const named = 'what stands under x402:ledger in settings.state cannot be read';
+      assert.deepEqual(new Set(reasons(service)), new Set([named]));
       await isSound(service);
       await redis.command('SET', 'sdp:x402:v:ledger', kept);
       assert.equal((await pay(service)).status, 200);

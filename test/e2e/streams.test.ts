@@ -1,6 +1,6 @@
 /** A body that streams goes out as its client reads it. */
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { after, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
@@ -76,12 +76,12 @@ export default {
 
 describe('a body that streams', async () => {
   const get = (path: string, version = '1.1') => `GET /${path} HTTP/${version}\r\nHost: a\r\n\r\n`;
-  const failures = () =>
-    service.logs.flatMap(({ level, message, fields }) =>
-      level === 'warn' && message === 'Internal server error'
-        ? [[message, fields.status, fields.stage, String(fields.detail).split('\n')[0]]]
-        : [],
-    );
+  const failures = () => {
+    const lines = service.logs.filter(({ level, message }) => level === 'warn' && message === 'Internal server error');
+    return lines.map(({ message, fields: { status, stage, detail } }) => {
+      return [message, status, stage, String(detail).split('\n')[0]];
+    });
+  };
   const start = async () => {
     const { files, plugins } = pluginFiles({ streams });
     return startTestService(oneApi(upstream.url, { parts: { mode: 'parts' } }, { settings: { plugins } }), { files });
@@ -91,6 +91,10 @@ describe('a body that streams', async () => {
   const service = await start();
 
   after(() => stopAll(service));
+  beforeEach(() => {
+    notes.clear();
+    service.logs.length = 0;
+  });
 
   it('is sent in chunks, texts and bytes, and its connection goes on', async () => {
     const client = openRaw(service.url);
@@ -101,10 +105,8 @@ describe('a body that streams', async () => {
     client.destroy();
     const [first = ''] = client.text.split('\r\n0\r\n\r\n');
     const { status, headers, body } = parseResponse(first);
-    assert.deepEqual(
-      [status, headers['content-type'], headers['transfer-encoding'], headers['content-length']],
-      [200, 'text/plain', 'chunked', undefined],
-    );
+    const framing = [headers['content-type'], headers['transfer-encoding'], headers['content-length']];
+    assert.deepEqual([status, ...framing], [200, 'text/plain', 'chunked', undefined]);
     assert.match(headers['x-request-id'] ?? '', /^0x[0-9a-f]{64}$/);
     assert.equal(body, '4\r\none,\r\n4\r\ntwo,\r\n5\r\nthree');
     assert.deepEqual(notes.of('count'), Array(10).fill('next'));
@@ -117,7 +119,6 @@ describe('a body that streams', async () => {
   });
 
   it('is not read for HEAD, but ended', async () => {
-    notes.clear();
     const response = await fetch(`${service.url}/count`, { method: 'HEAD' });
     assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'text/plain']);
     assert.deepEqual(await notes.until('count'), ['return']);
@@ -126,7 +127,6 @@ describe('a body that streams', async () => {
   for (const [name, noted] of Object.entries({ endless: ['next', 'next', 'return'], silent: ['next', 'return'] })) {
     for (const how of ['destroy', 'end'] as const) {
       it(`ends with its client, once: ${name}, ${how}`, async () => {
-        notes.clear();
         const client = openRaw(service.url);
         client.write(get(name));
         await client.until((text) => text.endsWith(name === 'silent' ? '\r\n\r\n' : 'tick;\r\n'));
@@ -141,7 +141,6 @@ describe('a body that streams', async () => {
   }
 
   it('ends with a client who left before its head', async () => {
-    notes.clear();
     const client = openRaw(service.url);
     client.write(get('late'));
     await notes.until('late');
@@ -151,7 +150,6 @@ describe('a body that streams', async () => {
   });
 
   it('ends with a client who left while it waited behind another', async () => {
-    notes.clear();
     const client = openRaw(service.url);
     client.write(get('silent') + get('late'));
     await notes.until('late');
@@ -166,8 +164,6 @@ describe('a body that streams', async () => {
   })) {
     for (const version of ['1.0', '1.1']) {
       it(`that fails has its connection cut, and is logged once: ${name}, HTTP/${version}`, async () => {
-        service.logs.length = 0;
-        notes.clear();
         const text = await exchangeRaw(service.url, get(name, version));
         assert.match(text, /^HTTP\/1\.1 200 OK\r\n/);
         assert.equal(text.endsWith('0\r\n\r\n'), false);
@@ -183,14 +179,12 @@ describe('a body that streams', async () => {
     empty: 'returned something of the wrong shape: 204 has no body, and none that streams',
   })) {
     it(`cannot be ${path}`, async () => {
-      service.logs.length = 0;
       await assertRefused(await fetch(`${service.url}/${path}`), 500, 'Internal server error');
       assert.deepEqual(failures(), [['Internal server error', 500, 'route', `plugin "streams": Error: ${reason}`]]);
     });
   }
 
   it('lets observers hear of its answer once its head is out', async () => {
-    notes.clear();
     const client = openRaw(service.url);
     const path = `endpoints/${service.ids['api/parts']}`;
     const lines = ['Host: a', 'Content-Type: application/json', 'Content-Length: 2'];
@@ -202,7 +196,6 @@ describe('a body that streams', async () => {
   });
 
   it('is not for those who ask on behalf of a client', async () => {
-    notes.clear();
     const error = 'the endpoint answers with a stream, which can only be sent to its client';
     assert.deepEqual(await (await fetch(`${service.url}/ask`)).json(), { error });
     assert.deepEqual(notes.of('endless'), ['return']);
@@ -211,7 +204,6 @@ describe('a body that streams', async () => {
   for (const name of ['endless', 'silent', 'stuck']) {
     it(`ends with a service that stops, cleanly: ${name}`, async () => {
       const stopping = await start();
-      notes.clear();
       const client = openRaw(stopping.url);
       client.write(get(name));
       await notes.until(name, name === 'silent' ? 1 : 2);
@@ -222,7 +214,6 @@ describe('a body that streams', async () => {
   }
 
   it('ends with its config, when another one comes into force', async () => {
-    notes.clear();
     const client = openRaw(service.url);
     client.write(get('endless'));
     await notes.until('endless', 2);

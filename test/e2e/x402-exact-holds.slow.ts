@@ -26,6 +26,11 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
     await shop?.close();
     await redis?.stop();
   });
+  /** The engine cannot be reached for a moment. */
+  const cutOff = (proxy: CuttingProxy) => {
+    proxy.isAway = true;
+    setTimeout(() => (proxy.isAway = false), 600);
+  };
   afterEach(() => {
     shop.upstream.json('/p', { price: 7 });
     shop.facilitator.reset();
@@ -36,10 +41,8 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
     const proxy = await CuttingProxy.start(t, redis.port);
     prefixes += 1;
     const state = { type: 'redis', url: proxy.url, prefix: `${program}${prefixes}:` };
-    const service = await serviceFor(
-      t,
-      shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { state } }, { timeout: 30_000 }),
-    );
+    const endpoints = { sync: {}, async: { mode: 'async' } };
+    const service = await serviceFor(t, shop.config(endpoints, { settings: { state } }, { timeout: 30_000 }));
     const [payload, had] = [await payloadFor(service, 'a/sync', alice), await shop.market.balance(alice.address)];
     const key = async () => {
       const keys = await redis.command('KEYS', `${state.prefix}x402-exact:v:eip155*`);
@@ -58,8 +61,7 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
   it('where the engine was cut off while the upstream failed', async (t) => {
     const { proxy, service, payload, had } = await start(t);
     shop.upstream.on('/p', (...args) => {
-      proxy.isAway = true;
-      setTimeout(() => (proxy.isAway = false), 600);
+      cutOff(proxy);
       return faults.serverError()(...args);
     });
     await assertRefused(await send(service, payload), 502, 'API call failed');
@@ -112,8 +114,7 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
   it('a settlement whose mark is lost to the engine is marked as used once that is back', async (t) => {
     const { proxy, service, payload, had, key } = await start(t);
     shop.facilitator.on('/settle', (...args) => {
-      proxy.isAway = true;
-      setTimeout(() => (proxy.isAway = false), 600);
+      cutOff(proxy);
       return shop.facilitator.true['/settle'](...args);
     });
     await assertBought(await send(service, payload), had);

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { folderWith } from '../cli/run.ts';
+import { oneApi } from '../support/answers.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { askedFor, exactTerms, paidBy } from '../support/x402-exact.ts';
@@ -23,20 +24,16 @@ async function start(t: TestContext, settings: object = {}) {
   upstream.json('/p', { price: 7 });
   upstream.json('/long', 'x'.repeat(32_000));
   const settled = () => upstream.requests.filter(({ path }) => path === '/settle').length;
-  const service = await serviceFor(t, {
-    server: { rateLimit: { max: 1_000_000, x402Exact: { max: 1_000_000 } } },
-    settings,
-    apis: [
-      {
-        ...{ name: 'a', url: upstream.url },
-        auth: exactTerms({ network: 'eip155:31337', asset: ASSET }, upstream.url),
-        endpoints: [
-          { name: 'e', path: '/p' },
-          { name: 'long', path: '/long' },
-        ],
-      },
-    ],
-  });
+  const config = oneApi(
+    upstream.url,
+    { e: { path: '/p' }, long: {} },
+    {
+      server: { rateLimit: { max: 1_000_000, x402Exact: { max: 1_000_000 } } },
+      settings,
+      api: { name: 'a', auth: exactTerms({ network: 'eip155:31337', asset: ASSET }, upstream.url) },
+    },
+  );
+  const service = await serviceFor(t, config);
   return { service, settled };
 }
 
