@@ -1,13 +1,31 @@
-/** `cache.staleIfError`: an answer that has ended stands in where there is no new one. */
+/** An answer that has ended is given out while a new one is made, or where there is none (RFC 5861). */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
+import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { served } from '../support/served.ts';
 import { faults } from '../support/upstream.ts';
 
 const MAX_AGE = 100;
+const STALE = /^signed-data-proxy; hit; ttl=-\d+; detail=stale-while-revalidate$/;
+
+const ended = () => setTimeout(MAX_AGE + 20);
+
+/** A service of the suite whose answers end soon, and what asks for them. */
+async function keeping(endpoints: Parameters<typeof served>[1], more: object) {
+  const api = await served(suite, endpoints, { ...more, settings: { metrics: { port: 0 } } });
+  const answer = async (parameters: object = {}, name = 'e') => {
+    const response = await api.post(name, parameters);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return { text, cache: response.headers.get('cache-status') ?? '' };
+  };
+  return { ...api, answer };
+}
 
 describe('cache.staleIfError', async () => {
   const endpoints = {
@@ -15,18 +33,9 @@ describe('cache.staleIfError', async () => {
     brief: { cache: { maxAge: MAX_AGE, staleIfError: MAX_AGE } },
     none: { cache: { maxAge: MAX_AGE } },
   };
-  const more = { api: { timeout: 400 }, settings: { metrics: { port: 0 } } };
-  const { upstream, service, post, refused } = await served(suite, endpoints, more);
+  const { upstream, service, refused, answer } = await keeping(endpoints, { api: { timeout: 400 } });
 
   beforeEach(() => upstream.json('*', 7));
-
-  const answer = async (parameters: object = {}, name = 'e') => {
-    const response = await post(name, parameters);
-    const text = await response.text();
-    assert.equal(response.status, 200, text);
-    return { text, cache: response.headers.get('cache-status') ?? '' };
-  };
-  const ended = () => setTimeout(MAX_AGE + 20);
 
   it('gives it out as it was signed, and says how long ago it ended', async () => {
     const good = await answer({ q: 'a' });
@@ -71,5 +80,84 @@ describe('cache.staleIfError', async () => {
     await setTimeout(3 * MAX_AGE);
     await refused(502, 'API call failed', 'brief');
     await refused(502, 'API call failed', 'none');
+  });
+});
+
+describe('cache.staleWhileRevalidate', async () => {
+  const cache = { maxAge: MAX_AGE, staleWhileRevalidate: '10m' };
+  const endpoints = {
+    e: { cache, parameters: [{ name: 'q' }] },
+    brief: { cache: { ...cache, staleWhileRevalidate: 150, staleIfError: '10m' } },
+    never: { cache: { ...cache, staleWhileRevalidate: 150 } },
+  };
+  const { upstream, service, refused, answer } = await keeping(endpoints, { env: { LOG_FORMAT: 'json' } });
+
+  beforeEach(() => {
+    upstream.json('*', 7);
+    upstream.requests.length = 0;
+  });
+
+  it('gives the old answer while the upstream has not answered, to all, and asks it once', async () => {
+    const old = await answer({ q: 'a' });
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    upstream.on('*', (...given) => held.then(() => faults.json(8)(...given)));
+    await ended();
+    for (const { text, cache: status } of await Promise.all([1, 2, 3].map(() => answer({ q: 'a' })))) {
+      assert.equal(text, old.text);
+      assert.match(status, STALE);
+    }
+    await upstream.until(() => upstream.requests.length > 1);
+    assert.deepEqual([upstream.requests.length, upstream.open], [2, 1]);
+    release();
+    while ((await answer({ q: 'a' })).text === old.text);
+    assert.equal(JSON.parse((await answer({ q: 'a' })).text).rawData, 8);
+  });
+
+  it('is counted as stale, and told so in the log', async () => {
+    await answer({ q: 'b' });
+    await ended();
+    const table = async () => (await scrape(service)).table('cache_lookups_total');
+    const lines = () => service.written().split('"cache":"stale"').length;
+    const [before, told] = [await table(), lines()];
+    await answer({ q: 'b' });
+    await eventually(() => (lines() > told ? true : undefined), 'the line of the request');
+    const after = await table();
+    assert.equal((after.stale ?? 0) - (before.stale ?? 0), 1);
+    assert.equal(after.miss, before.miss);
+  });
+
+  it('goes on where the upstream fails, says why in the log, and tries again', async () => {
+    const old = await answer({ q: 'c' });
+    upstream.on('*', faults.serverError());
+    await ended();
+    for (const failures of [1, 2]) {
+      assert.equal((await answer({ q: 'c' })).text, old.text);
+      const told = () => service.logs.filter(({ message }) => message === 'a cached answer could not be renewed');
+      const { level, fields } = await eventually(() => told()[failures - 1], 'what became of it');
+      assert.deepEqual([level, fields], ['info', { endpoint: 'api/e', detail: 'upstream status 500' }]);
+      assert.equal(upstream.requests.filter(({ path }) => path === '/e?q=c').length, 1 + failures);
+    }
+  });
+
+  it('ends: after it a request waits, and `staleIfError` has its own time', async () => {
+    await answer({}, 'brief');
+    await answer({}, 'never');
+    await setTimeout(MAX_AGE + 170);
+    upstream.on('*', faults.serverError());
+    assert.match((await answer({}, 'brief')).cache, /detail=stale-if-error$/);
+    await refused(502, 'API call failed', 'never');
+    upstream.json('*', 8);
+    assert.equal(JSON.parse((await answer({}, 'never')).text).rawData, 8);
+  });
+
+  it('is a duration in the config', async () => {
+    const errors = (staleWhileRevalidate: unknown) =>
+      errorsOf(oneApi('https://upstream.example', { e: { cache: { maxAge: 100, staleWhileRevalidate } } }));
+    const at = 'apis[0].endpoints[0].cache.staleWhileRevalidate';
+    assert.deepEqual(await errors(0), [`${at}: must be at least 1 ms`]);
+    assert.deepEqual(await errors('soon'), [
+      `${at}: expected a duration (milliseconds, or a number with a unit: 500ms, 10s, 2m, 1h, 1d), found "soon"`,
+    ]);
   });
 });
