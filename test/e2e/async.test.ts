@@ -1,11 +1,16 @@
-/** Async mode answers 202, keeps one record a request, and refuses what has no room. */
+/** Async mode answers 202, keeps one record a request for its time, and refuses what has no room. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
+import { modeAsync } from '../../builtins/mode-async/index.ts';
+import { AsyncStore } from '../../builtins/mode-async/store.ts';
+import type { States } from '../../plugins-sdk/state/state.ts';
+import { testPlugin } from '../../service/testing.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
+import { scrape } from '../support/metrics.ts';
 import { acts, HOOKS, notes, puppetFile } from '../support/plugin-files.ts';
 import { served, visit } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
@@ -233,5 +238,59 @@ describe('the async store is full', () => {
     const records = await Promise.all(left.map((submission) => finished(service, submission)));
     for (const { requestId, status, pollUrl, ...signed } of records) await verifyEncoded(signed, TEST_ADDRESS);
     assert.equal(new Set(records.map(({ requestId }) => requestId)).size, 100);
+  });
+});
+
+const MINUTE = 60_000;
+
+describe('async records whose time is over', () => {
+  it('leave the gauge of a service that nobody asks anything', async (t) => {
+    const more = { answers: { '*': faults.json({ price: 1 }) }, settings: { metrics: { port: 0 } } };
+    const { service, post } = await served(t, { later: { mode } }, more);
+    const submissions = [];
+    for (let turn = 0; turn < 20; turn++) submissions.push(await submitted(await post('later')));
+    await Promise.all(submissions.map((submission) => finished(service, submission)));
+    assert.equal((await scrape(service)).value('async_records'), 20);
+    const now = performance.now.bind(performance);
+    t.mock.method(performance, 'now', () => now() + MINUTE);
+    assert.equal((await scrape(service)).value('async_records'), 0);
+  });
+
+  it('leave the memory, although nobody asks and nothing is measured', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const clock = { now: 0 };
+    t.mock.method(performance, 'now', () => clock.now);
+    const made: unknown[] = [];
+    const states: States = {
+      keep: (_, __, make) => {
+        const state = make();
+        made.push(state);
+        return state;
+      },
+    };
+    const harness = await testPlugin(modeAsync, { services: { states } });
+    const assertKept = (records: number) => {
+      assert.ok(made[0] instanceof AsyncStore);
+      assert.equal(made[0].size, records);
+    };
+    const submit = async (ip: string) => {
+      const outcome = await harness.run('present', { ip, variant: 'async', run: () => new Promise(() => undefined) });
+      assert.ok('value' in outcome && outcome.value.status === 202);
+    };
+    for (const ip of ['192.0.2.1', '192.0.2.2']) await submit(ip);
+    clock.now += 9 * MINUTE;
+    await submit('192.0.2.3');
+    clock.now += MINUTE - 1;
+    t.mock.timers.tick(10_000);
+    assertKept(3);
+    clock.now += 1;
+    t.mock.timers.tick(9999);
+    assertKept(3);
+    t.mock.timers.tick(1);
+    assertKept(1);
+    await harness.stop(10);
+    clock.now += 9 * MINUTE;
+    t.mock.timers.tick(60_000);
+    assertKept(1);
   });
 });
