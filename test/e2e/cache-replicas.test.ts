@@ -1,10 +1,14 @@
-/** Cache-Status tells which of several replicas had the answer. */
+/** Replicas that share a cache tell how long an answer lives, and which signature is no new one. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { folderWith } from '../cli/run.ts';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
+import { type AuditLine, auditLines } from '../support/audit.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const MAX_AGE = 26_000;
 
@@ -21,44 +25,64 @@ function stoppedClocks(t: TestContext) {
   };
 }
 
-describeServers('Cache-Status of replicas', (program) => {
-  it('says how long the answer still lives, also of one that another replica has made', async (t) => {
-    const [redis, upstream] = await Promise.all([RedisServer.start(program), startUpstream()]);
-    const services: RunningService[] = [];
-    t.after(async () => {
-      await Promise.all([...services.map((service) => service.stop()), upstream.close()]);
-      await redis.stop();
-    });
-    upstream.json('/e', { price: 7 });
+describeServers('Replicas that share a cache', (program) => {
+  const encoding = { type: 'uint256', path: '$.price' };
+  /** Starts a replica of the test. */
+  const replicas = async (t: TestContext, endpoints: Parameters<typeof oneApi>[1]) => {
+    const redis = await redisFor(t, program);
+    const upstream = await upstreamFor(t, { '/e': faults.json({ price: 7 }), '/forever': faults.json({ price: 8 }) });
+    const start = (more: object = {}) =>
+      startTestService(
+        oneApi(upstream.url, endpoints, { settings: { state: { type: 'redis', url: redis.url }, ...more } }),
+      );
+    const untilKept = () =>
+      eventually(async () => assert.match(String(await redis.command('KEYS', '*cache*')), /cache/));
+    return { upstream, start, untilKept };
+  };
+
+  it('say in Cache-Status how long the answer still lives, also of one that another replica has made', async (t) => {
     const clocks = stoppedClocks(t);
-    const encoding = { type: 'uint256', path: '$.price' };
-    const settings = { state: { type: 'redis', url: redis.url } };
-    const endpoints = { e: { encoding, cache: { maxAge: MAX_AGE } }, forever: { encoding, cache: { maxAge: 1e300 } } };
-    upstream.json('/forever', { price: 8 });
-    const config = oneApi(upstream.url, endpoints, { settings });
-    for (let count = 0; count < 2; count++) services.push(await startTestService(config));
-    const [maker, other] = services;
-    const statusOf = async (service: RunningService | undefined) =>
-      (await service?.post('api/e'))?.headers.get('cache-status');
+    const { upstream, start, untilKept } = await replicas(t, {
+      e: { encoding, cache: { maxAge: MAX_AGE } },
+      forever: { encoding, cache: { maxAge: 1e300 } },
+    });
+    const [maker, other] = [await start(), await start()];
+    t.after(() => stopAll(maker, other));
+    const statusOf = async (service: RunningService) => (await service.post('api/e')).headers.get('cache-status');
 
     assert.equal(await statusOf(maker), 'signed-data-proxy; fwd=miss');
-    await eventually(async () => assert.match(String(await redis.command('KEYS', '*cache*')), /cache/));
-    const hit = (ttl: number) => `signed-data-proxy; hit; ttl=${ttl}`;
-    assert.deepEqual(
-      [await statusOf(other), await statusOf(other), await statusOf(maker)],
-      [hit(26), hit(26), hit(26)],
-    );
+    await untilKept();
+    const assertHits = async (ttl: number, ...services: RunningService[]) => {
+      for (const service of services) assert.equal(await statusOf(service), `signed-data-proxy; hit; ttl=${ttl}`);
+    };
+    await assertHits(26, other, other, maker);
     clocks.pass(500);
-    assert.deepEqual([await statusOf(other), await statusOf(maker)], [hit(25), hit(25)]);
+    await assertHits(25, other, maker);
     // The other one asks the engine again.
     clocks.pass(600);
-    assert.deepEqual(
-      [await statusOf(other), await statusOf(other), await statusOf(maker)],
-      [hit(24), hit(24), hit(24)],
-    );
+    await assertHits(24, other, other, maker);
     assert.equal(upstream.requests.length, 1);
-    assert.equal((await maker?.post('api/forever'))?.status, 200);
-    await eventually(async () => assert.match(String(await (await other?.post('api/forever'))?.text()), /0008"/));
+    assert.equal((await maker.post('api/forever')).status, 200);
+    await eventually(async () => assert.match(await (await other.post('api/forever')).text(), /0008"/));
     assert.equal(upstream.requests.length, 2);
+  });
+
+  it('have a signature that another replica made as no new one in their audit records', async (t) => {
+    const folder = await folderWith(t);
+    const { upstream, start, untilKept } = await replicas(t, {
+      e: { encoding, receipt: true, cache: { maxAge: 600_000 } },
+    });
+    const paths = ['maker', 'other'].map((name) => join(folder, name));
+    const services = [];
+    for (const path of paths) services.push(await start({ audit: { path } }));
+    for (const service of services) {
+      assert.equal((await service.post('api/e')).status, 200);
+      await untilKept();
+    }
+    await stopAll(...services);
+    assert.equal(upstream.requests.length, 1);
+    const [[made], [given]] = (await Promise.all(paths.map(auditLines))) as [AuditLine[], AuditLine[]];
+    assert.ok(made?.requestHash !== undefined && made.requestId !== given?.requestId);
+    assert.deepEqual(given, { ...made, requestId: given?.requestId, again: true });
   });
 });
