@@ -1,4 +1,4 @@
-/** An answer that a plugin gives or works around is checked against what was asked. */
+/** An answer that a plugin gives or works around is checked against what was asked, and means the same as one of the upstream. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { answerStatement, receiptBeside } from '../../lib/eth/statements.ts';
@@ -62,6 +62,7 @@ const endpoints = {
   other: { path: '/tenant?other', parameters },
   encoded: { path: '/number', parameters, encoding: { type: 'uint256', path: '$' } },
   plain: { path: '/tenant?plain', parameters, cache },
+  exact: { encoding: { type: 'int256', path: '$.v', exact: true } },
   long: { path: '/long', encoding: { type: 'uint256', path: '$.length' } },
 };
 const { upstream, service, encoded, raw, refused } = await served(suite, endpoints, {
@@ -306,4 +307,28 @@ describe('a plugin round the call of the API', () => {
     }
     assert.equal(upstream.requests.length, 0);
   });
+});
+
+it('an answer of a plugin in place of the upstream is what its data says, and the text counts only as that of the data', async () => {
+  const long = ' '.repeat(70_000);
+  const digits = 12345678901234567890123n;
+  const rows: readonly (readonly [data: object, text: string, signed: bigint])[] = [
+    ...['{"v":2}', '{"v":"1"}', '{}', '[1]', '', 'no JSON', `{"v":2}${long}`, long].map(
+      (text) => [{ v: 1 }, text, 1n] as const,
+    ),
+    [{ v: 1 }, '{"v":1.0}', 1n],
+    ...['', long].map((blank) => [{ v: Number(digits) }, `{"v":${digits}}${blank}`, digits] as const),
+  ];
+  for (const [data, text, signed] of rows) {
+    act('callApi', () => ({ status: 200, data, text }));
+    assert.equal(BigInt((await encoded('exact')).data), signed, text.slice(0, 20));
+  }
+});
+
+it('members that are added to an answer leave it JSON', () => {
+  const text = '{"node":"0x01","endpointId":"0x01","timestamp":1,"data":"0x","signature":"0x01"}';
+  const answer = SignedResponse.parse(text);
+  assert.equal(answer.with({}).json, text);
+  assert.equal(answer.with({ note: undefined }).json, text);
+  assert.equal(answer.with({ done: true }).json, `{"done":true,${text.slice(1)}`);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused, eventually, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { acts, puppetFile } from '../support/plugin-files.ts';
@@ -196,4 +196,43 @@ describe('clients that wait for the call of another', () => {
     held[0]?.();
     await verifyEncoded(await leader.asked, TEST_ADDRESS);
   });
+});
+
+const CLIENTS = 400;
+/** So many come at once. */
+const WAVE = 50;
+
+it(`${CLIENTS} clients that want the same of an upstream that hangs cost one call, and all are told how it ended`, async (t) => {
+  let fail = (): void => undefined;
+  const { upstream, at } = await served(
+    t,
+    { e: {} },
+    {
+      answers: {
+        '/e': (_, response) => {
+          fail = () => void response.destroy();
+        },
+      },
+      sources: { arrivals: puppetFile('arrivals', ['onHttpRequest', 'onError']) },
+      api: { timeout: 120_000, cache: { maxAge: 60_000 } },
+    },
+  );
+  let arrived = 0;
+  acts.set('arrivals onHttpRequest', () => {
+    arrived += 1;
+  });
+  let told = 0;
+  acts.set('arrivals onError', ({ stage, status }) => {
+    if (stage === 'callApi' && status === 502) told += 1;
+  });
+  const url = at('e');
+  const answers: Promise<Response>[] = [];
+  while (answers.length < CLIENTS) {
+    answers.push(...Array.from({ length: WAVE }, () => postText(url, '{}')));
+    await eventually(() => arrived === answers.length || undefined, `${answers.length} clients`);
+  }
+  fail();
+  for (const answer of answers) await assertRefused(await answer, 502, 'API call failed');
+  assert.equal(upstream.requests.length, 1);
+  await eventually(() => told === CLIENTS || undefined, 'all errors');
 });

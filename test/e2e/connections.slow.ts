@@ -1,11 +1,11 @@
-/** Connections are limited, and a service with too much to do refuses some and answers others. */
+/** Connections are limited and cut off in time, and a service with too much to do refuses some and answers others. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused, eventually, JSON_HEADERS } from '../support/http.ts';
-import { openRaw, requestHead } from '../support/raw-http.ts';
+import { openRaw, type RawConnection, requestHead } from '../support/raw-http.ts';
 import { served } from '../support/served.ts';
 import type { RunningService } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
@@ -181,5 +181,32 @@ describe('a service with more to do than it can', () => {
     await assertRefused(await fetch(`${service.url}/ccip`, { method: 'POST', body: '{}' }), 503, 'Server busy');
     for (const path of ['/health', '/ready']) assert.equal((await fetch(service.url + path)).status, 200);
     for (const client of clients) client.destroy();
+  });
+});
+
+describe('deadlines of a request', { concurrency: true }, () => {
+  const closedBefore = async (client: RawConnection, milliseconds: number): Promise<string> => {
+    const late = new Promise<string>((resolve) => setTimeout(resolve, milliseconds, 'still open').unref());
+    return Promise.race([client.closed, late]);
+  };
+
+  it('headers that do not come to their end: 10 seconds, and not 20', async (t) => {
+    const { service } = await start(t);
+    const client = openRaw(service.url);
+    client.write('GET /health HTTP/1.1\r\nHost: a\r\n');
+    assert.match(await closedBefore(client, 20_000), /^HTTP\/1\.1 408 Request Timeout\r\n/);
+  });
+
+  it('a connection that sends nothing: the same', async (t) => {
+    const { service } = await start(t);
+    assert.notEqual(await closedBefore(openRaw(service.url), 20_000), 'still open');
+  });
+
+  it('a body that does not come to its end: 30 seconds, and not 50', async (t) => {
+    const { service, at } = await start(t);
+    const client = openRaw(service.url);
+    const path = new URL(at('price')).pathname;
+    client.write(`${requestHead(`POST ${path}`, { ...JSON_HEADERS, 'Content-Length': '20' })}\r\n{"parameters"`);
+    assert.notEqual(await closedBefore(client, 50_000), 'still open');
   });
 });

@@ -1,4 +1,4 @@
-/** Metrics go on over a reload, and are there from the start to the end. */
+/** Metrics go on over a reload, are there from the start to the end, and cost nobody an answer. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -208,5 +208,39 @@ describe('metrics at the start and the end of a service', () => {
     );
     assert.deepEqual([odd, odd_seconds], ['no value', 'measured NaN']);
     assert.deepEqual([complaints.length, Object.keys(rest).toSorted()], [4, ['odd_total', 'odder']]);
+  });
+
+  it('a sink that throws costs no slot and no answer, and is named once for each instrument', async (t) => {
+    const exporter = `const boom = () => { throw new Error('the exporter is down'); };
+      export default {
+        name: 'exporter',
+        setup: ({ meters }) => ({ start: () => meters.connect({ counter: () => boom, histogram: () => boom, gauge: boom }) }),
+      };`;
+    const encoding = { type: 'uint256', path: '$.price' };
+    const parameters = [{ name: 'q' }];
+    const endpoints = { plain: { encoding, parameters }, cached: { encoding, parameters, cache: { maxAge: 60_000 } } };
+    const { upstream, service, encoded } = await served(t, endpoints, {
+      answers: { '*': faults.json({ price: 7 }) },
+      sources: { exporter },
+      api: { timeout: 2000 },
+      settings: { maxConcurrentApiCalls: 2 },
+    });
+    for (let q = 0; q < 4; q++) {
+      await encoded('plain', { q });
+      await Promise.all([encoded('cached', { q }), encoded('cached', { q })]);
+    }
+    assert.equal(upstream.requests.length, 8);
+    const told = service.logs.filter(({ message }) => message === 'the metrics sink failed: measurements are lost');
+    const names = told.map(({ fields }) => fields.instrument);
+    assert.deepEqual(names.toSorted(), [
+      ...['async_records', 'cache_bytes', 'cache_entries', 'cache_lookups_total'],
+      ...['config_last_reload_success_timestamp_seconds', 'config_last_reload_successful'],
+      ...['upstream_call_seconds', 'upstream_certificate_ends_seconds'],
+      ...['upstream_slots_in_use', 'upstream_slots_waiting'],
+    ]);
+    for (const { level, fields } of told) {
+      assert.equal(level, 'error');
+      assert.match(String(fields.error), /^Error: the exporter is down\n/);
+    }
   });
 });

@@ -224,3 +224,22 @@ describe('a mode that answers a refusal in words of its own', () => {
     ]);
   });
 });
+
+const deliveries = {
+  answers: '() => ({ status: 200, headers: { "Content-Type": "text/plain" }, body: "mine" })',
+  streams:
+    '() => ({ status: 200, headers: { "Content-Type": "text/plain" }, body: (async function* () { yield "mine"; })() })',
+};
+
+for (const [how, present] of Object.entries(deliveries)) {
+  it(`a mode that ${how} without a run settles as refused, once`, async (t) => {
+    const idle = `export default { name: 'idle', modes: ['idle'], setup: () => ({ hooks: {
+      present: { idle: ${present} }, concluded: ({ kind }) => globalThis.testNote('${how}', kind) } }) };`;
+    const { post } = await served(t, { e: { mode: 'idle' } }, { sources: { idle } });
+    for (const kinds of [['refused'], ['refused', 'refused']]) {
+      const response = await post('e');
+      assert.deepEqual([response.status, await response.text()], [200, 'mine']);
+      assert.deepEqual(await notes.until(how, kinds.length), kinds);
+    }
+  });
+}
