@@ -13,21 +13,33 @@ const DATA = `{"v":1.5,"big":12345678901234567891,"neg":-7,"s":"text","b":true,"
 
 const full = { _type: 'int256', _path: '$.v', _times: '10' };
 
+/** Every combination of what is pinned, what is delegated, and times that is left out; and what each signs. */
+const COMBINATIONS = {
+  'int256-v-none': 1n,
+  'int256-v-100': 150n,
+  'int256-v-free': 15n,
+  'int256-free-none': -7n,
+  'int256-free-100': -700n,
+  'int256-free-free': -70n,
+  'free-v-none': 1n,
+  'free-v-100': 150n,
+  'free-v-free': 15n,
+  'free-free-none': -7n,
+  'free-free-100': -700n,
+  'free-free-free': -70n,
+};
+
 const PINNED = ['bool', 'bytes', 'bytes32', 'address', 'string'];
 const missing = (name: string) => `Endpoint requires \`${name}\` request parameter`;
 const invalid = (name: string) => `Invalid \`${name}\` request parameter`;
 
 describe('delegated encodings', async () => {
-  // Every combination of what is pinned, what is delegated, and times that is left out.
-  const combinations = ['int256', '*'].flatMap((type) =>
-    ['$.v', '*'].flatMap((path) =>
-      ['100', '*', undefined].map((times) => ({ type, path, ...(times === undefined ? {} : { times }) })),
-    ),
-  );
-  const name = ({ type, path, times = 'none' }: { type: string; path: string; times?: string }) =>
-    [type, path, times].map((text) => (text === '*' ? 'free' : text.replace('$.', ''))).join('-');
+  const encoding = ([type = '', path = '', times = '']: readonly string[]) => ({
+    ...{ type: type.replace('free', '*'), path: path.replace('free', '*').replace(/^v$/, '$.v') },
+    ...(times !== 'none' && { times: times.replace('free', '*') }),
+  });
   const endpoints = {
-    ...Object.fromEntries(combinations.map((encoding) => [name(encoding), { encoding }])),
+    ...Object.fromEntries(Object.keys(COMBINATIONS).map((name) => [name, { encoding: encoding(name.split('-')) }])),
     'int8-type': { encoding: { type: 'int8', path: '*' } },
     pair: { encoding: { type: 'int256,bool', path: '*', times: '*' } },
     raw: {},
@@ -50,22 +62,8 @@ describe('delegated encodings', async () => {
   };
 
   it('every combination takes what it delegates from the request and ignores the rest', async () => {
-    const cases: [string, bigint][] = [
-      ['int256-v-none', 1n],
-      ['int256-v-100', 150n],
-      ['int256-v-free', 15n],
-      ['int256-free-none', -7n],
-      ['int256-free-100', -700n],
-      ['int256-free-free', -70n],
-      ['free-v-none', 1n],
-      ['free-v-100', 150n],
-      ['free-v-free', 15n],
-      ['free-free-none', -7n],
-      ['free-free-100', -700n],
-      ['free-free-free', -70n],
-    ];
     const parameters = { _type: 'int256', _path: '$.neg', _times: '10' };
-    for (const [endpoint, value] of cases) await assertSigned([value], endpoint, parameters);
+    for (const [endpoint, value] of Object.entries(COMBINATIONS)) await assertSigned([value], endpoint, parameters);
   });
 
   it('a missing one is 400 `Endpoint requires `<_param>` request parameter` (rule 5)', async () => {
