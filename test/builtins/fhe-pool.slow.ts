@@ -84,10 +84,8 @@ describe('the workers that encrypt', () => {
     const { workers, encrypt } = start(t, [DILIGENT]);
     assert.equal(workers.length, 0);
     const handles = await Promise.all([encrypt(30), encrypt(20), encrypt(10)]);
-    assert.deepEqual(
-      handles.map(({ handle }) => handle),
-      ['0x1e', '0x14', '0xa'],
-    );
+    const texts = handles.map(({ handle }) => handle);
+    assert.deepEqual(texts, ['0x1e', '0x14', '0xa']);
     assert.equal(workers.length, 1);
   });
 
@@ -204,10 +202,8 @@ describe('values that wait for a worker', () => {
   it('have their deadline too', async (t) => {
     const { encrypt } = start(t, [STUCK], { timeout: 1000 });
     const outcomes = await Promise.allSettled([encrypt(1), encrypt(1)]);
-    assert.deepEqual(
-      outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.message : 'done')),
-      ['not encrypted within 1000 ms', 'not encrypted within 1000 ms'],
-    );
+    const ends = outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.message : 'done'));
+    assert.deepEqual(ends, ['not encrypted within 1000 ms', 'not encrypted within 1000 ms']);
   });
 
   it('are not begun when there is no time left to end them', async (t) => {

@@ -102,18 +102,16 @@ describe('plugins', () => {
     const { code, stdout, stderr } = await runCli(t, ['plugins', '-c', 'c.yaml'], { cwd });
     assert.deepEqual([code, stderr], [0, '']);
     const [, routes = '', observers, ...rest] = stdout.split('\n\n');
-    assert.deepEqual(
-      routes.split('\n').map((row) => row.split(/ {2,}/)),
-      [
-        ['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'],
-        ['OPTIONS *', 'cors', '1000 ms', 'no gate'],
-        ['GET /health', 'health', '1000 ms', 'no gate'],
-        ['GET /ready', 'health', '1000 ms', 'no gate'],
-        ['GET /requests/:requestId', 'mode-async', '1000 ms', 'admit'],
-        ['GET /full/:id', 'full', '250 ms', 'admit'],
-        ['POST /full', 'full', '250 ms', 'no gate'],
-      ],
-    );
+    const rows = routes.split('\n').map((row) => row.split(/ {2,}/));
+    assert.deepEqual(rows, [
+      ['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'],
+      ['OPTIONS *', 'cors', '1000 ms', 'no gate'],
+      ['GET /health', 'health', '1000 ms', 'no gate'],
+      ['GET /ready', 'health', '1000 ms', 'no gate'],
+      ['GET /requests/:requestId', 'mode-async', '1000 ms', 'admit'],
+      ['GET /full/:id', 'full', '250 ms', 'admit'],
+      ['POST /full', 'full', '250 ms', 'no gate'],
+    ]);
     assert.equal(observers, 'OBSERVERS (told of every request, and change nothing)\n  request-log\n  full\n');
     assert.deepEqual(rest, []);
   });
@@ -133,10 +131,8 @@ describe('plugins', () => {
     const order =
       'admit resolve parseBody onHttpRequest price authenticate validate vary prepare present answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
     const rest = 'onBeforeSign statements sign attest approve concluded respond onResponseSent onError';
-    assert.deepEqual(
-      cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name])),
-      `${order} ${rest}`.split(' '),
-    );
+    const stages = cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name]));
+    assert.deepEqual(stages, `${order} ${rest}`.split(' '));
     const under = (stage: string) => {
       const from = cells.findIndex(([name]) => name === stage);
       const length = cells.slice(from + 1).findIndex(([name]) => !name?.startsWith(' '));

@@ -12,6 +12,8 @@ function collect(settings: LogSettings) {
   return { lines, log: createLog(settings, { write: (line) => lines.push(line) }) };
 }
 
+const withoutTimes = (lines: readonly string[]) => lines.map((line) => line.replace(TIME, ''));
+
 /** The line behind its time. */
 function logLine(message: string, fields?: Readonly<Record<string, unknown>>): string {
   const { lines, log } = collect(textAt('info'));
@@ -65,10 +67,8 @@ describe('levels', () => {
     it(`${level} shows ${expected.join(', ') || 'nothing'}`, () => {
       const { lines, log } = collect(textAt(level));
       for (const at of all) log[at](at);
-      assert.deepEqual(
-        lines.map((line) => line.replace(TIME, '')),
-        expected.map((at) => ` ${at.toUpperCase()} ${at}\n`),
-      );
+      const texts = expected.map((at) => ` ${at.toUpperCase()} ${at}\n`);
+      assert.deepEqual(withoutTimes(lines), texts);
     });
   }
 });
@@ -163,15 +163,12 @@ describe('text', () => {
   it('colours the level and nothing else', () => {
     const { lines, log } = collect({ ...textAt('debug'), colour: true });
     for (const level of ['debug', 'info', 'warn', 'error'] as const) log[level]('m', { a: 1 });
-    assert.deepEqual(
-      lines.map((line) => line.replace(TIME, '')),
-      [
-        ' \u001b[90mDEBUG\u001b[39m m a=1\n',
-        ' \u001b[32mINFO\u001b[39m m a=1\n',
-        ' \u001b[33mWARN\u001b[39m m a=1\n',
-        ' \u001b[31mERROR\u001b[39m m a=1\n',
-      ],
-    );
+    assert.deepEqual(withoutTimes(lines), [
+      ' \u001b[90mDEBUG\u001b[39m m a=1\n',
+      ' \u001b[32mINFO\u001b[39m m a=1\n',
+      ' \u001b[33mWARN\u001b[39m m a=1\n',
+      ' \u001b[31mERROR\u001b[39m m a=1\n',
+    ]);
   });
 });
 

@@ -38,10 +38,8 @@ describe('start', { concurrency: 4 }, () => {
     assert.match(texts[0] ?? '', new RegExp(`^signed-data-proxy ${packageVersion()} config=/\\S+/c\\.yaml$`));
     assert.match(texts[1] ?? '', /^listening on http:\/\/127\.0\.0\.1:\d+$/);
     assert.match(texts[2] ?? '', new RegExp(`^signer ${ADDRESS}( |$)`));
-    assert.deepEqual(
-      texts.filter((text) => text.startsWith('prices/')),
-      [`prices/eth ${endpointId(eth)}`, `prices/all ${endpointId(all)}`],
-    );
+    const ids = texts.filter((text) => text.startsWith('prices/'));
+    assert.deepEqual(ids, [`prices/eth ${endpointId(eth)}`, `prices/all ${endpointId(all)}`]);
     assert.deepEqual(texts.slice(-2), ['stopping signal=SIGTERM', 'stopped']);
   });
 

@@ -26,14 +26,12 @@ test('an endpoint has the names, mode, auth and blocks of the config', async (t)
     ],
   });
   const { endpoints } = await load(t, given);
-  assert.deepEqual(
-    endpoints.map(({ id: _, block: __, apiBlock: ___, ...rest }) => rest),
-    [
-      { api: 'prices', name: 'latest', mode: 'sync', auth: [{ type: 'apiKey', keys: ['k'] }] },
-      { api: 'b', name: 'latest', mode: 'async', auth: [{ type: 'free' }] },
-      { api: 'b', name: 'z', mode: 'sync', auth: [{ type: 'free' }] },
-    ],
-  );
+  const listed = endpoints.map(({ id: _, block: __, apiBlock: ___, ...rest }) => rest);
+  assert.deepEqual(listed, [
+    { api: 'prices', name: 'latest', mode: 'sync', auth: [{ type: 'apiKey', keys: ['k'] }] },
+    { api: 'b', name: 'latest', mode: 'async', auth: [{ type: 'free' }] },
+    { api: 'b', name: 'z', mode: 'sync', auth: [{ type: 'free' }] },
+  ]);
   const [first] = endpoints;
   assert.deepEqual(first?.block, endpoint());
   assert.equal(first?.apiBlock.url, 'https://api.example');

@@ -36,8 +36,6 @@ test('the nearest node_modules wins, and a folder without a package in it does n
     'node_modules/far/main.js': plugin('far'),
   });
   const { plugins } = await loadConfig({ file: join(dir, 'a/config.yaml'), env: {}, builtins });
-  assert.deepEqual(
-    plugins.slice(-2).map(({ definition }) => definition.name),
-    ['nearest', 'far'],
-  );
+  const names = plugins.slice(-2).map(({ definition }) => definition.name);
+  assert.deepEqual(names, ['nearest', 'far']);
 });

@@ -2,11 +2,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { LoadedConfig } from '../../config/index.ts';
 import { configKey, Type } from '../../plugins-sdk/config-key.ts';
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { api, builtins, config, endpoint, errorsOf, load, warningsOf } from './support.ts';
 
 const allowUnset = true;
+const textsOf = ({ explained }: LoadedConfig) => explained.map(({ text }) => text);
 
 test('the IDs of endpoints that need no variable are those with the variables', async (t) => {
   const apis = [
@@ -23,10 +25,7 @@ test('the IDs of endpoints that need no variable are those with the variables', 
   const env = { TOKEN: 't', KEY: 'k', CHAIN: '1', RPC: 'https://rpc', SECRET: 's', PORT: '80', TRUST: 'true' };
   const full = await load(t, given, { env });
   const loaded = await load(t, given, { allowUnset });
-  assert.deepEqual(
-    loaded.explained.map(({ text }) => text),
-    full.explained.map(({ text }) => text),
-  );
+  assert.deepEqual(textsOf(loaded), textsOf(full));
   assert.equal(loaded.endpoints[0]?.id, full.endpoints[0]?.id);
   // Plugins get nothing of a wrong type.
   assert.deepEqual(loaded.config.server, { port: 1, rateLimit: { trust: 1 } });
@@ -50,10 +49,8 @@ test('an endpoint whose ID depends on a variable is left out, with a warning tha
     api({ name: 'c', url: 'https://${HOST}/v1' }),
   ];
   const loaded = await load(t, config({ apis }), { allowUnset, env: { OTHER: 'o' } });
-  assert.deepEqual(
-    loaded.endpoints.map(({ name }) => name),
-    ['b'],
-  );
+  const names = loaded.endpoints.map(({ name }) => name);
+  assert.deepEqual(names, ['b']);
   const warnings = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
   assert.deepEqual(warnings, [
     'apis[0].endpoints[0]: no endpoint ID: it depends on the variable ID',
@@ -110,10 +107,8 @@ test('where no stand-in fits its schema, the ID is known as long as it does not 
     api({ endpoints: [endpoint({ code: '${CODE}' }), endpoint({ name: 'b', path: '/b', count: '${COUNT}' })] }),
   ];
   const loaded = await load(t, config({ apis }), { allowUnset, builtins: [...builtins, extra] });
-  assert.deepEqual(
-    loaded.endpoints.map(({ name }) => name),
-    ['latest'],
-  );
+  const names = loaded.endpoints.map(({ name }) => name);
+  assert.deepEqual(names, ['latest']);
   assert.deepEqual(warningsOf(loaded), [
     'apis[0].endpoints[0].code: the variable CODE is not set',
     'apis[0].endpoints[1]: no endpoint ID: it depends on the variable COUNT',
@@ -165,10 +160,8 @@ test('variables that an ID shows are named wherever they stand', async (t) => {
     'apis[0].endpoints[3]: no endpoint ID: it depends on the variable PORT',
     'apis[0].endpoints[4]: no endpoint ID: it depends on the variable A',
   ]);
-  assert.deepEqual(
-    loaded.endpoints.map(({ name }) => name),
-    ['c', 'latest'],
-  );
+  const names = loaded.endpoints.map(({ name }) => name);
+  assert.deepEqual(names, ['c', 'latest']);
 });
 
 test('a plugin whose factory would get stand-ins is not called', async (t) => {

@@ -31,10 +31,8 @@ function rendered(name: string, ...args: string[]): Manifest[] {
 
 function manifestsOf(text: string): Manifest[] {
   const all = parseAllDocuments(text, { uniqueKeys: true, strict: true });
-  assert.deepEqual(
-    all.flatMap(({ errors }) => errors),
-    [],
-  );
+  const errors = all.flatMap(({ errors }) => errors);
+  assert.deepEqual(errors, []);
   return sorted(all.map((document) => document.toJS()));
 }
 
@@ -113,10 +111,8 @@ it('keeps what is quoted a text, and what is changed in each part', async (t) =>
   assert.deepEqual({ imagePullSecrets, nodeSelector, env: containers[0].env }, own);
   const [one, two] = [await render({}), await render({}, {}, 'two')];
   const names = new Set(one.map(nameOf));
-  assert.deepEqual(
-    two.map(nameOf).filter((name) => names.has(name)),
-    [],
-  );
+  const shared = two.map(nameOf).filter((name) => names.has(name));
+  assert.deepEqual(shared, []);
   assert.doesNotMatch(JSON.stringify(two), /one-valkey/);
   assert.equal(configOf(two[0]).settings.state.url, 'redis://two-valkey:6379');
   const budget = Object(one.find(({ kind }) => kind === 'PodDisruptionBudget')).spec;

@@ -38,14 +38,10 @@ describe('the config of the replicas', () => {
   it('is valid, warns of the proxies only, and leads to what compose.yaml runs', async () => {
     const file = join(FOLDER, 'config/config.yaml');
     const { config, endpoints, warnings } = await loadConfig({ file, env, builtins: definitions() });
-    assert.deepEqual(
-      warnings.map(({ path }) => path),
-      ['server.rateLimit.trustForwardedFor', 'settings.state.url'],
-    );
-    assert.deepEqual(
-      endpoints.map(({ api, name }) => `${api}/${name}`),
-      ['prices/eth-usd'],
-    );
+    const paths = warnings.map(({ path }) => path);
+    assert.deepEqual(paths, ['server.rateLimit.trustForwardedFor', 'settings.state.url']);
+    const listed = endpoints.map(({ api, name }) => `${api}/${name}`);
+    assert.deepEqual(listed, ['prices/eth-usd']);
     assert.deepEqual(config.server, { host: '0.0.0.0', port: 3000, rateLimit: { trustForwardedFor: 2 } });
     const state = { type: 'redis', url: 'redis://valkey:6379', username: 'signed-data-proxy', password: PASSWORD };
     assert.deepEqual(config.settings, { state });

@@ -32,10 +32,10 @@ const variables = {
 describe('the example configs', () => {
   it('minimal: one endpoint, nothing to warn of', async () => {
     const { endpoints, warnings } = await loadConfig({ file: fileOf('minimal'), env: {}, builtins: definitions() });
-    assert.deepEqual(
-      endpoints.map(({ api, name, id }) => [api, name, id]),
-      [['prices', 'eth-usd', '0xb957de181f1b103b90c4e12b3d22061bc78e1029799d013f2a0c49287df585ab']],
-    );
+    const listed = endpoints.map(({ api, name, id }) => [api, name, id]);
+    assert.deepEqual(listed, [
+      ['prices', 'eth-usd', '0xb957de181f1b103b90c4e12b3d22061bc78e1029799d013f2a0c49287df585ab'],
+    ]);
     assert.deepEqual(warnings, []);
   });
 
@@ -53,22 +53,20 @@ describe('the example configs', () => {
       env: variables,
       builtins: definitions(),
     });
-    assert.deepEqual(
-      endpoints.map(({ api, name, mode }) => `${api}/${name} ${mode}`),
-      [
-        'prices/pinned sync',
-        'prices/several-values sync',
-        'prices/any-pair sync',
-        'prices/middle sync',
-        'prices/requester-chosen sync',
-        'prices/proven sync',
-        'prices/encrypted sync',
-        'reports/raw sync',
-        'reports/slow async',
-        'reports/priced sync',
-        'reports/streamed stream',
-      ],
-    );
+    const listed = endpoints.map(({ api, name, mode }) => `${api}/${name} ${mode}`);
+    assert.deepEqual(listed, [
+      'prices/pinned sync',
+      'prices/several-values sync',
+      'prices/any-pair sync',
+      'prices/middle sync',
+      'prices/requester-chosen sync',
+      'prices/proven sync',
+      'prices/encrypted sync',
+      'reports/raw sync',
+      'reports/slow async',
+      'reports/priced sync',
+      'reports/streamed stream',
+    ]);
     assert.deepEqual(
       plugins.filter(({ operator }) => operator).map(({ definition, budget }) => [definition.name, budget]),
       [
@@ -78,15 +76,13 @@ describe('the example configs', () => {
         ['slack-alerts', 1000],
       ],
     );
-    assert.deepEqual(
-      warnings.map(({ path }) => path),
-      [
-        'server.rateLimit.trustForwardedFor',
-        'settings.proof',
-        'apis[1].endpoints[1].cache',
-        'apis[1].endpoints[3].cache',
-      ],
-    );
+    const paths = warnings.map(({ path }) => path);
+    assert.deepEqual(paths, [
+      'server.rateLimit.trustForwardedFor',
+      'settings.proof',
+      'apis[1].endpoints[1].cache',
+      'apis[1].endpoints[3].cache',
+    ]);
   });
 
   it('complete: every variable that it names is reported when it is not set', async () => {

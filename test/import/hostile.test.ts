@@ -186,10 +186,8 @@ describe('a hostile document', () => {
     const { endpoints, reasons } = await outcome(
       api({ ...paths, '/self': { $ref: '#/paths/~1self' } }, { components: { schemas } }),
     );
-    assert.deepEqual(
-      endpoints.map(({ path }) => path),
-      ['/b0', '/many'],
-    );
+    const listed = endpoints.map(({ path }) => path);
+    assert.deepEqual(listed, ['/b0', '/many']);
     assert.deepEqual(endpoints[1]?.parameters, [{ name: 'z', in: 'body', schema: { type: 'string' } }]);
     assert.deepEqual(
       new Set(reasons),
@@ -288,17 +286,13 @@ describe('a hostile document', () => {
     odd.push('/{a/b}', '/\ud800');
     const paths = Object.fromEntries(odd.map((path) => [path, { get: { responses: {} } }]));
     const many = await outcome(api(paths));
-    assert.deepEqual(
-      many.endpoints.map(({ path }) => path),
-      ['/a%20b/{%C3%BC}', '/{a}{b}/x', '/%zz', '/q?a=b', '/ok', '/o%5Ck', '/%EF%BF%BD'],
-    );
+    const taken = many.endpoints.map(({ path }) => path);
+    assert.deepEqual(taken, ['/a%20b/{%C3%BC}', '/{a}{b}/x', '/%zz', '/q?a=b', '/ok', '/o%5Ck', '/%EF%BF%BD']);
     const hosts = ['ftp://a.example', 'https://a.example/?q=1', '{x}', '', 'https://', 'http://[::1]/', 5].map((url) =>
       outcome(api(get({ servers: [{ url }] }))),
     );
-    assert.deepEqual(
-      (await Promise.all(hosts)).map(({ endpoints: { length } }) => length),
-      [0, 0, 0, 0, 0, 1, 0],
-    );
+    const counts = (await Promise.all(hosts)).map(({ endpoints: { length } }) => length);
+    assert.deepEqual(counts, [0, 0, 0, 0, 0, 1, 0]);
   });
 
   it('keeps no user name of a server, and tells none', async () => {

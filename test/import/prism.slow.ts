@@ -77,8 +77,6 @@ for (const [name, ...methods] of [
   it(`requests by the config of ${name} are valid by the document`, { timeout: 300_000 }, async (t) => {
     const said = await verdicts(t, join(examples, name), methods);
     assert.ok(Object.keys(said).length >= 7, Object.keys(said).join());
-    assert.deepEqual(
-      Object.entries(said).filter(([, verdict]) => verdict !== 'valid'),
-      [],
-    );
+    const invalid = Object.entries(said).filter(([, verdict]) => verdict !== 'valid');
+    assert.deepEqual(invalid, []);
   });

@@ -57,10 +57,8 @@ describe('harness.complaints', () => {
     assert.deepEqual(await harness.run('admit'), { refused: { status: 429, message: 'Later' } });
     await harness.run('onAfterApiCall');
     await harness.request().run('respond', { headers: {} });
-    assert.deepEqual(
-      messages(harness).map(([hook]) => hook),
-      ['onAfterApiCall', 'respond'],
-    );
+    const hooks = messages(harness).map(([hook]) => hook);
+    assert.deepEqual(hooks, ['onAfterApiCall', 'respond']);
     for (const [, message = ''] of messages(harness)) assert.match(message, /returned|must|data|header/);
   });
 

@@ -57,10 +57,8 @@ describe('harness.serve', () => {
     assert.equal(answer.body.data, `0x${(300).toString(16).padStart(64, '0')}`);
     const verdict = verifyResponse(answer.body, { node: service.signer, ...(endpoint && { endpointId: endpoint.id }) });
     assert.equal(verdict.ok, true);
-    assert.deepEqual(
-      upstream.requests.map(({ method, path }) => `${method} ${path}`),
-      ['GET /eth'],
-    );
+    const asked = upstream.requests.map(({ method, path }) => `${method} ${path}`);
+    assert.deepEqual(asked, ['GET /eth']);
     const refused = await service.ask('prices/eth', {}, { headers: { 'X-Who': 'eve' }, ip: '192.0.2.1' });
     assert.deepEqual([refused.status, refused.body], [418, { error: 'not for 192.0.2.1' }]);
   });

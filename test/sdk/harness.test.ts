@@ -89,13 +89,11 @@ describe('services', () => {
     await harness.background();
     assert.deepEqual(done, ['::2']);
     assert.deepEqual(await harness.run('onBeforeSign'), DROPPED);
-    assert.deepEqual(
-      harness.complaints.map(({ hook, message }) => [hook, message]),
-      [
-        ['background', 'Error: lost'],
-        ['onBeforeSign', 'TypeError: services.background takes a promise'],
-      ],
-    );
+    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
+    assert.deepEqual(complaints, [
+      ['background', 'Error: lost'],
+      ['onBeforeSign', 'TypeError: services.background takes a promise'],
+    ]);
   });
 
   it('describe what the plugin says of itself', async () => {
@@ -223,16 +221,14 @@ describe('the hooks that may change something', () => {
     const harness = await withHooks({ onBeforeSign: () => ({ data: '0x1' }) });
     const request = harness.request();
     assert.deepEqual(await request.run('onBeforeSign'), DROPPED);
-    assert.deepEqual(
-      harness.complaints.map(({ detail: _, ...rest }) => rest),
-      [
-        {
-          hook: 'onBeforeSign',
-          requestId: request.requestId,
-          message: 'Error: "data" is no hex string of whole bytes',
-        },
-      ],
-    );
+    const complaints = harness.complaints.map(({ detail: _, ...rest }) => rest);
+    assert.deepEqual(complaints, [
+      {
+        hook: 'onBeforeSign',
+        requestId: request.requestId,
+        message: 'Error: "data" is no hex string of whole bytes',
+      },
+    ]);
   });
 });
 
@@ -287,22 +283,18 @@ describe('the hooks that only observe', () => {
     const requests = [failing.request(), hanging.request()] as const;
     await requests[0].run('onResponseSent');
     await requests[1].run('onError');
-    assert.deepEqual(
-      [...failing.complaints, ...hanging.complaints].map(({ detail: _, ...rest }) => rest),
-      [
-        { hook: 'onResponseSent', requestId: requests[0].requestId, message: 'RangeError: no route' },
-        { hook: 'onError', requestId: requests[1].requestId, message: 'its 5 ms were spent in the call' },
-      ],
-    );
+    const complaints = [...failing.complaints, ...hanging.complaints].map(({ detail: _, ...rest }) => rest);
+    assert.deepEqual(complaints, [
+      { hook: 'onResponseSent', requestId: requests[0].requestId, message: 'RangeError: no route' },
+      { hook: 'onError', requestId: requests[1].requestId, message: 'its 5 ms were spent in the call' },
+    ]);
   });
 
   it('may throw what is no error', async () => {
     const harness = await withHooks({ onError: () => Promise.reject({ code: 7 }) });
     await harness.run('onError');
-    assert.deepEqual(
-      harness.complaints.map(({ message }) => message),
-      ['{ code: 7 }'],
-    );
+    const messages = harness.complaints.map(({ message }) => message);
+    assert.deepEqual(messages, ['{ code: 7 }']);
   });
 });
 
@@ -330,10 +322,8 @@ describe('a request', () => {
     assert.deepEqual(await request.run('onBeforeApiCall'), EXHAUSTED);
     assert.deepEqual(await request.run('onBeforeSign'), EXHAUSTED);
     assert.deepEqual(ids, [request.requestId, request.requestId, '{"a":1}']);
-    assert.deepEqual(
-      harness.complaints.map(({ message }) => message),
-      ['its 500 ms were spent in the call', 'its budget was spent before the call'],
-    );
+    const messages = harness.complaints.map(({ message }) => message);
+    assert.deepEqual(messages, ['its 500 ms were spent in the call', 'its budget was spent before the call']);
   });
 
   it('has a budget of its own for each call on the harness itself', async () => {
@@ -356,10 +346,8 @@ describe('a request', () => {
     await left.run('onHttpRequest');
     left.disconnect();
     await (await withHooks(hooks, { budget: 5 })).run('onBeforeSign');
-    assert.deepEqual(
-      signals.map(({ aborted }) => aborted),
-      [true, true],
-    );
+    const aborted = signals.map(({ aborted }) => aborted);
+    assert.deepEqual(aborted, [true, true]);
   });
 
   it('goes to the endpoint it names', async () => {
@@ -500,12 +488,10 @@ describe('a definition', () => {
     assert.deepEqual(await harness.run('authenticate', { variant: 'token', method }), { value: true });
     assert.deepEqual(await harness.run('authenticate', { variant: 'token', method: { ...method } }), { value: true });
     await harness.run('authenticate', { variant: 'token', method: { ...method, token: 'other' } });
-    assert.deepEqual(
-      harness.complaints.map(({ message }) => message),
-      [
-        'plugin "p": Error: asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
-      ],
-    );
+    const messages = harness.complaints.map(({ message }) => message);
+    assert.deepEqual(messages, [
+      'plugin "p": Error: asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
+    ]);
   });
 
   it('is stopped at the end of the test whose context it has, whatever becomes of the test', async () => {
@@ -533,13 +519,11 @@ describe('a definition', () => {
       refused: { status: 500, message: 'Internal server error' },
     });
     assert.deepEqual(await harness.run('attest'), PASSED);
-    assert.deepEqual(
-      harness.complaints.map(({ hook, message }) => [hook, message]),
-      [
-        ['sign', 'plugin "p": Error: no key'],
-        ['attest', 'Error: no store'],
-      ],
-    );
+    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
+    assert.deepEqual(complaints, [
+      ['sign', 'plugin "p": Error: no key'],
+      ['attest', 'Error: no store'],
+    ]);
   });
 });
 
@@ -602,13 +586,11 @@ describe('a route', () => {
     const odd = await harness.run('route', { route: 'GET /odd' });
     assert.deepEqual(odd, { refused: { status: 500, message: 'Internal server error' } });
     const wrong = 'returned something of the wrong shape: bytes need a media type other than JSON';
-    assert.deepEqual(
-      harness.complaints.map(({ hook, message }) => [hook, message]),
-      [
-        ['route', 'its 50 ms were spent in the call'],
-        ['route', `plugin "p": Error: ${wrong}`],
-      ],
-    );
+    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
+    assert.deepEqual(complaints, [
+      ['route', 'its 50 ms were spent in the call'],
+      ['route', `plugin "p": Error: ${wrong}`],
+    ]);
   });
 
   it('has to be one of the plugin’s', async () => {
@@ -684,10 +666,8 @@ describe('observers of the plugin', () => {
     const observe = { response: () => assert.fail('no') };
     const harness = await testPlugin({ name: 'p', setup: () => ({ observe }) });
     await harness.run('onResponseSent');
-    assert.deepEqual(
-      harness.complaints.map(({ hook, message }) => [hook, message]),
-      [['observe', 'AssertionError [ERR_ASSERTION]: no']],
-    );
+    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
+    assert.deepEqual(complaints, [['observe', 'AssertionError [ERR_ASSERTION]: no']]);
   });
 });
 

@@ -82,8 +82,9 @@ describe('the memo of a request (`context.memo`)', () => {
         const outcome = await harness.run(hook);
         assert.deepEqual(outcome, ['onResponseSent', 'onError'].includes(hook) ? { passed: true } : DROPPED, hook);
       }
+      const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
       assert.deepEqual(
-        harness.complaints.map(({ hook, message }) => [hook, message]),
+        complaints,
         HOOKS.map((hook) => [hook, `Error: ${message}`]),
       );
     });

@@ -119,10 +119,8 @@ describe('Meters', () => {
     const early = [meters.counter(labelled), meters.counter(labelled)];
     meters.connect(sink);
     const late = [set.of('p').counter(labelled), meters.histogram(timed), meters.histogram(timed)];
-    assert.deepEqual(
-      sink.opened.map(([kind]) => kind),
-      ['counter', 'histogram'],
-    );
+    const kinds = sink.opened.map(([kind]) => kind);
+    assert.deepEqual(kinds, ['counter', 'histogram']);
     for (const measure of early) measure({ outcome: 'ok' }, 1);
     late[0]?.({ outcome: 'ok', api: 'a' }, 1);
     assert.equal(sink.measured.length, 3);
@@ -192,10 +190,8 @@ describe('Meters', () => {
     assert.deepEqual([sink.measured, sink.read()], [[['counter', 'calls_total', { outcome: 'ok' }, 2]], { queue: 1 }]);
     meters.connect(faulty);
     calls({ outcome: 'ok' }, 3);
-    assert.deepEqual(
-      failed.map(([name]) => name),
-      ['call_seconds', 'queue', 'calls_total'],
-    );
+    const names = failed.map(([name]) => name);
+    assert.deepEqual(names, ['call_seconds', 'queue', 'calls_total']);
   });
 
   it('of two services are apart', () => {
@@ -237,13 +233,11 @@ describe('Meters of a set of plugins', () => {
     set.commit();
     calls({ other: 'x' }, 2);
     assert.deepEqual(sink.measured, [['counter', 'calls_total', { other: 'x' }, 2]]);
-    assert.deepEqual(
-      sink.opened.map(([kind, { name }]) => [kind, name]),
-      [
-        ['counter', 'calls_total'],
-        ['histogram', 'queue'],
-      ],
-    );
+    const opened = sink.opened.map(([kind, { name }]) => [kind, name]);
+    assert.deepEqual(opened, [
+      ['counter', 'calls_total'],
+      ['histogram', 'queue'],
+    ]);
   });
 
   it('gauges are read of the set that is in force', () => {
@@ -272,10 +266,8 @@ describe('Meters of a set of plugins', () => {
     const counters = sets.map((set) => set.of('p').counter(labelled));
     for (const set of sets) set.commit();
     for (const [i, count] of counters.entries()) count({ outcome: 'ok' }, i + 1);
-    assert.deepEqual(
-      sink.measured.map(([, , , value]) => value),
-      [1, 2],
-    );
+    const values = sink.measured.map(([, , , value]) => value);
+    assert.deepEqual(values, [1, 2]);
     assert.equal(sink.opened.length, 1);
   });
 });

@@ -27,10 +27,8 @@ describe('what texts come to', () => {
   it('is worked out again for what is longer than 512 characters', () => {
     const { of, worked } = counted();
     for (const length of [512, 512, 513, 513]) of('x'.repeat(length));
-    assert.deepEqual(
-      worked.map(({ length }) => length),
-      [512, 513, 513],
-    );
+    const lengths = worked.map(({ length }) => length);
+    assert.deepEqual(lengths, [512, 513, 513]);
   });
 
   it('makes room after 1000 others', () => {

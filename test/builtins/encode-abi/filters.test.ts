@@ -89,11 +89,8 @@ describe('filters of operators', () => {
     for (const [text, taken] of rows) {
       const path = compilePath(`$[?(${text})].v`, 'operator');
       const alone = values.filter((value) => path.first([value]) !== undefined);
-      assert.deepEqual(
-        alone.map(({ v }) => v),
-        taken,
-        text,
-      );
+      const found = alone.map(({ v }) => v);
+      assert.deepEqual(found, taken, text);
     }
   });
 

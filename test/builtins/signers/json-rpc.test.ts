@@ -211,10 +211,8 @@ describe('the signer json-rpc', async () => {
     for (const [config, message] of cases) {
       const signer = { type: 'json-rpc', url: server.url, address: wallet.address, ...config };
       const found = checkHttpSigners('json-rpc')({ config: { settings: { signer } } });
-      assert.deepEqual(
-        found.map(({ path, message: why }) => `${path}: ${why}`),
-        [`settings.signer.${message}`],
-      );
+      const lines = found.map(({ path, message: why }) => `${path}: ${why}`);
+      assert.deepEqual(lines, [`settings.signer.${message}`]);
     }
   });
 });

@@ -98,10 +98,8 @@ describe('a hold', () => {
     const payments = paymentsOn(slow, { available: () => true });
     await assert.rejects(payments.hold(ticketOf(name(1)), LIFE), { message: 'Payment verification unavailable' });
     await doLate();
-    assert.deepEqual(
-      (await payments.open()).map(({ payment, state }) => [payment, state]),
-      [[name(1), 'held']],
-    );
+    const open = (await payments.open()).map(({ payment, state }) => [payment, state]);
+    assert.deepEqual(open, [[name(1), 'held']]);
   });
 
   it('becomes a redemption, and no other ticket does', async () => {
@@ -165,10 +163,8 @@ describe('a redemption', () => {
     const { payments, clock } = setUp();
     const request = await redeemed(payments);
     clock.now += 29 * 86_400_000;
-    assert.deepEqual(
-      (await payments.open()).map(({ state, payment }) => [state, payment]),
-      [['redeemed', name(1)]],
-    );
+    const open = (await payments.open()).map(({ state, payment }) => [state, payment]);
+    assert.deepEqual(open, [['redeemed', name(1)]]);
     assert.equal(await request.answer(), true);
     assert.deepEqual(await payments.open(), []);
     clock.now += LIFE - 1;

@@ -147,10 +147,8 @@ describe('external-cache', async () => {
     ] as const) {
       store.on('*', fault);
       await ask(one, 'kept', { q: `d${why}` });
-      assert.deepEqual(
-        complaints(one).map((line) => line.slice(0, line.indexOf(why) + why.length)),
-        [`the look-up failed: ${why}`, `keeping an answer failed: ${why}`],
-      );
+      const reasons = complaints(one).map((line) => line.slice(0, line.indexOf(why) + why.length));
+      assert.deepEqual(reasons, [`the look-up failed: ${why}`, `keeping an answer failed: ${why}`]);
       one.logs.splice(0);
     }
     store.on('*', keeping(entries));

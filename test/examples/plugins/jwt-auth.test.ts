@@ -27,10 +27,8 @@ describe('jwt-auth', () => {
     const { ask, token, service, upstream } = await start(t);
     const tokens = [await token(), await token({ aud: ['others', AUDIENCE] })];
     const responses = await Promise.all(tokens.map(ask));
-    assert.deepEqual(
-      responses.map(({ status }) => status),
-      [200, 200],
-    );
+    const statuses = responses.map(({ status }) => status);
+    assert.deepEqual(statuses, [200, 200]);
     assert.equal(upstream.requests.filter(({ path }) => path === '/jwks').length, 1);
     const names = service.logs.flatMap(({ fields }) => (fields.client === undefined ? [] : [fields.client]));
     assert.deepEqual(names, ['ada', 'ada']);

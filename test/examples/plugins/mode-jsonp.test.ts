@@ -29,10 +29,8 @@ describe('mode-jsonp', async () => {
       const shown: Record<string, string>[] = [];
       const show = (answer: Record<string, string>) => void shown.push(answer);
       runInNewContext(script, { show, app: { onPrice: show }, $_1: show });
-      assert.deepEqual(
-        shown.map(({ node, rawData }) => [node, rawData]),
-        [[TEST_ADDRESS, '\u2028</script>']],
-      );
+      const seen = shown.map(({ node, rawData }) => [node, rawData]);
+      assert.deepEqual(seen, [[TEST_ADDRESS, '\u2028</script>']]);
     }
   });
 

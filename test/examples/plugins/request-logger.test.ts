@@ -34,10 +34,8 @@ describe('request-logger', () => {
     const quiet = await setUp({ errors: false });
     await quiet.harness.run('onError');
     await quiet.harness.run('onResponseSent');
-    assert.deepEqual(
-      quiet.written.map((line) => JSON.parse(line).status),
-      [200],
-    );
+    const statuses = quiet.written.map((line) => JSON.parse(line).status);
+    assert.deepEqual(statuses, [200]);
   });
 
   it('does not repeat the id of an unknown endpoint', async () => {
@@ -73,10 +71,10 @@ describe('request-logger', () => {
     const harness = await testPlugin(requestLogger());
     const request = harness.request();
     await request.run('onResponseSent', { duration: 1 });
-    assert.deepEqual(
-      log.mock.calls.map((call) => call.arguments),
-      [[`{"requestId":"${request.requestId}","endpoint":"test-api/test-endpoint","status":200,"duration":1}`]],
-    );
+    const written = log.mock.calls.map((call) => call.arguments);
+    assert.deepEqual(written, [
+      [`{"requestId":"${request.requestId}","endpoint":"test-api/test-endpoint","status":200,"duration":1}`],
+    ]);
   });
 
   it('complains when nothing can be written, and goes on', async () => {
@@ -88,10 +86,8 @@ describe('request-logger', () => {
     });
     const harness = await testPlugin(plugin);
     await harness.run('onResponseSent');
-    assert.deepEqual(
-      harness.complaints.map(({ message }) => message),
-      ['Error: no space left'],
-    );
+    const messages = harness.complaints.map(({ message }) => message);
+    assert.deepEqual(messages, ['Error: no space left']);
     broken = false;
     await harness.run('onResponseSent');
     assert.equal(written.length, 1);

@@ -17,10 +17,8 @@ it('response-headers adds headers to every response', async () => {
     await fetch(`${service.url}/health`),
     await fetch(`${service.url}/no`),
   ];
-  assert.deepEqual(
-    responses.map(({ status }) => status),
-    [200, 200, 404],
-  );
+  const statuses = responses.map(({ status }) => status);
+  assert.deepEqual(statuses, [200, 200, 404]);
   for (const response of responses) {
     for (const [name, value] of Object.entries(headers)) assert.equal(response.headers.get(name), value);
     assert.match(response.headers.get('x-request-id') ?? '', REQUEST_ID);

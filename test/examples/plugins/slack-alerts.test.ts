@@ -81,10 +81,8 @@ describe('slack-alerts', async () => {
     await harness.run('onError', { status: 400 });
     clock.now = MINUTE;
     await harness.run('onError', { status: 503 });
-    assert.deepEqual(
-      texts().map((text) => text.split('\n').length),
-      [1, 1],
-    );
+    const lines = texts().map((text) => text.split('\n').length);
+    assert.deepEqual(lines, [1, 1]);
   });
 
   it('shows nothing that a client sent, and no markup', async () => {
@@ -110,27 +108,21 @@ describe('slack-alerts', async () => {
       await harness.run('onError');
       clock.now = MINUTE;
       await harness.run('onError');
-      assert.deepEqual(
-        harness.complaints.map(({ message }) => message),
-        [complaint, complaint],
-      );
+      const messages = harness.complaints.map(({ message }) => message);
+      assert.deepEqual(messages, [complaint, complaint]);
       assert.doesNotMatch(JSON.stringify(harness.complaints), /s3cret/);
       assert.match(texts().at(-1), /\n3 failures since the last message, this one included$/);
     }
-    assert.deepEqual(
-      slack.requests.map(({ path }) => path),
-      ['/gone?token=s3cret', '/gone?token=s3cret', '/moved?token=s3cret', '/moved?token=s3cret'],
-    );
+    const paths = slack.requests.map(({ path }) => path);
+    assert.deepEqual(paths, ['/gone?token=s3cret', '/gone?token=s3cret', '/moved?token=s3cret', '/moved?token=s3cret']);
   });
 
   it('gives up a webhook that hangs when its budget ends', async () => {
     const { harness } = await setUp({}, '/hang', 500);
     await harness.run('onError');
     await slack.untilAborted('/hang');
-    assert.deepEqual(
-      harness.complaints.map(({ message }) => message),
-      ['its 500 ms were spent in the call'],
-    );
+    const messages = harness.complaints.map(({ message }) => message);
+    assert.deepEqual(messages, ['its 500 ms were spent in the call']);
   });
 
   it('refuses a URL that it could not post to, without showing it', () => {

@@ -66,10 +66,8 @@ describe('state-postgres and its database', () => {
   it('is shared by replicas that start at once, and outlives them', async (t) => {
     const areas = (await replicas(t, 3)).map((engine) => engine.area('shared'));
     const swaps = await Promise.all(areas.map((area) => area.compareAndSet('k', undefined, 'same')));
-    assert.deepEqual(
-      swaps.filter((swap) => swap !== undefined),
-      [{ value: 'same' }, { value: 'same' }],
-    );
+    const lost = swaps.filter((swap) => swap !== undefined);
+    assert.deepEqual(lost, [{ value: 'same' }, { value: 'same' }]);
     const taken = await Promise.all(areas.map((area) => area.takeTokens('k', { max: 2, window: 1000 * HOUR })));
     assert.deepEqual(taken.map(({ granted }) => granted).toSorted(), [0, 1, 1]);
     const [later] = await replicas(t, 1);

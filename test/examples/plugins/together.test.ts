@@ -40,15 +40,11 @@ it('jwt-auth, cost-limits, audit-log and webhook work at one endpoint', async (t
   });
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
   const logged = lines.map((line) => JSON.parse(line));
-  assert.deepEqual(
-    logged.map(({ requestId, client, signature }) => [requestId, client, signature]),
-    expected,
-  );
+  const shown = logged.map(({ requestId, client, signature }) => [requestId, client, signature]);
+  assert.deepEqual(shown, expected);
   const posted = upstream.requests.filter(({ path }) => path === '/hook').map(({ body }) => JSON.parse(body));
   const byId = new Map(posted.map(({ requestId, answer }) => [requestId, answer]));
-  assert.deepEqual(
-    answered.map(({ headers }) => byId.get(headers.get('x-request-id'))),
-    answers,
-  );
+  const seen = answered.map(({ headers }) => byId.get(headers.get('x-request-id')));
+  assert.deepEqual(seen, answers);
   assert.equal(upstream.requests.filter(({ path }) => path === '/e').length, 1);
 });

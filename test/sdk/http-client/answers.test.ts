@@ -73,10 +73,8 @@ describe('a request', () => {
     assert.deepEqual([broken.status, broken.body.toString()], [500, '{"error":"out of order"}']);
     assert.equal((await send('/html')).headers['content-type'], 'text/html');
     assert.equal((await send('/nowhere')).status, 404);
-    assert.deepEqual(
-      upstream.requests.map(({ path }) => path),
-      ['/moved', '/broken', '/html', '/nowhere'],
-    );
+    const paths = upstream.requests.map(({ path }) => path);
+    assert.deepEqual(paths, ['/moved', '/broken', '/html', '/nowhere']);
   });
 
   it('skips interim answers', async () => {

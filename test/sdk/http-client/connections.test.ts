@@ -64,10 +64,8 @@ describe('the connections', () => {
     controller.abort();
     await assert.rejects(first, { kind: 'aborted' });
     assert.equal(await next, '1');
-    assert.deepEqual(
-      upstream.requests.map(({ path }) => path),
-      ['/hang', '/'],
-    );
+    const paths = upstream.requests.map(({ path }) => path);
+    assert.deepEqual(paths, ['/hang', '/']);
   });
 
   it('come back after every failure', async () => {
@@ -120,10 +118,8 @@ describe('the connections', () => {
       upstream.on('*', faults.onReuse(faults.empty(200), faults.reset()));
       await send('/first');
       assert.equal((await send('/', { method })).status, 200);
-      assert.deepEqual(
-        upstream.requests.map((request) => `${request.method} ${request.path}`),
-        ['GET /first', `${method} /`, `${method} /`],
-      );
+      const asked = upstream.requests.map((request) => `${request.method} ${request.path}`);
+      assert.deepEqual(asked, ['GET /first', `${method} /`, `${method} /`]);
       assert.equal(upstream.connections, 2);
     });
   }
