@@ -71,7 +71,9 @@ function plainly(tap: Guarded, args: Args): unknown {
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
   if (charge?.chargeTime() === false) return new Call(tap, args).run();
   try {
-    const result = fn(...args, charge ?? exchange);
+    const call = charge ?? exchange;
+    // Spreading costs as much as the rest of this.
+    const result = args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
     if (!(result instanceof Promise)) {
       const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
       if (charge === undefined || charge.chargeTime(true)) return accepted;
