@@ -1,4 +1,5 @@
 import { configure } from 'safe-stable-stringify';
+import { isPlain, isRecord } from '../lib/json/value.ts';
 import { escapeUnprintable } from './text.ts';
 
 /** How lines look. */
@@ -19,9 +20,12 @@ export function lineWriter({ format, colour, worker }: LineForm) {
   const own = worker === undefined ? '' : memberOf('worker', worker);
   // A field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
+  const isWhole = (name: string, value: unknown) => format === 'json' && isFlat(value) && !isReserved(name);
   return (level: string, message: unknown, fields: Readonly<Record<string, unknown>>): string => {
     let members = own;
-    for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
+    const names = Object.keys(fields);
+    if (names.every((name) => isWhole(name, fields[name]))) members += wholeMembers(fields);
+    else for (const name of names) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
     return `${lineOf(new Date().toISOString(), level, message, members, colour)}\n`;
   };
 }
@@ -33,6 +37,21 @@ function jsonLine(time: string, level: string, message: unknown, members: string
 function jsonMember(name: string, value: unknown): string {
   const text = json(value);
   return text === undefined ? '' : `,${JSON.stringify(name)}:${text}`;
+}
+
+/** What JSON writes as it is. */
+function isSimple(value: unknown): boolean {
+  return value === undefined || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+function isFlat(value: unknown): boolean {
+  return isSimple(value) || (isRecord(value) && isPlain(value) && Object.values(value).every(isSimple));
+}
+
+/** The members of all flat fields at once, as nearly all lines have them: one by one, a line costs twice as much. */
+function wholeMembers(fields: Readonly<Record<string, unknown>>): string {
+  const text = JSON.stringify(fields).slice(1, -1);
+  return text && `,${text}`;
 }
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
