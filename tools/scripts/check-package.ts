@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import { buildSync } from 'esbuild';
 import { launch, type Running } from '../../test/cli/run.ts';
 import { filesOf } from '../../test/support/docs.ts';
 import { type Major, withNode } from './nodes.ts';
@@ -21,9 +19,6 @@ const SIGNED = 2_064_012_345_000_000_000_000n;
 const UPSTREAM = `const server = require('node:http').createServer((_, response) =>
   response.setHeader('Content-Type', 'application/json').end('${QUOTE}'));
 server.listen(0, '127.0.0.1', () => console.log('listening on http://127.0.0.1:' + server.address().port));`;
-
-/** Bytes that the verifier may take in a browser, minified, and compressed by gzip. */
-const ROOM = { minified: 48_000, compressed: 19_000 };
 
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
@@ -58,17 +53,6 @@ function makeProject(path: string, tarballs: readonly string[]): void {
   const tools = ['typescript', 'tsx', '@types/node', 'solc'].map((tool) => `${tool}@${versions[tool]}`);
   const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
   run(path, 'npm', 'install', ...quietly, ...tarballs, ...tools);
-}
-
-/** A bundle of the verifier is what a page in a browser would load. */
-function weigh(resolveDir: string): void {
-  const contents = "import * as all from 'signed-data-proxy-verify'; globalThis.verify = all;";
-  const form = { bundle: true, minify: true, platform: 'browser', format: 'esm', target: 'es2022' } as const;
-  const { outputFiles } = buildSync({ stdin: { contents, resolveDir }, ...form, write: false, logLevel: 'silent' });
-  const bytes = outputFiles[0]?.contents ?? fail('there is no bundle');
-  const size = { minified: bytes.length, compressed: gzipSync(bytes).length };
-  if (size.minified > ROOM.minified || size.compressed > ROOM.compressed)
-    fail(`the verifier has become too large: ${JSON.stringify(size)}`);
 }
 
 function compileShown(folder: string): void {
@@ -154,7 +138,6 @@ try {
     tarballs.push(await step(`pack ${name}: files, links, publint, types`, () => tarballOf(built, folder, files)));
   }
   await step('a project with all packages', () => makeProject(project, tarballs));
-  await step('the size of the verifier in a browser', () => weigh(project));
   await step('a contract', () => compileShown(join(project, 'contracts')));
   await step('plugin new; plugins, their tests and types', () => testPlugins(project));
   for (const node of [undefined, 22, 24] as const)
