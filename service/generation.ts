@@ -16,7 +16,7 @@ import { StateStore } from '../plugins-sdk/state/state.ts';
 import { randomId } from '../plugins-sdk/state.ts';
 import type { Status } from '../plugins-sdk/status.ts';
 import { ask } from './ask.ts';
-import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
+import { type AssembledPlugins, assemble } from './assemble.ts';
 import { inBackground } from './background.ts';
 import { connectionLimitsOf } from './listener.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
@@ -29,10 +29,8 @@ import type { WorkerLink } from './workers/link.ts';
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
 
-type Own = 'node' | 'signers' | 'meters' | 'states' | 'status' | 'ask' | 'admit' | 'prices' | 'background';
-
 /** What all generations of a service have in common. */
-export interface Shared extends Omit<Surroundings, Own> {
+export interface Shared extends Pick<Services, 'log' | 'now' | 'debts' | 'phase'> {
   readonly signers: Signers;
   readonly meters: MeterRegistry;
   readonly stateEngine?: StateClient | undefined;

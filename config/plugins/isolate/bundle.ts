@@ -44,8 +44,7 @@ function bundle(file: string, options: BuildOptions): Promise<string> {
   return done;
 }
 
-/** What the process of an isolated plugin runs: the plugin, what it imports, and what talks to the service, as one module. */
-/** @throws PluginProblem */
+/** What the process of an isolated plugin runs: the plugin, what it imports, and what talks to the service, as one module. @throws PluginProblem */
 export async function bundlePlugin(url: string): Promise<string> {
   const file = fileURLToPath(url);
   const contents = `import { run } from ${JSON.stringify(main)};\nrun(() => import(${JSON.stringify(file)}));\n`;
