@@ -35,8 +35,6 @@ export interface LoadOptions {
   readonly allowUnset?: boolean;
   /** With `allowUnset`, a config path below which variables must be set all the same. */
   readonly needed?: string;
-  /** Milliseconds that a plugin's module, and then its factory, may take; default 30 seconds. */
-  readonly patience?: number;
 }
 
 export interface LoadedConfig {
@@ -57,8 +55,6 @@ export interface LoadedConfig {
   readonly hide: (text: string) => string;
 }
 
-const PLUGIN_START_TIMEOUT_MS = 30_000;
-
 /**
  * Reads a config file in two passes: what `settings.plugins` names is imported first. Then the whole file is validated
  * against the schema that all plugins make together, checked by them, and the endpoints are identified.
@@ -68,9 +64,9 @@ const PLUGIN_START_TIMEOUT_MS = 30_000;
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const tree = options.tree ?? (await readConfigFile(options.file));
   const source = await withMapFiles(interpolate(tree, options.env), dirname(options.file));
-  const { file, builtins, modules, patience = PLUGIN_START_TIMEOUT_MS } = options;
+  const { file, builtins, modules } = options;
   const redact = redactor(source.values);
-  const plugins = await loadPlugins({ ...source, file, builtins, modules, patience, redact });
+  const plugins = await loadPlugins({ ...source, file, builtins, modules, redact });
   const { schema, findings: collisions } = compose(plugins.definitions);
   const view = new View(source, schema, dirname(file));
   const identified = view.identify(plugins.definitions);

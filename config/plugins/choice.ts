@@ -33,8 +33,6 @@ export interface PluginRequest extends Pick<Interpolated, 'value' | 'references'
   readonly modules?: ReadonlyMap<string, PluginModule> | undefined;
   readonly builtins: readonly Definition[];
   readonly redact: Redact;
-  /** Milliseconds that a module, and then its factory, may take. */
-  readonly patience: number;
 }
 
 export interface LoadedPlugins {

@@ -20,6 +20,9 @@ import { resolveSource } from './source.ts';
 export type { PluginChoice };
 
 const DEFAULT_BUDGET_MS = 1000;
+/** Milliseconds that a module, and then its factory, may take. */
+const LOAD_TIMEOUT_MS = 30_000;
+const notReady = notReadyAfter(LOAD_TIMEOUT_MS);
 const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
 const FULL_FACTORY =
@@ -116,14 +119,14 @@ class Loading {
 
   /** @throws PluginProblem, Noted, and what the plugin's own code throws. */
   async #addOperator(entry: PluginEntry, path: string): Promise<void> {
-    const { file, modules, patience } = this.#request;
+    const { file, modules } = this.#request;
     const { source, isolate = false } = entry;
     const known = modules?.get(source);
     const { url, isPackage } = known === undefined ? resolveSource(source, file) : { url: '', isPackage: false };
     const isolated = isolate && known === undefined ? await isolatePlugin(url, isolate) : undefined;
     try {
       const imported = known ?? (isolated === undefined ? importPlugin(url) : isolated.exports());
-      const module = await withTimeout(patience, Promise.resolve(imported), notReadyAfter(patience));
+      const module = await withTimeout(LOAD_TIMEOUT_MS, Promise.resolve(imported), notReady);
       const made = isDefinition(module.plugin)
         ? await this.#full(module.plugin, module, entry, path)
         : await this.#simple(module, entry, path, isolated);
@@ -164,12 +167,11 @@ class Loading {
 
   /** @throws Noted when it would have to be called with stand-ins. */
   async #call(factory: (config: unknown) => unknown, config: unknown, path: string): Promise<SimplePlugin> {
-    const { patience, references } = this.#request;
-    if (hasDoubt(references, path)) {
+    if (hasDoubt(this.#request.references, path)) {
       this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
       throw new Noted();
     }
-    const made = await withTimeout(patience, Promise.resolve(factory(config)), notReadyAfter(patience));
+    const made = await withTimeout(LOAD_TIMEOUT_MS, Promise.resolve(factory(config)), notReady);
     if (isDefinition(made)) throw new PluginProblem(FULL_FACTORY);
     return simplePlugin(made, 'what its factory returns');
   }
