@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { type AbstractProvider, JsonRpcProvider, Network, type Subscriber, type Subscription } from 'ethers';
+import {
+  type AbstractProvider,
+  JsonRpcProvider,
+  Network,
+  type Subscriber,
+  type Subscription,
+  type TransactionReceipt,
+} from 'ethers';
 import { endsWith, type Lifetime } from './lifetime.ts';
 
 /** A real EVM node on loopback, with ten rich unlocked accounts. */
@@ -64,6 +71,10 @@ class ChainProvider extends JsonRpcProvider {
     return subscription.type === 'transaction'
       ? new ReceiptSubscriber(this, subscription.hash)
       : super._getSubscriber(subscription);
+  }
+
+  override waitForTransaction(hash: string): Promise<TransactionReceipt | null> {
+    return new Promise((resolve) => void this.once(hash, resolve));
   }
 }
 
