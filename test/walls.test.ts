@@ -169,10 +169,29 @@ function codeLines(file: string): number {
   return text.split('\n').filter((line) => line.trim() !== '' && !line.trimStart().startsWith('//')).length;
 }
 
+const code = /\.(?:ts|mts|mjs|js|tsx|sol)$/;
+
+/** Files of code in a room. */
+function codeIn(room: string): string[] {
+  return tracked.filter((file) => file.startsWith(`${room}/`) && code.test(file) && !/\.d\.m?ts$/.test(file));
+}
+
+/** An hour of an auditor. */
+const BUILTIN_LINES = 1300;
+
+it(`no built-in has more than ${BUILTIN_LINES} lines of code`, () => {
+  const lines = new Map<string, number>();
+  const own = codeIn('builtins').filter((file) => !file.startsWith('builtins/shared/'));
+  for (const file of own) lines.set(unitOf(file), (lines.get(unitOf(file)) ?? 0) + codeLines(file));
+  assert.deepEqual(
+    [...lines].filter(([, count]) => count > BUILTIN_LINES),
+    [],
+  );
+});
+
 for (const [room, { lines: most, files: mostFiles = Number.POSITIVE_INFINITY }] of Object.entries(SIZES)) {
   it(`${room} has at most ${most} lines of code`, () => {
-    const code = /\.(?:ts|mts|mjs|js|tsx|sol)$/;
-    const held = tracked.filter((file) => file.startsWith(`${room}/`) && code.test(file) && !/\.d\.m?ts$/.test(file));
+    const held = codeIn(room);
     const lines = held.reduce((sum, file) => sum + codeLines(file), 0);
     assert.ok(lines <= most && held.length <= mostFiles, `${lines} lines in ${held.length} files`);
   });
