@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
-import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -110,65 +110,6 @@ describe('bodies and lists of parameters', async () => {
 
 describe('bodies and lists in the config', () => {
   const config = (endpoint: Block, api: Block = {}) => oneApi('https://upstream.example', { e: endpoint }, { api });
-  const isWrong = async (endpoint: Block, ...lines: string[]) =>
-    assert.deepEqual(
-      await errorsOf(config(endpoint)),
-      lines.map((line) => `${AT}.${line}`),
-    );
-  const places = 'lists and objects are for in: body, lists also for in: query with a style';
-
-  it('lists and objects stand in a body, lists of texts in a query with a style', async () => {
-    for (const [place, value] of [
-      ['query', [1]],
-      ['query', { a: 1 }],
-      ['header', [1]],
-      ['cookie', {}],
-    ] as const)
-      for (const key of ['fixed', 'default']) {
-        const parameters = [{ name: 'a', in: place, [key]: value }];
-        await isWrong({ parameters }, `parameters[0].${key}: cannot be sent as ${place}: ${places}`);
-      }
-    const list = { parameters: [{ name: 'a', style: 'comma', fixed: [[1]] }] };
-    await isWrong(list, `parameters[0].fixed: cannot be sent as query: ${places}`);
-    const inForm = `parameters[0].fixed: cannot be sent as a member of a form: ${places}`;
-    for (const fixed of [[1], {}]) await isWrong(post([inBody('a', { fixed })], form), inForm);
-  });
-
-  it('`style` is for queries, `nested` for bodies of JSON', async () => {
-    const swapped = post([inBody('a', { style: 'comma' }), { name: 'b', nested: true }]);
-    const places = ['[0].style: is for parameters with in: query', '[1].nested: is for parameters with in: body'];
-    await isWrong(swapped, ...places.map((line) => `parameters${line}`));
-    const nested = post([inBody('a.b', { nested: true })], form);
-    await isWrong(nested, 'parameters[0].nested: bodyType: form has no objects');
-    const style = { parameters: [{ name: 'a', style: 'pipe' }] };
-    await isWrong(style, 'parameters[0].style: expected one of "repeat", "comma"');
-    await isWrong({ ...post([]), bodyType: 'xml' }, 'bodyType: expected one of "json", "form"');
-  });
-
-  it('a nested name is names with dots, and leads through no other parameter', async () => {
-    const shape = 'parameters[0].name: must be names with one dot between them, since nested is true';
-    for (const name of ['.', 'a.', '.a', 'a..b']) await isWrong(post([inBody(name, { nested: true })]), shape);
-    const inner = inBody('a.b.c', { nested: true });
-    for (const outer of [inBody('a', { fixed: { b: 1 } }), inBody('a.b', { nested: true })])
-      await isWrong(
-        post([inner, outer]),
-        `parameters[0].name: leads into "${outer.name}", which is a parameter itself`,
-      );
-    await isWrong(post([inner, inBody('a.b')]));
-  });
-
-  it('a type of the API that is not that of the body is warned of, and wins', async () => {
-    const typed = (type: string, endpoint: Block) =>
-      warningsOf(config(endpoint, { headers: { 'Content-Type': type } }));
-    const aForm = post([inBody('a')], form);
-    assert.deepEqual(await typed('application/x-www-form-urlencoded; charset=utf-8', aForm), []);
-    const warning =
-      'apis[0].headers.Content-Type: announces something else than the form that bodyType: form sends: leave it out';
-    for (const type of ['application/json', 'multipart/form-data'])
-      assert.deepEqual(await typed(type, aForm), [warning]);
-    const idle = await warningsOf(config({ ...post([{ name: 'q' }]), ...form }));
-    assert.deepEqual(idle, [`${AT}.bodyType: has no effect: no parameter has in: body`]);
-  });
 
   it('what changes the request enters the endpoint ID, only where it is set', async () => {
     const textOf = async (endpoint: Block) => (await loadObject(config(endpoint))).explained[0]?.text ?? '';

@@ -11,7 +11,7 @@ import { ConfigErrors, loadConfig } from '../../config/index.ts';
 import { definitions } from '../../service/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
-import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { mcpClient } from '../support/mcp.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
@@ -171,58 +171,8 @@ describe('maps of parameters', async () => {
 });
 
 describe('a map in the config', () => {
-  const AT = 'apis[0].endpoints[0].parameters[0]';
   const of = (parameter: object, more: object = {}) =>
     oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }], ...more } });
-  const isWrong = async (parameter: object, lines: string[], more: object = {}) =>
-    assert.deepEqual(
-      await errorsOf(of(parameter, more)),
-      lines.map((line) => AT + line),
-    );
-  const NO_MAP = '.map: expected a mapping, found a string: write {file: …} for what a file holds';
-
-  it('has texts, and at least one', async () => {
-    const cases: [unknown, string][] = [
-      [{}, '.map: must not be empty'],
-      [[], '.map: expected a mapping, found a list'],
-      ['symbols.yaml', NO_MAP],
-      [{ a: 5 }, '.map.a: expected a string, found a number, write it in quotes'],
-      [{ a: { b: 'c' } }, '.map.a: expected a string, found a mapping'],
-      [{ a: null }, '.map.a: expected a string, found nothing'],
-      [{ file: 5 }, '.map.file: expected a string, found a number, write it in quotes'],
-    ];
-    for (const [map, line] of cases) await isWrong({ map }, [line]);
-  });
-
-  it('holds what the operator sends', async () => {
-    for (const key of ['fixed', 'default'])
-      for (const value of ['c', 'b', 1, true, 'toString'])
-        await isWrong({ map: { a: 'b', '1': 'x' }, [key]: value }, [`.${key}: is not in the map`]);
-    await isWrong({ map: { a: 'b' }, default: 'a' }, []);
-    // Only a map of this one key names a file.
-    await isWrong({ map: { file: 'symbols.yaml', a: 'b' }, default: 'file' }, []);
-  });
-
-  it('that cannot be read is all that is said to be wrong', async () => {
-    await isWrong({ fixed: 'BTC/USD', in: 'path', map: 'symbols.yaml' }, [NO_MAP], { path: '/{q}' });
-    const missing = { default: 'BTC/USD', map: { file: '/nowhere/symbols.yaml' } };
-    await isWrong(missing, ['.map.file: /nowhere/symbols.yaml: file not found']);
-  });
-
-  it('has values that can be sent', async () => {
-    const both = ['.map["a/b"]: cannot be sent as path', '.map.c: cannot be sent as path'];
-    await isWrong({ in: 'path', map: { ok: 'x', 'a/b': '..', c: '' } }, both, { path: '/{q}' });
-    await isWrong({ in: 'header', map: { a: 'x\ny' } }, ['.map.a: cannot be sent as header']);
-    await isWrong({ in: 'cookie', map: { a: 'x;y' } }, ['.map.a: cannot be sent as cookie']);
-  });
-
-  it('may hold variables, of which a warning says where they go', async () => {
-    const map = { a: '${MINE}', 'b/c': '${MINE}' };
-    const message = 'contains a variable: its value enters the endpoint ID, and --explain shows it';
-    const both = ['.map.a', '.map["b/c"]'].map((at) => `${AT}${at}: ${message}`);
-    assert.deepEqual(await warningsOf(of({ map }), { MINE: 'hunter2' }), both);
-    assert.deepEqual(await warningsOf(of({ map, secret: true }), { MINE: 'hunter2' }), []);
-  });
 
   it('is part of the endpoint ID, as far as there is one', async () => {
     const textOf = async (parameter: object) => (await loadObject(of(parameter))).explained[0]?.text;

@@ -5,7 +5,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
-import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 
@@ -129,50 +129,6 @@ describe('schemas of parameters', async () => {
 });
 
 describe('a schema in the config', () => {
-  const AT = 'apis[0].endpoints[0].parameters[0]';
-  const of = (parameter: object) =>
-    oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }] } });
-  const errors = (parameter: object) => errorsOf(of(parameter));
-
-  it('is refused where it is none, with the path of what is wrong', async () => {
-    const PATTERN = '.schema.pattern: is no pattern that can be used: ';
-    const wrong: [object, string][] = [
-      [{ typ: 'string' }, '.schema.typ: unknown key, did you mean "type"?'],
-      [{ type: 'text' }, '.schema.type: expected "string" or "number" or "integer" or "boolean" or '],
-      [{ minimum: '1' }, '.schema.minimum: expected a number, found a string'],
-      [{ minLength: -1 }, '.schema.minLength: must be at least 0'],
-      [{ pattern: '(' }, `${PATTERN}Invalid regular expression: /(/u: Unterminated group`],
-      [{ items: { pattern: 'a{,2}' } }, PATTERN.replace('schema', 'schema.items')],
-      [{ items: { properties: { a: { maxx: 1 } } } }, '.schema.items.properties.a.maxx: unknown key, known keys: '],
-      [{ anyOf: [true, 5] }, '.schema.anyOf[1]: expected a mapping, found a number'],
-      [{ format: 'date' }, '.schema.format: unknown key'],
-    ];
-    for (const [schema, message] of wrong) {
-      const lines = await errors({ in: 'body', schema });
-      assert.equal(lines.length, 1, lines.join('\n'));
-      assert.ok(lines[0]?.startsWith(AT + message), lines[0]);
-    }
-  });
-
-  it('may ask for a list anywhere, and what the operator sends fits it', async () => {
-    for (const type of ['array', 'object', ['object', 'null']])
-      assert.deepEqual(await errors({ schema: { type } }), []);
-    const schema = { type: 'integer', maximum: 10 };
-    assert.deepEqual(await errors({ schema, default: 11 }), [`${AT}.default: does not fit the schema: must be <= 10`]);
-    assert.deepEqual(await errors({ schema, fixed: '5' }), [`${AT}.fixed: does not fit the schema: must be integer`]);
-    assert.deepEqual(await errors({ schema, default: 10 }), []);
-  });
-
-  it('may hold variables, which stay texts and are shown to clients', async () => {
-    const env = { MINE: 'usd', LEAST: '5' };
-    const schema = { enum: ['${MINE}', 'eur'] };
-    const warned = `${AT}.schema.enum[0]: contains a variable: clients see its value`;
-    assert.deepEqual(await warningsOf(of({ schema }), env), [warned]);
-    assert.deepEqual(await warningsOf(of({ schema, secret: true }), env), []);
-    const least = await errorsOf(of({ schema: { minimum: '${LEAST}' } }), env);
-    assert.deepEqual(least, [`${AT}.schema.minimum: expected a number, found a string`]);
-  });
-
   it('is no part of the endpoint ID', async () => {
     const id = async (parameter: object, more: object = {}) => {
       const parameters = [{ name: 'q', ...parameter }];

@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { freePort, eventually as retried } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
-import { errorsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
@@ -119,22 +118,6 @@ describe('a path value stays in its place', async () => {
       `ask:${text.replace(/./gs, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)}`;
     assert.equal(await sent('item', { id: hidden('a/b') }), `${PREFIX}a%2Fb`);
     for (const id of escapes) await refused('item', { id: hidden(id) });
-  });
-
-  it('a path of the config that no value could mend is an error of the config', async () => {
-    const e = { path: '/x/..%2f{id}', parameters: [path('id')] };
-    const expected = ['apis[0].endpoints[0].path: must hold no . or .. segment'];
-    assert.deepEqual(await errorsOf(oneApi('http://upstream.example', { e })), expected);
-  });
-
-  it('fixed and default values are errors of the config', async () => {
-    for (const key of ['fixed', 'default']) {
-      for (const value of ['a/../b', '%2e%2e/x', '..;', '..%5c']) {
-        const e = { path: '/x/{id}/y', parameters: [path('id', { [key]: value })] };
-        const expected = [`apis[0].endpoints[0].parameters[0].${key}: cannot be sent as path`];
-        assert.deepEqual(await errorsOf(oneApi('http://upstream.example', { e })), expected);
-      }
-    }
   });
 
   it('a value that takes long to decode takes no long time', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
@@ -176,43 +176,6 @@ describe('templates in `encoding.path`', async () => {
 });
 
 describe('templates in a config', () => {
-  const AT = 'apis[0].endpoints[0]';
-  const own = (path: string, more: object = {}) => {
-    const parameters = [{ name: 'ids' }, { name: 'vs-currency', in: 'none' }];
-    const encoding = { type: 'int256', path: `${path},$.{vs-currency}`, times: '1', ...more };
-    return oneApi('http://127.0.0.1:1', { e: { parameters, encoding } });
-  };
-  const errors = (path: string) => errorsOf(own(path, { type: 'int256,int256' }));
-  const warnings = (path: string) => warningsOf(own(path, { type: 'int256,int256' }));
-
-  it('an unquoted {word} that no parameter is called is an error', async () => {
-    const none = (name: string, cure: string) => [
-      `${AT}.encoding.path: holds {${name}}, and no parameter is called so: ${cure}`,
-    ];
-    assert.deepEqual(await errors('$.{idz}.usd'), none('idz', 'did you mean {ids}?'));
-    const declare = "declare it, with in: none if it is not sent, or write ['{symbol}'] for a member of that name";
-    assert.deepEqual(await errors('$.list[?(@.id == {symbol})].usd'), none('symbol', declare));
-    for (const path of ['$.{ids}', '$.{{ids}}', "$['{ids}-{vs-currency}']", '$.l[?(@.id=={ids})].v'])
-      assert.deepEqual(await errors(path), [], path);
-  });
-
-  it('other braces stay as they are, with a warning', async () => {
-    for (const path of ["$['{symbol}']", '$.{1}', '$.{ids}.{', "$.l[?(@.id=='{x}')].v"]) {
-      const why = 'holds braces that stand for no parameter: they are a part of the name or text';
-      assert.deepEqual(await warnings(path), [`${AT}.encoding.path: ${path} ${why}`]);
-    }
-    for (const path of ['$.{ids}', "$['{ids}']", '$.{{ids}}', '$.l[?(@.id=={ids} && @.v==={vs-currency})].v'])
-      assert.deepEqual(await warnings(path), [], path);
-  });
-
-  it('warns of `in: none` without a template', async () => {
-    const parameters = [{ name: 'id', in: 'none' }];
-    const lost = oneApi('http://127.0.0.1:1', { e: { parameters, encoding: { type: 'bool', path: '$.{{id}}' } } });
-    assert.deepEqual(await warningsOf(lost), [
-      `${AT}.parameters[0]: is sent nowhere, and no path into the answer holds {id}: it changes nothing but the endpoint ID`,
-    ]);
-  });
-
   it('the endpoint ID hashes the template and the parameter', async () => {
     const { explained } = await loadObject(oneApi('http://a.example', { e: feeds.unsent }));
     assert.equal(

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { requestHash } from '../support/receipts.ts';
 import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { SECOND, THIRD } from '../support/signer-plugin.ts';
+import { SECOND } from '../support/signer-plugin.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
 /** A plugin that provides `sign` in place of the built-in one. @param result what it returns of `by`, a wallet, and `digest`. */
@@ -144,67 +143,4 @@ it('a key that a plugin keeps in the process is not taken at its word either', a
   const service = await serviceFor(t, config, { files: { 'near.mjs': near }, env: { SERVICE_PRIVATE_KEY: '' } });
   const response = await service.post('api/eth');
   assert.deepEqual([response.status, await response.json()], [502, { error: 'Signing failed' }]);
-});
-
-describe('what settings.signer may be', { concurrency: true }, () => {
-  const { apis } = oneApi('https://example.com', { e: {} });
-  const errors = (signer: unknown, more: object = {}) =>
-    errorsOf({ settings: { signer, ...more }, apis }, { SERVICE_PRIVATE_KEY: TEST_KEY });
-
-  const environment = { type: 'environment' };
-  for (const [what, signer, expected] of [
-    ['a type that no plugin has', { type: 'vault' }, /^settings\.signer\.type: expected .*"environment"/],
-    ['a text', 'environment', /^settings\.signer: expected a mapping, found a string$/],
-    [
-      'a next of its next',
-      { ...environment, next: { ...environment, next: {} } },
-      /^settings\.signer\.next\.next: unknown key/,
-    ],
-    ['a timeout of a key in this process', { ...environment, timeout: 5 }, /^settings\.signer\.timeout: unknown key/],
-  ] as const) {
-    it(`not ${what}`, async () => {
-      const lines = await errors(signer);
-      assert.equal(lines.length, 1, lines.join('\n'));
-      assert.match(lines[0] ?? '', expected);
-    });
-  }
-
-  const address = SECOND.address;
-  const wallet = { type: 'json-rpc', url: 'http://127.0.0.1:1', address };
-  const mistyped = address.replace(/[A-F]/, (digit) => digit.toLowerCase());
-  for (const [signer, ...expected] of [
-    [{ ...wallet, address: mistyped }, 'settings.signer.address: the checksum of the address is wrong (EIP-55)'],
-    [{ ...wallet, url: 'http://geheim:1:2' }, 'settings.signer.url: is no valid URL'],
-    [{ ...wallet, headers: { 'a b': 'geheim' } }, 'settings.signer.headers.a b: is no valid header name'],
-    [
-      { type: 'environment', next: { ...wallet, type: 'web3signer', address: mistyped, headers: { Host: 'a' } } },
-      'settings.signer.next.address: the checksum of the address is wrong (EIP-55)',
-      'settings.signer.next.headers.Host: the header Host cannot be configured',
-    ],
-    [
-      { ...wallet, next: { ...wallet, type: 'web3signer', address: address.toLowerCase() } },
-      'settings.signer.next.address: is that of the signer that signs already',
-    ],
-  ] as const) {
-    it(`and says so before anything is opened: ${expected[0]}`, async () => {
-      assert.deepEqual(await errors(signer), expected);
-    });
-  }
-
-  it('a next one that signs nothing, or a password that others can read, of which a warning tells', async () => {
-    const next = { ...wallet, address: THIRD.address, url: 'http://u:geheim@signer.internal' };
-    const warnings = (more: object) =>
-      warningsOf({ settings: { signer: { ...wallet, next } }, apis: apis.map((api) => ({ ...api, ...more })) });
-    const readable =
-      'settings.signer.next.url: is plain HTTP: anyone on the way could have what they like signed, or read the credentials that are sent; use https';
-    const unseen = 'settings.signer.next: signs no answer: no API and no endpoint has "signatures: true"';
-    const about = (lines: readonly string[]) => lines.filter((line) => line.startsWith('settings.signer')).toSorted();
-    assert.deepEqual(about(await warnings({})), [readable, unseen].toSorted());
-    assert.deepEqual(about(await warnings({ signatures: true })), [readable]);
-  });
-
-  it('nothing, where the plugin that signs is left out', async () => {
-    const plugins = [{ source: 'builtin:sign-eip191', enabled: false }];
-    assert.match((await errors({ type: 'environment' }, { plugins })).join('\n'), /^settings\.signer: unknown key/);
-  });
 });

@@ -4,7 +4,6 @@ import { beforeEach, describe, it } from 'node:test';
 import { verifyMessage } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
 import { endpointUrl, eventually } from '../support/http.ts';
 import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
@@ -231,28 +230,5 @@ describe('TLS proofs', async () => {
       assert.ok(!off.logs.some(({ message }) => message.includes('proof')));
     }
     assert.deepEqual(gateway.requests, []);
-  });
-});
-
-describe('the config of TLS proofs', () => {
-  const config = (gatewayUrl: string, more = {}) => {
-    const settings = { proof: { type: 'reclaim', gatewayUrl, ...more } };
-    return oneApi('https://api.example', { e: { responseMatches } }, { settings });
-  };
-
-  it('has nothing to warn of', async () => {
-    const attestors = [TEST_ADDRESS];
-    assert.deepEqual(await warningsOf(config('https://gateway.example/prove', { timeout: 1000, attestors })), []);
-    assert.deepEqual(await warningsOf(config('https://gateway.example', { timeout: 2_147_483_647, attestors })), []);
-  });
-
-  it('takes only a gateway that can be called', async () => {
-    for (const [url, why] of [
-      ['https://', 'is no valid URL'],
-      ['https://gate way/', 'is no valid URL'],
-      ['https://me:word@gateway.example/', 'must hold no user name or password'],
-    ] as const)
-      assert.deepEqual(await errorsOf(config(url)), [`settings.proof.gatewayUrl: ${why}`]);
-    assert.equal((await errorsOf(config('ftp://gateway.example/'))).length, 1);
   });
 });

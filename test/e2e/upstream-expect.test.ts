@@ -276,47 +276,6 @@ describe('expect, and what is done about failures', async () => {
 });
 
 describe('expect in the config', () => {
-  const at = (expect: unknown, api: Readonly<Record<string, unknown>> = {}) =>
-    errorsOf(oneApi('https://a.example', { e: { path: '/', ...(expect === undefined ? {} : { expect }) } }, { api }));
-  const AT = 'apis[0].endpoints[0].expect';
-
-  it('is refused where it says nothing that can be checked', async () => {
-    const time = { path: '$.time', maxAge: 1000 };
-    const NO_NUMBER = 'expected a number, found a string';
-    const CALCULATES = 'a path cannot calculate';
-    const cases: [unknown, string][] = [
-      [[], ': expected a mapping, found a list'],
-      [{ schem: {} }, '.schem: unknown key, did you mean "schema"?'],
-      [{ schema: 5 }, '.schema: expected a mapping, found a number'],
-      [{ schema: { typ: 'string' } }, '.schema.typ: unknown key, did you mean "type"?'],
-      [{ schema: { properties: { a: { minimum: '1' } } } }, `.schema.properties.a.minimum: ${NO_NUMBER}`],
-      [{ fresh: { path: '$.time' } }, '.fresh.maxAge: required key is missing'],
-      [{ fresh: { maxAge: 1000 } }, '.fresh.path: required key is missing'],
-      [{ fresh: { ...time, path: '' } }, '.fresh.path: must not be empty'],
-      [{ fresh: { ...time, path: '$.' } }, '.fresh.path: expected a name or "*" at character 3'],
-      [{ fresh: { ...time, path: '$.a, $.b' } }, '.fresh.path: lists several paths: write that of one time'],
-      [
-        { fresh: { ...time, path: '$.time / 1000' } },
-        `.fresh.path: ${CALCULATES}: for a time in milliseconds set unit: ms`,
-      ],
-      [{ fresh: { ...time, path: '$.a + $.b' } }, `.fresh.path: ${CALCULATES}`],
-      [{ fresh: { ...time, maxAge: 0 } }, '.fresh.maxAge: must be at least 1 ms'],
-      [{ fresh: { ...time, maxAge: -5 } }, '.fresh.maxAge: must be at least 1 ms'],
-      [{ fresh: { ...time, maxAge: 1.5 } }, '.fresh.maxAge: '],
-      [{ fresh: { ...time, maxAge: 'soon' } }, '.fresh.maxAge: '],
-      [{ fresh: { ...time, unit: 'seconds' } }, '.fresh.unit: expected one of "s", "ms", "iso"'],
-    ];
-    for (const [expect, message] of cases) {
-      const lines = await at(expect);
-      assert.ok(lines[0]?.startsWith(AT + message), `${JSON.stringify(expect)}: ${lines.join('\n')}`);
-      assert.equal(lines.length, 1, lines.join('\n'));
-    }
-    const [ofApi] = await at(undefined, { expect: { schema: { format: 'date' } } });
-    assert.equal(ofApi?.slice(0, 45), 'apis[0].expect.schema.format: unknown key, kn');
-    for (const expect of [{}, { schema: {} }, { fresh: { ...time, maxAge: '60d', unit: 'iso' } }])
-      assert.deepEqual(await at(expect), []);
-  });
-
   it('is no part of the endpoint ID', async () => {
     const textOf = async (more: object) =>
       (await loadObject(oneApi('https://a.example', { e: { path: '/', ...more } }))).explained[0]?.text;

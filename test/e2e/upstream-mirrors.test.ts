@@ -129,25 +129,6 @@ it('mirrors leave the endpoint ID as it is, and a warning says so', async (t) =>
   );
 });
 
-const BAD_URL = /apis\[0\]\.mirrors\[0\].*: must be an http or https URL without user name, query and fragment/;
-for (const url of ['ftp://a.test', 'https://user@a.test', 'https://a.test?x=1', 'https://'])
-  it(`a mirror is no ${url}`, async () => {
-    await assert.rejects(startTestService(oneApi(NOBODY, { e: {} }, { api: { mirrors: [url] } })), BAD_URL);
-  });
-
-const PLAIN = ': must be an https URL: what nobody can read on the way to the API, all could read there';
-const TWICE = ': is there twice, or the URL of the API itself';
-for (const [what, url, mirrors, problem] of [
-  ['of plain HTTP beside https', 'https://a.test', ['http://b.test'], `mirrors[0]${PLAIN}`],
-  ['of plain HTTP beyond this machine beside one of this machine', NOBODY, ['http://b.test'], `mirrors[0]${PLAIN}`],
-  ['equal to the API', 'https://a.test/', ['https://a.test'], `mirrors[0]${TWICE}`],
-  ['that is there twice', 'https://a.test', ['https://b.test', 'https://b.test/'], `mirrors[1]${TWICE}`],
-] as const)
-  it(`a mirror is refused ${what}`, async () => {
-    const starting = startTestService(oneApi(url, { e: {} }, { api: { mirrors } }));
-    await assert.rejects(starting, (error: Error) => error.message.replace(/ \(line \d+\)/g, '').includes(problem));
-  });
-
 it('a POST goes to the mirror while the breaker of the host is open', async (t) => {
   const down = await upstreamFor(t, { '*': faults.serverError() });
   const up = await upstreamFor(t, { '*': faults.json(7) });

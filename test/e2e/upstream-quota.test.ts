@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, loadObject } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
@@ -180,19 +180,6 @@ describe('Retry-After of an upstream', () => {
 
 describe('a quota in the config', () => {
   const withQuota = (quota: unknown) => oneApi('https://upstream.example', endpoints, { api: { quota } });
-
-  it('has whole numbers from 1', async () => {
-    const cases: [unknown, string][] = [
-      [{ perDay: 0 }, '.perDay: must be at least 1'],
-      [{ perDay: -1 }, '.perDay: must be at least 1'],
-      [{ perHour: 1.5 }, '.perHour: expected an integer, found a number'],
-      [{ perSecond: 'x' }, '.perSecond: expected an integer, found a string'],
-      [5, ': expected a mapping, found a number'],
-      [{ perMinut: 1 }, '.perMinut: unknown key, did you mean "perMinute"?'],
-    ];
-    for (const [quota, line] of cases) assert.deepEqual(await errorsOf(withQuota(quota)), [`apis[0].quota${line}`]);
-    assert.deepEqual(await errorsOf(withQuota({})), []);
-  });
 
   it('is no part of the endpoint ID', async () => {
     const ids = async (quota: unknown) =>

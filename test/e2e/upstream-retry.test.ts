@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { warningsOf } from '../support/config.ts';
 import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { faults, type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const TIMEOUT = 3000;
@@ -140,29 +139,4 @@ it('a refused connection is tried again, as often as the config says', async (t)
   assert.deepEqual(found.happened('upstream_retries_total'), { 'api connect': 2 });
   const labels = { api: 'api', endpoint: 'e', outcome: 'failed', reason: 'connect' };
   assert.equal(found.value('upstream_call_seconds_count', labels), 3);
-});
-
-it('retries are refused that no config can mean', async () => {
-  const problem = async (retry: unknown) =>
-    startTestService(oneApi('http://127.0.0.1:1', { e: {} }, { api: { retry } })).then(
-      () => assert.fail('it started'),
-      (error: Error) => error.message.split('\n').find((line) => line.includes('retry')),
-    );
-  for (const [retry, at] of [
-    [{ attempts: 1 }, /apis\[0\]\.retry\.attempts/],
-    [{ attempts: 3, on: ['4xx'] }, /apis\[0\]\.retry\.on\[0\]/],
-    [{}, /apis\[0\]\.retry/],
-  ] as const)
-    assert.match((await problem(retry)) ?? '', at);
-});
-
-it('a warning says where a retry never repeats a call', async () => {
-  const endpoints = { e: {}, posted: { method: 'POST' } };
-  const warnings = await warningsOf(oneApi('http://127.0.0.1:1', endpoints, { api: { retry: { attempts: 2 } } }));
-  assert.deepEqual(
-    warnings.filter((text) => text.includes('retry')),
-    [
-      'apis[0].endpoints[1]: has no retries: calls by POST are repeated only where retry.methods names it, since it may do harm to ask twice',
-    ],
-  );
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
@@ -167,16 +167,8 @@ describe('shareFor', async () => {
     assert.deepEqual([Number(await value('n0')), upstream.requests.length], [500, 4]);
   });
 
-  it('is at most a minute in the config, warned of with methods that change, and no part of the endpoint ID', async () => {
-    const withShare = (shareFor: unknown, endpoint: Block = {}) =>
-      oneApi('https://u.example', { e: endpoint }, { api: { shareFor } });
-    assert.deepEqual(await errorsOf(withShare('61s')), ['apis[0].shareFor: must be at most 60000 ms']);
-    assert.deepEqual(await errorsOf(withShare(0)), ['apis[0].shareFor: must be at least 1 ms']);
-    assert.deepEqual(await errorsOf(withShare('1m')), []);
-    for (const method of ['PUT', 'PATCH', 'DELETE']) {
-      const line = `equal calls by ${method} within shareFor are made once: the others get that answer`;
-      assert.deepEqual(await warningsOf(withShare('1s', { method })), [`apis[0].endpoints[0]: ${line}`]);
-    }
+  it('is no part of the endpoint ID', async () => {
+    const withShare = (shareFor: unknown) => oneApi('https://u.example', { e: {} }, { api: { shareFor } });
     const id = async (shareFor: unknown) => (await loadObject(withShare(shareFor))).explained[0]?.endpoint.id;
     assert.equal(await id('1s'), await id(undefined));
   });

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
 import { eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { serviceFor } from '../support/service.ts';
@@ -72,16 +71,5 @@ describe('upstream slots that several APIs share', () => {
     await quick();
     await release(one);
     await release(await ask('all', 6, 4));
-  });
-
-  it('`maxConcurrentCalls` is a positive integer, and is best no more than there are slots', async () => {
-    const config = (value: unknown) => ({
-      settings: { maxConcurrentApiCalls: 5 },
-      apis: list('http://127.0.0.1:1', [{ name: 'a', maxConcurrentCalls: value }]),
-    });
-    assert.deepEqual(await warningsOf(config(5)), []);
-    const idle = 'apis[0].maxConcurrentCalls: has no effect above settings.maxConcurrentApiCalls, which is 5';
-    assert.deepEqual(await warningsOf(config(6)), [idle]);
-    for (const bad of [0, -1, 1.5, '2', null]) assert.equal((await errorsOf(config(bad))).length, 1, String(bad));
   });
 });

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { oneApi } from '../support/answers.ts';
 import { certificatesOf, chainFor, withoutOpenssl } from '../support/certificates.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
+import { warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { hostOf, textsOf } from '../support/https.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
@@ -61,19 +61,6 @@ describe('tls', { skip: withoutOpenssl }, () => {
     const oauth2 = { tokenUrl: `${url}/token`, clientId: 'me', clientSecret: 's' };
     assert.equal(await status({ tls: { ca, servername: 'prices.internal' }, oauth2 }), 502);
     assert.equal(names.length, 1);
-  });
-
-  it('`servername` is a host name, on https', async () => {
-    const errors = (servername: unknown, url = 'https://upstream.example') =>
-      errorsOf(oneApi(url, { e: {} }, { api: { tls: { servername } } }));
-    const at = 'apis[0].tls';
-    assert.deepEqual(await errors('prices.internal'), []);
-    for (const address of ['10.0.0.1', '::1'])
-      assert.deepEqual(await errors(address), [`${at}.servername: must be a host name, not an address`]);
-    for (const name of ['https://a.example', 'a b', 'a.example:443', 'ü.example'])
-      assert.deepEqual(await errors(name), [`${at}.servername: must be a host name, without scheme or port`]);
-    assert.deepEqual(await errors(''), [`${at}.servername: must not be empty`]);
-    assert.deepEqual(await errors('a.example', 'http://127.0.0.1:1'), [`${at}: needs an https URL`]);
   });
 
   it('is 502 with the reason where the certificate has expired, is missing or of another authority', async (t) => {
