@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { assertRefused, JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, endpointUrl } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
+import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { serviceFor } from '../support/service.ts';
@@ -107,12 +108,9 @@ describe('retry', async () => {
 
   it('stops when the client leaves', async () => {
     answers(faults.serverError(), faults.hang());
-    const leaving = new AbortController();
-    const url = `${service.url}/endpoints/${service.ids['api/e']}`;
-    const request = fetch(url, { method: 'POST', headers: JSON_HEADERS, body: '{}', signal: leaving.signal });
+    const leave = leavingFetch(endpointUrl(service, 'api/e'));
     await upstream.untilRequested('/e', 1);
-    leaving.abort();
-    await assert.rejects(request);
+    await leave();
     await upstream.untilIdle();
     answers(faults.json(8));
     assert.equal(await value(await service.post('api/e')), 8);

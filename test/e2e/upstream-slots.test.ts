@@ -5,7 +5,8 @@ import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
-import { assertRefused, JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, endpointUrl } from '../support/http.ts';
+import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
@@ -52,13 +53,7 @@ describe('`settings.maxConcurrentApiCalls`', {
   const release = () => {
     for (const res of held.splice(0)) res.end('{"value":1}');
   };
-  /** Its client may leave. */
-  const post = (body: string, { signal }: AbortController) => {
-    const url = `${service.url}/endpoints/${service.ids['patient/held']}`;
-    const answer = fetch(url, { method: 'POST', headers: JSON_HEADERS, body, signal });
-    answer.catch(() => undefined);
-    return answer;
-  };
+  const heldFor = (body: string) => leavingFetch(endpointUrl(service, 'patient/held'), {}, body);
   const verified = async (answers: readonly Promise<Response>[]) => {
     for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
   };
@@ -92,12 +87,10 @@ describe('`settings.maxConcurrentApiCalls`', {
 
   it('a client that leaves while it waits leaves the queue, and its upstream is never asked', async () => {
     const answers = await occupy();
-    const controller = new AbortController();
-    const gone = post('{"parameters":{"n":"gone"}}', controller);
+    const leave = heldFor('{"parameters":{"n":"gone"}}');
     // The service has the request once another one that was sent later has its answer.
     await assertRefused(await service.post('hasty/quick'), 503, 'Server busy');
-    controller.abort();
-    await assert.rejects(gone);
+    await leave();
     while (!service.logs.some(({ message }) => message.includes(' 499 '))) await setTimeout(5);
     release();
     await verified(answers);
@@ -106,10 +99,9 @@ describe('`settings.maxConcurrentApiCalls`', {
   });
 
   it('a client that leaves during the call frees its slot and ends the upstream call', async () => {
-    const controllers = [new AbortController(), new AbortController()];
-    for (const controller of controllers) post('{}', controller);
+    const leaving = [heldFor('{}'), heldFor('{}')];
     await untilHeld(2);
-    for (const controller of controllers) controller.abort();
+    for (const leave of leaving) await leave();
     await upstream.untilAborted('/held', 2);
     await verifyRaw(await service.post('hasty/quick'), TEST_ADDRESS);
   });
