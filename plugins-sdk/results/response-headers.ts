@@ -1,5 +1,4 @@
 import { isPlain, isRecord } from '../../lib/json/value.ts';
-import { privateMark } from '../../lib/objects/private-mark.ts';
 import { isHeaderValue, isToken } from '../checks.ts';
 import type { Headers } from '../kernel.ts';
 import { ensure, isString, wrong } from './members.ts';
@@ -18,13 +17,9 @@ const FRAMING: ReadonlySet<string> = new Set([
 /** Characters of headers; most clients take no more than twice as many. */
 const MAX_HEADERS = 8192;
 
-/** Checked copies, which need no second check when a plugin hands them on. */
-const known = privateMark();
-
 /** A frozen copy of headers that HTTP can carry. @param before headers that they stand beside, checked before; those of the same name they replace. */
 export function headersOf(value: unknown, before?: Headers): Headers {
   if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
-  if (before === undefined && known.has(value)) return value as Headers;
   const headers: Record<string, string> = { ...before };
   for (const [name, text] of Object.entries(value)) {
     if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
@@ -37,7 +32,7 @@ export function headersOf(value: unknown, before?: Headers): Headers {
   let size = 0;
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
-  return Object.freeze(known.add(headers));
+  return Object.freeze(headers);
 }
 
 function isSameName(a: string, b: string): boolean {
