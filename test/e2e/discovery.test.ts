@@ -5,6 +5,7 @@ import { checkEndpointSchema, discoverOriginSchema, getWarningsForL2 } from '@ag
 import { DEFAULT_ASSETS } from '@x402/evm';
 import { dollarsOf, domainOf } from '../../builtins/auth-x402-exact/dollars.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
+import { suite } from '../support/lifetime.ts';
 import { serviceFor } from '../support/service.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
@@ -33,9 +34,10 @@ function configWith(settings: object, more: object = {}) {
   return { settings, apis: [{ name: 'a', url: 'https://up.example', endpoints, ...more }] };
 }
 
-describe('what crawlers and agents are told', () => {
-  it('a crawler of paid APIs reads who is let in, and for how much', async (t) => {
-    const service = await serviceFor(t, configWith({ openapi: { title: 'Prices' } }));
+describe('what crawlers and agents are told', async () => {
+  const service = await serviceFor(suite, configWith({ openapi: { title: 'Prices' } }));
+
+  it('a crawler of paid APIs reads who is let in, and for how much', async () => {
     const found = await discoverOriginSchema({ target: service.url });
     assert.ok(found.found);
     const names = new Map(Object.entries(service.ids).map(([name, id]) => [`/endpoints/${id}`, name]));
@@ -57,8 +59,7 @@ describe('what crawlers and agents are told', () => {
     assert.deepEqual(warned, [['L2_DYNAMIC_PRICE_INCOMPLETE', 'a/unknown']]);
   });
 
-  it('a crawler that asks an endpoint is told what to pay', async (t) => {
-    const service = await serviceFor(t, configWith({ openapi: true }));
+  it('a crawler that asks an endpoint is told what to pay', async () => {
     const url = `${service.url}/endpoints/${service.ids['a/paid']}`;
     const found = await checkEndpointSchema({ url, sampleInputBody: {} });
     assert.ok(found.found);
@@ -70,8 +71,7 @@ describe('what crawlers and agents are told', () => {
     assert.deepEqual(options, [['x402', 'eip155:8453', '10000']]);
   });
 
-  it('the document says the network and the token, and needs no credential for a payment', async (t) => {
-    const service = await serviceFor(t, configWith({ openapi: true }));
+  it('the document says the network and the token, and needs no credential for a payment', async () => {
     const document = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     const { security, 'x-payment-info': info } = document.paths[`/endpoints/${service.ids['a/either']}`].post;
     assert.deepEqual(security, [{ apiKey: [] }, {}]);

@@ -1,6 +1,6 @@
 /** Who may reach the tools, which there are, what they count as, and what a stop, a reload and replicas do. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { request } from 'undici';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
@@ -27,6 +27,12 @@ describe('MCP and its surroundings', async () => {
     const { said } = await postMcp({ url: `${service.url}${path}` }, { ...PING, method: 'tools/list' });
     return said.result.tools.map(({ name }: { name: string }) => name);
   };
+
+  const service = await serviceFor(suite, configOf(true));
+
+  beforeEach(() => {
+    for (const path of ['/a', '/b']) upstream.json(path, { price: 7 });
+  });
 
   it('is off unless the config has it', async (t) => {
     const service = await serviceFor(t, configOf(undefined));
@@ -156,8 +162,6 @@ export default { name: 'seen', setup: () => ({
     const said = { 'a\r\nb': '\u2028\u0000"]}\n\ndata: {"x":1}\r\n', __proto__: 1, constructor: { prototype: 2 } };
     const text = JSON.stringify(said).replace('"constructor"', '"__proto__":{"polluted":true},"constructor"');
     upstream.text('/a', text);
-    t.after(() => upstream.json('/a', { price: 7 }));
-    const service = await serviceFor(t, configOf(true));
     for (const mode of ['auto', 'legacy']) {
       const client = await mcpClient(t, service, {}, mode);
       const { structuredContent } = await client.callTool({ name: 'api_a', arguments: {} });
@@ -167,10 +171,8 @@ export default { name: 'seen', setup: () => ({
     assert.equal(({} as { polluted?: boolean }).polluted, undefined);
   });
 
-  it('the text of the answer is there letter by letter, whatever its keys', async (t) => {
+  it('the text of the answer is there letter by letter, whatever its keys', async () => {
     upstream.text('/a', '{"9":"nine","10":"ten","price":1e21}');
-    t.after(() => upstream.json('/a', { price: 7 }));
-    const service = await serviceFor(t, configOf(true));
     const { body } = await request(`${service.url}/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -188,7 +190,6 @@ export default { name: 'seen', setup: () => ({
     upstream.on('/b', (_req, res) => {
       held.push(() => res.setHeader('Content-Type', 'application/json').end('{"price":7}'));
     });
-    t.after(() => upstream.json('/b', { price: 7 }));
     const replicas = [await startTestService(configOf(true)), await startTestService(configOf(true))];
     const [first, second] = replicas as [(typeof replicas)[0], (typeof replicas)[0]];
     t.after(() => second.stop());
@@ -207,8 +208,6 @@ export default { name: 'seen', setup: () => ({
 
   it('a client that leaves ends its call', async (t) => {
     upstream.on('/b', faults.hang());
-    t.after(() => upstream.json('/b', { price: 7 }));
-    const service = await serviceFor(t, configOf(true));
     const client = await mcpClient(t, service);
     const leaving = new AbortController();
     const calling = client.callTool({ name: 'api_b', arguments: {} }, { signal: leaving.signal });

@@ -45,6 +45,8 @@ describe('metrics', { concurrency: 4 }, async () => {
   /** A counter's or a histogram's series out of the part of a scrape that follows from the requests alone. */
   const counts = (found: Scrape, name: string) => found.table(`${name}_count`);
 
+  const shared = await serviceFor(suite, oneApi(upstream.url, { plain: {} }, { settings }));
+
   describe('count what happened, to the last request:', async () => {
     const picky = `onAfterApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`;
     const endpoints = { plain: {}, cached: { cache: { maxAge: 600_000 } }, dropped: {}, broken: {} };
@@ -233,18 +235,17 @@ describe('metrics', { concurrency: 4 }, async () => {
     });
   });
 
-  it('are served at GET /metrics of their own port only', async (t) => {
-    const service = await start(t);
-    const url = metricsUrl(service);
+  it('are served at GET /metrics of their own port only', async () => {
+    const url = metricsUrl(shared);
     assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
     const origin = new URL(url).origin;
-    assert.notEqual(origin, service.url);
+    assert.notEqual(origin, shared.url);
     const answers: [string, RequestInit, number, string][] = [
       [url, { method: 'POST', body: 'x' }, 405, '{"error":"Method Not Allowed"}'],
       [url, { method: 'HEAD' }, 405, ''],
       [`${url}/`, {}, 404, '{"error":"Not Found"}'],
       [origin, { method: 'DELETE' }, 404, '{"error":"Not Found"}'],
-      [`${service.url}/metrics`, {}, 404, '{"error":"Not Found"}'],
+      [`${shared.url}/metrics`, {}, 404, '{"error":"Not Found"}'],
     ];
     for (const [target, init, status, body] of answers) {
       const response = await fetch(target, init);
@@ -254,8 +255,8 @@ describe('metrics', { concurrency: 4 }, async () => {
     assert.equal((await fetch(`${url}?debug=1`)).status, 200);
   });
 
-  it('come with /health and /ready, for supervisors of a service that clients keep busy', async (t) => {
-    const { origin } = new URL(metricsUrl(await start(t)));
+  it('come with /health and /ready, for supervisors of a service that clients keep busy', async () => {
+    const { origin } = new URL(metricsUrl(shared));
     const health = await fetch(`${origin}/health`);
     assert.deepEqual([health.status, await health.json()], [200, { status: 'ok', node: TEST_ADDRESS }]);
     assert.equal(health.headers.get('content-type'), 'application/json');
@@ -370,15 +371,17 @@ describe('the config of the metrics', () => {
   });
 
   it('must name a port that is not the port of the service', async () => {
-    const own = 'settings.metrics.port: is the port of the service: metrics need one of their own';
-    assert.deepEqual(await errorsOf(configured({})), ['settings.metrics.port: required key is missing']);
-    assert.deepEqual(await errorsOf(configured({ port: 3000 })), [own]);
-    assert.deepEqual(await errorsOf(configured({ port: 80 }, { port: 80, host: '0.0.0.0' })), [own]);
-    assert.deepEqual(await errorsOf(configured({ port: 80, host: '127.0.0.2' }, { port: 80 })), []);
-    assert.deepEqual(await errorsOf(configured({ port: 0 }, { port: 0 })), []);
-    assert.equal((await errorsOf(configured({ port: 65_536 }))).length, 1);
-    assert.equal((await errorsOf(configured({ port: 1, prot: 1 }))).length, 1);
-    assert.equal((await errorsOf(configured(true))).length, 1);
+    const own = ['settings.metrics.port: is the port of the service: metrics need one of their own'];
+    for (const [metrics, server, lines] of [
+      [{}, undefined, ['settings.metrics.port: required key is missing']],
+      [{ port: 3000 }, undefined, own],
+      [{ port: 80 }, { port: 80, host: '0.0.0.0' }, own],
+      [{ port: 80, host: '127.0.0.2' }, { port: 80 }, []],
+      [{ port: 0 }, { port: 0 }, []],
+    ] as const)
+      assert.deepEqual(await errorsOf(configured(metrics, server)), lines);
+    for (const wrong of [{ port: 65_536 }, { port: 1, prot: 1 }, true])
+      assert.equal((await errorsOf(configured(wrong))).length, 1);
   });
 
   it('names hosts alone', async () => {
