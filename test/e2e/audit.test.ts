@@ -8,7 +8,6 @@ import { folderWith } from '../cli/run.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { auditLines, untilAudited } from '../support/audit.ts';
-import { errorsOf } from '../support/config.ts';
 import { blockNamed, readPage } from '../support/docs.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
@@ -255,16 +254,4 @@ it('a file with something else in it is no audit record: neither a start nor a r
   await assert.rejects(startTestService(both), /something else/);
   await writeFile(foreign, '');
   assert.ok((await reload(service, config({ path: foreign }))).done);
-});
-
-it('the settings of the audit record are checked', async () => {
-  const errors = (audit: unknown) => errorsOf(oneApi('https://a.example', { e: {} }, { settings: { audit } }));
-  const form = 'a file of JSON lines, relative to the config file; made if there is none (pattern [^/]$)';
-  for (const [audit, lines] of [
-    [{ path: 'audit.jsonl' }, []],
-    [{}, ['settings.audit.path: required key is missing']],
-    [{ path: 'folder/' }, [`settings.audit.path: has the wrong form, expected: ${form}`]],
-    [{ path: 'a', file: 'b' }, ['settings.audit.file: unknown key, known keys: path, values, sync']],
-  ] as const)
-    assert.deepEqual(await errors(audit), lines);
 });

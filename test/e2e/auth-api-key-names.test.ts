@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
@@ -93,26 +92,5 @@ describe('API keys with names', { concurrency: 4 }, async () => {
     for (const key of [ADA, ADA, BOB, BOB]) await ask(service, key);
     const table = (await scrape(service)).table('api_key_requests_total');
     assert.deepEqual(table, { 'ada accepted': 1, 'ada limited': 1, 'bob accepted': 2 });
-  });
-
-  it('are checked with the config', async () => {
-    const at = 'apis[0].auth.keys';
-    const ofKeys = (lines: readonly string[]) => lines.filter((line) => line.startsWith(at));
-    const errors = async (...keys: unknown[]) => ofKeys(await errorsOf(configOf(keys)));
-    const warnings = async (...keys: unknown[]) => ofKeys(await warningsOf(configOf(keys)));
-    const other = `${at}[1].rateLimit: "a" has another limit elsewhere: keys of one name share it`;
-    assert.deepEqual(await errors(named('a', ADA, 1), named('a', BOB)), [other]);
-    assert.deepEqual(await errors(ADA, named('a', ADA)), [`${at}[1]: is the same key as one before it`]);
-    // Before a rotation two variables may have one value.
-    assert.deepEqual(await warnings(ADA, BOB, ADA), [`${at}[2]: is the same key as one before it`]);
-    const never = `${at}[0].key: can never match: a header holds no such character there`;
-    assert.deepEqual(await errors(named('a', ' x'.repeat(20))), [never]);
-    for (const wrong of [
-      ...[{ name: 'a' }, { key: ADA }, named('a b', ADA), named('', ADA)],
-      { ...named('a', ADA), rateLimit: { max: 1 } },
-    ])
-      assert.notDeepEqual(await errorsOf(configOf([wrong])), [], JSON.stringify(wrong));
-    const short = 'has fewer than 16 characters and can be guessed: use a random one, such as 32 hex digits';
-    assert.deepEqual(await warnings(named('a', 'short')), [`${at}[0].key: ${short}`]);
   });
 });

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { oneApi } from '../support/answers.ts';
-import { errorsOf } from '../support/config.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
@@ -149,15 +147,5 @@ describe('cache.staleWhileRevalidate', async () => {
     await refused(502, 'API call failed', 'never');
     upstream.json('*', 8);
     assert.equal(JSON.parse((await answer({}, 'never')).text).rawData, 8);
-  });
-
-  it('is a duration in the config', async () => {
-    const errors = (staleWhileRevalidate: unknown) =>
-      errorsOf(oneApi('https://upstream.example', { e: { cache: { maxAge: 100, staleWhileRevalidate } } }));
-    const at = 'apis[0].endpoints[0].cache.staleWhileRevalidate';
-    assert.deepEqual(await errors(0), [`${at}: must be at least 1 ms`]);
-    assert.deepEqual(await errors('soon'), [
-      `${at}: expected a duration (milliseconds, or a number with a unit: 500ms, 10s, 2m, 1h, 1d), found "soon"`,
-    ]);
   });
 });

@@ -5,7 +5,7 @@ import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -200,14 +200,4 @@ describe('the cache', async () => {
       [],
     );
   });
-});
-
-describe('cache.maxAge', () => {
-  const ofApi = [0, -1, 1.5, '60000x', null, true].map((maxAge) => [{ api: { cache: { maxAge } } }, {}] as const);
-  const ofEndpoint = [{}, { maxAge: 1, ttl: 1 }].map((cache) => [{}, { cache }] as const);
-  for (const [more, a] of [...ofApi, ...ofEndpoint])
-    it(`stops the start: ${JSON.stringify({ ...more, ...a })}`, () => {
-      const at = 'cache' in a ? /endpoints\[0\]\.cache\.(maxAge|ttl)/ : /apis\[0\]\.cache\.maxAge/;
-      return assert.rejects(startTestService(oneApi('http://127.0.0.1:1', { a }, more)), at);
-    });
 });

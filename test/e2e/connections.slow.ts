@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused, eventually, JSON_HEADERS } from '../support/http.ts';
 import { openRaw, type RawConnection, requestHead } from '../support/raw-http.ts';
 import { served } from '../support/served.ts';
@@ -99,17 +97,6 @@ describe('connections (server.connections)', () => {
       const { service } = await start(t, { connections: { max: 12 }, ...server }, more);
       assert.deepEqual(await servedOf(t, service, '127.0.0.1', 13), [...Array(12).fill(true), false]);
     });
-
-  it('have limits that are checked', async () => {
-    const config = (connections: object) => oneApi('https://api.example.com', { e: {} }, { server: { connections } });
-    assert.deepEqual(await errorsOf(config({ max: 0, perAddress: 0 })), [
-      'server.connections.max: must be at least 1',
-      'server.connections.perAddress: must be at least 1',
-    ]);
-    const warned = (await warningsOf(config({ max: 10, perAddress: 11 }))).filter((line) => line.startsWith('server'));
-    const never = 'server.connections.perAddress: is never reached: all addresses together may have 10';
-    assert.deepEqual(warned, [never]);
-  });
 });
 
 describe('one connection', () => {

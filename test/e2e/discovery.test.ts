@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { checkEndpointSchema, discoverOriginSchema, getWarningsForL2 } from '@agentcash/discovery';
 import { DEFAULT_ASSETS } from '@x402/evm';
 import { dollarsOf, domainOf } from '../../builtins/auth-x402-exact/dollars.ts';
-import { errorsOf, loadObject } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor } from '../support/service.ts';
 import { RECIPIENT } from '../support/x402.ts';
@@ -121,26 +121,6 @@ describe('what crawlers and agents are told', async () => {
     const text = await (await fetch(`${service.url}/llms.txt`)).text();
     assert.match(text, /\n- \[a\/free\]\(\/endpoints\/0x[0-9a-f]{64}\): .+ Access: free\. Parameters: none\.\n/);
     assert.match(text, /\n- \[a\/unknown\]\(.+ Access: paid by x402\./);
-  });
-
-  it('tags are as catalogues take them', async () => {
-    const with_ = (tags: unknown) => errorsOf(configWith({}, { tags }));
-    assert.deepEqual(await with_(['a', 'x'.repeat(32)]), []);
-    for (const tags of [['x'.repeat(33)], ['é'], [''], ['a', 'a'], ['1', '2', '3', '4', '5', '6']]) {
-      const [line = ''] = await with_(tags);
-      assert.match(line, /^apis\[0\]\.tags/);
-    }
-  });
-
-  it('a stated price is that of the token, where it is known', async () => {
-    const priced = (price: string, ...accepts: object[]) =>
-      errorsOf(configWith({}, { endpoints: [{ name: 'e', path: '/', auth: exact(accepts, { price }) }] }));
-    assert.deepEqual(await priced('0.010 USD', accept('10000'), accept('5', OTHER)), []);
-    assert.deepEqual(await priced('0.02 USD', accept('10000')), [
-      `apis[0].endpoints[0].auth.price: is not what is accepted: 10000 of ${USDC.asset} are 0.01 USD`,
-    ]);
-    const [line = ''] = await priced('0.01 EUR', accept('10000'));
-    assert.match(line, /^apis\[0\]\.endpoints\[0\]\.auth\.price/);
   });
 
   it('validation recommends a URL to those who sell without one', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
 
@@ -111,31 +111,7 @@ describe('`encoding.combine`', async () => {
 });
 
 describe('`encoding.combine` in a config', () => {
-  const AT = 'apis[0].endpoints[0].encoding';
   const config = (encoding: object) => oneApi('https://a.example', { e: { encoding: { ...two, ...encoding } } });
-
-  it('makes one number, of pinned fields alone', async () => {
-    const one = `${AT}.type: combine makes one number: write one integer type, such as int256`;
-    const rows: [object, string][] = [
-      [{ combine: 'average' }, `${AT}.combine: expected one of "mean", "median", "min", "max"`],
-      [{ type: 'int256,int256' }, one],
-      [{ type: 'string', times: '' }, one],
-      [{ times: '1,2' }, `${AT}.times: combine makes one number: write one multiplier`],
-      ...['type', 'path', 'times'].map((field): [object, string] => [
-        { [field]: '*' },
-        `${AT}.${field}: combine needs what it combines: write a value in place of *`,
-      ]),
-    ];
-    for (const [encoding, error] of rows)
-      assert.deepEqual(await errorsOf(config({ combine: 'mean', ...encoding })), [error]);
-    for (const combine of ['mean', 'median', 'min', 'max']) {
-      assert.deepEqual(await errorsOf(config({ combine, path: '$..v' })), []);
-      assert.deepEqual(await warningsOf(config({ combine, path: '$..v' })), []);
-    }
-    const single =
-      'finds one value at most, which combine leaves as it is: list more paths, or write [*] for all of a list';
-    assert.deepEqual(await warningsOf(config({ combine: 'mean', path: '$.v' })), [`${AT}.path: ${single}`]);
-  });
 
   it('enters the endpoint ID only where it is set', async () => {
     const text = async (encoding: object) => (await loadObject(config(encoding))).explained[0]?.text ?? '';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
-import { loadObject, warningsOf } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
 
@@ -111,38 +111,5 @@ describe('a value other than zero that is cut to 0', async () => {
       await signs(name, value);
       assert.ok(!warned().includes(`api/${name}`), name);
     }
-  });
-});
-
-describe('a config whose encodings cut numbers is warned of', () => {
-  const AT = 'apis[0].endpoints[0].encoding';
-  const warnings = (encoding: object) => warningsOf(oneApi('https://a.example', { e: { encoding } }));
-  const bare = (type: string) =>
-    `${AT}.type: ${type} without times cuts fractions: 2064.25 is signed as 2064; exact: true refuses what would be cut`;
-  const small = `${AT}.times: is below 1, which cuts digits: small values are signed as 0; exact: true refuses what would be cut`;
-
-  it('integers without `times`, multipliers below 1', async () => {
-    const path = '$.v';
-    assert.deepEqual(await warnings({ type: 'int256', path }), [bare('int256')]);
-    assert.deepEqual(await warnings({ type: 'bool,uint8', path: '$.a,$.b' }), [bare('uint8')]);
-    assert.deepEqual(await warnings({ type: 'int256,uint8', path: '$.a,$.b', times: '10,' }), [bare('uint8')]);
-    for (const times of ['1e-4', '0.5', '-0.999']) {
-      const [line] = (await warnings({ type: 'int256', path, times })).slice(-1);
-      assert.equal(line, small);
-    }
-  });
-
-  it('and nothing that cuts nothing, or is said to', async () => {
-    const quiet = [
-      { type: 'int256', path: '$.v', times: '1' },
-      { type: 'int256', path: '$.v', times: '1e18' },
-      { type: 'int256', path: '$.v', times: '*' },
-      { type: '*', path: '$.v' },
-      { type: 'string,bool', path: '$.a,$.b' },
-      { type: 'int256', path: '$.v', exact: true },
-      { type: 'int256', path: '$.v', times: '0.1', exact: true },
-      { type: 'int256', path: '$.v', exact: false },
-    ];
-    for (const encoding of quiet) assert.deepEqual(await warnings(encoding), [], JSON.stringify(encoding));
   });
 });

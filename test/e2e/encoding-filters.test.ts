@@ -4,7 +4,6 @@ import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, runCli } from '../cli/run.ts';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
 
@@ -42,22 +41,6 @@ describe('filters of operators', async () => {
     for (const [i, [, value]] of accepted.entries()) await signs([value], `e${i}`, JSON.stringify(DOCUMENT));
   });
 
-  it('those that can never match stop the start, with what to write instead', async () => {
-    const faulty: [string, string][] = [
-      [
-        "$.pairs[?match(@.id,'E.*')].v",
-        "[?match(@.id,'E.*')]: there is no function match(): compare, or use what texts and lists have, as in @.id.startsWith('E') and @.list.length",
-      ],
-      ["$.pairs[? (@.id=='ETH')].v", "[? (@.id=='ETH')]: this is taken for a name: write [?(@.id=='ETH')]"],
-      ['$.pairs[?!(@.tags)].v', '[?!(@.tags)]: this is taken for a name: write [?(!(@.tags))]'],
-      [
-        "$.pairs[?(id=='ETH')].v",
-        `[?(id=='ETH')]: "id" is unknown here: a member of the candidate is @.id, and a text is 'id'`,
-      ],
-    ];
-    for (const [path, message] of faulty) assert.deepEqual(await errorsOf(pinned(path)), [`${AT}: ${message}`]);
-  });
-
   it('`config validate` says so, and exits with 1', async (t) => {
     const spaced = pinned("$.p[? (@.id=='X')].v");
     const cwd = await folderWith(t, { 'c.yaml': stringify({ version: '1.0', ...spaced }) });
@@ -67,27 +50,5 @@ describe('filters of operators', async () => {
       stdout: '',
       stderr: `error: ${AT}: [? (@.id=='X')]: this is taken for a name: write [?(@.id=='X')] (api/e, line 12)\n`,
     });
-  });
-
-  it('brackets that are no index are warned of', async () => {
-    const rows: [string, string[]][] = [
-      ['$.last[-1]', ['[-1] is a name, not an index: the last element is [-1:]']],
-      ['$.last[ -2 ].a', ['[-2] is a name, not an index: that element is [-2:-1]']],
-      ['$.last[01]', ['[01] is a name, not an index: that element is [1]']],
-      ['$.last[+1]', ['[+1] is a name, not an index: that element is [1]']],
-      ['$.a[000].b', ['[000] is a name, not an index: that element is [0]']],
-      ['$.last[0]', []],
-      ['$.last[10]', []],
-      ["$.last['-1']", []],
-      ['$.last[-1:]', []],
-      ['$.x-1', []],
-    ];
-    for (const [path, messages] of rows) {
-      const expected = messages.map((message) => `${AT}: ${message}`);
-      assert.deepEqual(await warningsOf(pinned(path)), expected, path);
-    }
-    const several = (await warningsOf(pinned("$.p[?(@.id=='X' && [-1,1].includes(@.n))][-1].v[0,-1]"))).slice(0, -1);
-    const last = `${AT}: [-1] is a name, not an index: the last element is [-1:]`;
-    assert.deepEqual(several, [last]);
   });
 });

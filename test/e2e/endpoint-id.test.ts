@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, loadObject } from '../support/config.ts';
+import { loadObject } from '../support/config.ts';
 import { serviceFor } from '../support/service.ts';
 
 type Block = Readonly<Record<string, unknown>>;
@@ -189,28 +189,6 @@ describe('endpoint IDs', () => {
       { name: 'a', in: 'query', required: false, secret: true },
       { name: 'b', in: 'query', required: false, secret: false, fixed: '${KEY}' },
     ]);
-  });
-
-  it('two endpoints that derive one ID are an error', async () => {
-    const parameters = [
-      { name: 'a', default: 1 },
-      { name: 'b', secret: true, default: 'x' },
-    ];
-    const twins = {
-      one: { path: '/x', parameters },
-      two: { path: '/x', parameters: [{ ...parameters[1], default: 'y' }, parameters[0]] },
-    };
-    assert.deepEqual(await errorsOf(oneApi(URL, twins)), [
-      'apis[0].endpoints[1]: "api/two" and "api/one" (apis[0].endpoints[0]) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}',
-    ]);
-    assert.deepEqual(await errorsOf(oneApi(URL, { ...twins, two: { path: '/y', parameters } })), []);
-  });
-
-  it('a lone surrogate has no UTF-8, so what holds one has no ID', async () => {
-    const [line = ''] = await errorsOf(
-      oneApi(URL, { e: { path: '/x', parameters: [{ name: 'a', in: 'body', fixed: '\ud800' }] } }),
-    );
-    assert.match(line, /^apis\[0\]/);
   });
 });
 

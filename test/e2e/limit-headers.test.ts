@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
@@ -77,21 +76,6 @@ describe('limits and what responses say of them', async () => {
     assert.match(String(others[2]), /^1(?:800|79\d)$/);
     const reasons = service.logs.flatMap(({ fields }) => (fields.status === 429 ? [fields.detail] : []));
     assert.deepEqual(reasons, ['this client has sent more than the rateLimit of its key lets in']);
-  });
-
-  it('a limit that is none is an error', async () => {
-    const at = 'apis[1].auth.keys[0].rateLimit';
-    for (const [rateLimit, errors] of [
-      [{}, ['.window: required key is missing', '.max: required key is missing']],
-      [{ max: 1 }, ['.window: required key is missing']],
-      [{ window: 1, max: 0 }, ['.max: must be at least 1']],
-      [{ window: 1, max: 1, perDay: 2 }, ['.perDay: unknown key, known keys: window, max']],
-      [{ window: 1, max: 1, perMonth: 2 }, ['.perMonth: unknown key, known keys: window, max']],
-    ] as const) {
-      const found = (await errorsOf(configOf(rateLimit))).filter((line) => line.startsWith(at));
-      const expected = errors.map((line) => `${at}${line}`);
-      assert.deepEqual(found, expected);
-    }
   });
 
   describeServers('with an engine', (program) => {

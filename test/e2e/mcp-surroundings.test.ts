@@ -4,7 +4,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { request } from 'undici';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
+import { warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { callOf, mcpClient, postMcp, textIn } from '../support/mcp.ts';
 import { scrapeAfter } from '../support/metrics.ts';
@@ -47,31 +47,6 @@ describe('MCP and its surroundings', async () => {
     assert.deepEqual(await toolsIn(service), ['api_b', 'api_c_d', 'verify_answer']);
     const { said } = await postMcp(service, callOf('api_a'));
     assert.deepEqual(said.error, { code: -32602, message: 'Unknown tool: api_a' });
-  });
-
-  it('a config that names no endpoint, or gives two tools one name, stops the start', async () => {
-    const long = `${'x'.repeat(100)}/${'y'.repeat(30)}`;
-    const clash = ['a/b_c', 'a_b/c', 'verify/answer', long].flatMap((named) => {
-      const [name = '', endpoint = ''] = named.split('/');
-      return oneApi(`https://${name.replace(/\W/g, '')}.example`, { [endpoint]: {} }, { api: { name } }).apis;
-    });
-    const renamed = 'rename it, or settings.mcp.exclude one';
-    assert.deepEqual(await errorsOf({ settings: { mcp: true }, apis: clash }), [
-      `apis[1].endpoints[0].name: the tool a_b_c would be that of a/b_c, too: ${renamed}`,
-      `apis[2].endpoints[0].name: the tool verify_answer would be that of the tool that verifies answers, too: ${renamed}`,
-      'apis[3].endpoints[0].name: gives a tool name of more than 128 characters',
-    ]);
-    const excluding = { mcp: { exclude: ['a_b/c', 'verify/answer'] } };
-    assert.deepEqual(await errorsOf({ settings: excluding, apis: clash.slice(0, 3) }), []);
-    const alone = 'has the wrong form, expected: Host name alone, without https:// and port';
-    for (const host of ['https://a.example', 'a.example:443']) {
-      const [line = ''] = await errorsOf(configOf({ hosts: [host] }));
-      assert.ok(line.startsWith(`settings.mcp.hosts[0]: ${alone} (pattern `), line);
-    }
-    assert.deepEqual(await errorsOf(configOf({ include: ['api/e'], exclude: ['api/a', 'b'] })), [
-      'settings.mcp.include[0]: no endpoint is api/e, did you mean "api/a"?',
-      'settings.mcp.exclude[1]: no endpoint is b, endpoints: api/a, api/b, api/c d',
-    ]);
   });
 
   it('a tool name of more than 64 characters is warned of at the start and by config validate', async (t) => {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { errorsOf, warningsOf } from '../support/config.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { metricsUrl, type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
@@ -361,47 +360,5 @@ describe('the hosts of the metrics', async () => {
     const named = { metrics: { port: 0, hosts: ['a.example'] } };
     assert.equal((await reload(own, oneApi('https://a.example', { e: {} }, { settings: named }))).done, true);
     assert.equal(await ask(), 200);
-  });
-});
-
-describe('the config of the metrics', () => {
-  const configured = (metrics: unknown, server?: object) => ({
-    ...(server && { server }),
-    ...oneApi('https://a.example', { e: {} }, { settings: { metrics } }),
-  });
-
-  it('must name a port that is not the port of the service', async () => {
-    const own = ['settings.metrics.port: is the port of the service: metrics need one of their own'];
-    for (const [metrics, server, lines] of [
-      [{}, undefined, ['settings.metrics.port: required key is missing']],
-      [{ port: 3000 }, undefined, own],
-      [{ port: 80 }, { port: 80, host: '0.0.0.0' }, own],
-      [{ port: 80, host: '127.0.0.2' }, { port: 80 }, []],
-      [{ port: 0 }, { port: 0 }, []],
-    ] as const)
-      assert.deepEqual(await errorsOf(configured(metrics, server)), lines);
-    for (const wrong of [{ port: 65_536 }, { port: 1, prot: 1 }, true])
-      assert.equal((await errorsOf(configured(wrong))).length, 1);
-  });
-
-  it('names hosts alone', async () => {
-    const form = 'Host name alone, without http:// and port (pattern ^[A-Za-z0-9._-]+$)';
-    const why = `settings.metrics.hosts[1]: has the wrong form, expected: ${form}`;
-    assert.deepEqual(await errorsOf(configured({ port: 1, hosts: [] })), []);
-    for (const bad of ['http://a.example', 'a.example:9464', '*.example', '', 'a b', '[::1]'])
-      assert.deepEqual(await errorsOf(configured({ port: 1, hosts: ['ok', bad] })), [why], bad);
-    assert.deepEqual(await errorsOf(configured({ port: 1, hosts: 'a.example' })), [
-      'settings.metrics.hosts: expected a list, found a string',
-    ]);
-  });
-
-  it('warns of an address that others can reach', async () => {
-    const warning = 'settings.metrics.host: whoever reaches this address can read the metrics';
-    const warnings = async (host: string) => {
-      const all = await warningsOf(configured({ port: 9464, host }));
-      return all.filter((line) => line.startsWith('settings.metrics'));
-    };
-    for (const host of ['0.0.0.0', '::', '10.0.0.1']) assert.deepEqual(await warnings(host), [warning]);
-    for (const host of ['127.0.0.1', '127.0.0.2', '::1', 'localhost']) assert.deepEqual(await warnings(host), []);
   });
 });
