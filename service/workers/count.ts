@@ -12,15 +12,14 @@ async function isPipe(file: string): Promise<boolean> {
 
 /**
  * The number in a config, which is looked at without loading it: plugins are none of the business of who only supervises. What is
- * wrong with the config is found by who loads it: until then there is one process.
+ * wrong with the config, this number included, is found by the process that loads it first.
  */
 export async function configuredWorkers(file: string, env: Environment): Promise<number> {
   try {
     // A pipe can be read once.
     if ((await isPipe(file)) || !(await readFile(file, 'utf8')).includes('workers')) return 1;
     const { server } = Object(interpolate(await readConfigFile(file), env).value);
-    const count = Number(Object(server).workers);
-    return Number.isInteger(count) && count >= 1 && count <= MOST_WORKERS ? count : 1;
+    return Number(Object(server).workers);
   } catch {
     return 1;
   }

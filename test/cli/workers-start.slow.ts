@@ -56,8 +56,10 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
   }
 
   it('server.workers that is no number of them', async (t) => {
-    const ended = await startTwo(t, configText().replace('port: 0', 'port: 0, workers: 0'), PLUGIN, []);
-    assert.deepEqual(ended, failed('server.workers: must be at least 1 (line 2)'));
+    for (const [count, rule] of Object.entries({ 0: 'at least 1', 257: 'at most 256' })) {
+      const ended = await startTwo(t, configText().replace('port: 0', `port: 0, workers: ${count}`), PLUGIN, []);
+      assert.deepEqual(ended, failed(`server.workers: must be ${rule} (line 2)`));
+    }
   });
 
   it('what needs state that is shared, and none is', async (t) => {
