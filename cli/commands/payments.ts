@@ -1,3 +1,4 @@
+import { isBytes32 } from '../../lib/eth/hex.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { operate } from '../../service/index.ts';
 import { complain, print } from '../../service/terminal.ts';
@@ -5,7 +6,6 @@ import { align, escapeUnprintable } from '../../service/text.ts';
 import { type Given, requireWith, UsageError } from '../arguments.ts';
 import { givenService } from './given-config.ts';
 
-const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const RPC = /^eip155:([1-9]\d{0,14})=(https?:\/\/.+)$/;
 
@@ -42,7 +42,7 @@ function reconcile(given: Given, id: string): Promise<number> {
 }
 
 function idOf(text: string): string {
-  if (BYTES_32.test(text)) return text.toLowerCase();
+  if (isBytes32(text)) return text.toLowerCase();
   throw new UsageError(`"${text}" is no transaction hash and no nonce: 0x and 64 hex digits`);
 }
 

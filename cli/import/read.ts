@@ -1,7 +1,7 @@
 import { decode, readBounded } from '../../config/files.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
 import { isDeeperThan } from '../../lib/json/skip.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { httpGet } from '../http-get.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -46,10 +46,6 @@ async function fetched(url: string): Promise<Buffer> {
 /** Quicker for JSON, by far; nothing for what is none, is no object, is nested deeply, or has a key that no config may have. */
 function json(text: string): Tree | undefined {
   if (!/^\s*\{/.test(text) || isDeeperThan(text, LIMITS.depth) || text.includes('"__proto__"')) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(text);
+  return isRecord(value) ? value : undefined;
 }
