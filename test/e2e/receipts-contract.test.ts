@@ -1,69 +1,29 @@
 /** The example contract accepts the answers to one request only. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import {
-  type BaseContract,
-  ContractFactory,
-  Interface,
-  isError,
-  type JsonRpcSigner,
-  keccak256,
-  Signature,
-  toUtf8Bytes,
-  Wallet,
-  ZeroAddress,
-} from 'ethers';
+import { type BaseContract, keccak256, Signature, toUtf8Bytes, Wallet, ZeroAddress } from 'ethers';
 import { requestHashOf } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
+import { CURVE_ORDER, contractsOf, errorText, revertOf } from '../support/contract-calls.ts';
 import { suite } from '../support/lifetime.ts';
 import { type AnswerWithReceipt, type Asked, answerBy, verifyReceipt } from '../support/receipts.ts';
 import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { compile } from '../support/solidity.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
-const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 const BTC = { symbol: 'BTCUSD' };
 const ETH = { symbol: 'ETHUSD' };
 const PRICES: Readonly<Record<string, number>> = { BTCUSD: 64_000, ETHUSD: 3000 };
 
-const contracts = {
-  ...(await compile('verify/contracts/SignedDataVerifier.sol')),
-  ...(await compile('examples/contracts/PinnedPriceConsumer.sol')),
-};
-
-function compiled(name: string) {
-  const contract = contracts[name];
-  assert.ok(contract, `there is a contract ${name}`);
-  return contract;
-}
-
-async function deploy(name: string, deployer: JsonRpcSigner, ...args: unknown[]): Promise<BaseContract> {
-  const { abi, bytecode } = compiled(name);
-  return (await new ContractFactory(abi, bytecode, deployer).deploy(...args)).waitForDeployment();
-}
-
-function errorOf(name: string, ...args: unknown[]): string {
-  return new Interface(compiled('PinnedPriceConsumer').abi).encodeErrorResult(name, args);
-}
-
-function errorText(text: string): string {
-  return new Interface(['error Error(string)']).encodeErrorResult('Error', [text]);
-}
+const { deploy, errorOf, interfaceOf } = await contractsOf(
+  'verify/contracts/SignedDataVerifier.sol',
+  'examples/contracts/PinnedPriceConsumer.sol',
+);
+const error = (name: string, ...args: unknown[]) => errorOf('PinnedPriceConsumer', name, args);
 
 /** What `deliver` takes of an answer. */
 function argumentsOf({ timestamp, data, signature, receipt }: AnswerWithReceipt) {
   return [timestamp, data, signature, receipt.signature] as const;
-}
-
-/** The bytes that a call reverts with. */
-async function revertOf(call: Promise<unknown>): Promise<string> {
-  const error = await call.then(
-    () => assert.fail('the call was accepted'),
-    (reason: unknown) => reason,
-  );
-  if (!isError(error, 'CALL_EXCEPTION')) throw error;
-  return error.data ?? '0x';
 }
 
 describe('the example consumer of one request, and answers of a running service', async () => {
@@ -105,7 +65,7 @@ describe('the example consumer of one request, and answers of a running service'
   const price = async () => consumer.getFunction('price').staticCall();
   /** Of the receipt's signature, where it is of something else: an address that nobody has. */
   const isWrongReceipt = (revert: string) => {
-    const parsed = new Interface(compiled('PinnedPriceConsumer').abi).parseError(revert);
+    const parsed = interfaceOf('PinnedPriceConsumer').parseError(revert);
     assert.equal(parsed?.name, 'WrongReceipt');
     assert.notEqual(parsed?.args.signer, TEST_ADDRESS);
     assert.notEqual(parsed?.args.signer, ZeroAddress);
@@ -169,7 +129,7 @@ describe('the example consumer of one request, and answers of a running service'
   it('reverts for another signer, and one of the two', async () => {
     const stranger = new Wallet(`0x${'11'.repeat(32)}`);
     const answer = await answerOf(await now(), { key: stranger.privateKey });
-    const wrong = errorOf('WrongReceipt', stranger.address);
+    const wrong = error('WrongReceipt', stranger.address);
     assert.equal(await refusal(answer), wrong);
     assert.equal(await refusal({ ...(await answerOf(answer.timestamp)), receipt: answer.receipt }), wrong);
   });
@@ -178,10 +138,10 @@ describe('the example consumer of one request, and answers of a running service'
     const time = (await now()) + 1000;
     await chain.provider.send('evm_setNextBlockTimestamp', [time]);
     await chain.provider.send('evm_mine', []);
-    assert.equal(await refusal(await answerOf(time - 301)), errorOf('TooOld', time - 301));
-    assert.equal(await refusal(await answerOf(time + 61)), errorOf('FromTheFuture', time + 61));
+    assert.equal(await refusal(await answerOf(time - 301)), error('TooOld', time - 301));
+    assert.equal(await refusal(await answerOf(time + 61)), error('FromTheFuture', time + 61));
     await deliver(await answerOf(time));
-    assert.equal(await refusal(await answerOf(time - 1)), errorOf('NotNewer', time - 1));
+    assert.equal(await refusal(await answerOf(time - 1)), error('NotNewer', time - 1));
   });
 
   it('reverts for what comes past `deliver`, by the verifier or without it', async () => {
@@ -191,10 +151,10 @@ describe('the example consumer of one request, and answers of a running service'
     const args = [TEST_ADDRESS, endpointId, timestamp, data, signature, callback, selector];
     const digest = await verifier.getFunction('digestOf').staticCall(endpointId, timestamp, data);
     const past = revertOf(verifier.getFunction('verifyAndFulfill').staticCall(...args));
-    assert.equal(await past, errorOf('NoReceipt', digest));
+    assert.equal(await past, error('NoReceipt', digest));
     for (const claimed of [digest, `0x${'00'.repeat(32)}`]) {
       const call = consumer.getFunction('onPrice').staticCall(claimed, TEST_ADDRESS, endpointId, timestamp, data);
-      assert.equal(await revertOf(call), errorOf('NotTheVerifier', deliverer.address));
+      assert.equal(await revertOf(call), error('NotTheVerifier', deliverer.address));
     }
   });
 
@@ -208,9 +168,9 @@ describe('the example consumer of one request, and answers of a running service'
     const anyone = await deploy('PinnedPriceConsumer', deliverer, ...pinning(BTC, ZeroAddress));
     for (const signature of wrong) {
       const forged = { ...answer, receipt: { ...answer.receipt, signature } };
-      assert.equal(await refusal(forged), errorOf('WrongReceipt', ZeroAddress));
+      assert.equal(await refusal(forged), error('WrongReceipt', ZeroAddress));
       const call = anyone.getFunction('deliver').staticCall(...argumentsOf(forged));
-      assert.equal(await revertOf(call), errorOf('WrongReceipt', ZeroAddress));
+      assert.equal(await revertOf(call), error('WrongReceipt', ZeroAddress));
     }
   });
 });

@@ -3,11 +3,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import {
   type BaseContract,
-  ContractFactory,
   getBytes,
   Interface,
-  isError,
-  type JsonRpcSigner,
   keccak256,
   type LogDescription,
   Signature,
@@ -18,13 +15,12 @@ import {
 } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
+import { CURVE_ORDER, contractsOf, errorText, revertOf } from '../support/contract-calls.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { type Compiled, compile } from '../support/solidity.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { type SignedBody, stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 const PRICE = 3_141_592_653_589_793_238n;
 const NO_REASON = '0x';
 
@@ -37,22 +33,11 @@ interface Target {
   readonly selector: string;
 }
 
-const contracts: Readonly<Record<string, Compiled>> = {
-  ...(await compile('verify/contracts/SignedDataVerifier.sol')),
-  ...(await compile('examples/contracts/PriceConsumer.sol')),
-  ...(await compile('test/support/contracts/Callbacks.sol')),
-};
-
-function compiled(name: string): Compiled {
-  const contract = contracts[name];
-  assert.ok(contract, `there is a contract ${name}`);
-  return contract;
-}
-
-async function deploy(name: string, deployer: JsonRpcSigner, ...args: unknown[]): Promise<BaseContract> {
-  const { abi, bytecode } = compiled(name);
-  return (await new ContractFactory(abi, bytecode, deployer).deploy(...args)).waitForDeployment();
-}
+const { deploy, errorOf, interfaces } = await contractsOf(
+  'verify/contracts/SignedDataVerifier.sol',
+  'examples/contracts/PriceConsumer.sol',
+  'test/support/contracts/Callbacks.sol',
+);
 
 async function target(contract: BaseContract, name: string): Promise<Target> {
   return { callback: await contract.getAddress(), selector: contract.getFunction(name).fragment.selector };
@@ -67,35 +52,15 @@ async function deliver(verifier: BaseContract, answer: Answer, to: Target): Prom
   const sent = await verifier.getFunction('verifyAndFulfill').send(...argumentsOf(answer, to));
   const receipt = await sent.wait();
   assert.equal(receipt?.status, 1);
-  const known = Object.values(contracts).map(({ abi }) => new Interface(abi));
   return (receipt?.logs ?? []).map((log) => {
-    const [parsed] = known.flatMap((each) => each.parseLog(log) ?? []);
+    const [parsed] = interfaces.flatMap((each) => each.parseLog(log) ?? []);
     assert.ok(parsed, 'a log of a known event');
     return parsed;
   });
 }
 
-/** The bytes that a call reverts with. */
-async function revertOf(call: Promise<unknown>): Promise<string> {
-  const error = await call.then(
-    () => assert.fail('the call was accepted'),
-    (reason: unknown) => reason,
-  );
-  if (!isError(error, 'CALL_EXCEPTION')) throw error;
-  return error.data ?? NO_REASON;
-}
-
 function refusal(verifier: BaseContract, answer: Answer, to: Target): Promise<string> {
   return revertOf(verifier.getFunction('verifyAndFulfill').staticCall(...argumentsOf(answer, to)));
-}
-
-/** What `revert("…")` and `require(…, "…")` revert with. */
-function errorText(text: string): string {
-  return new Interface(['error Error(string)']).encodeErrorResult('Error', [text]);
-}
-
-function errorOf(contract: string, name: string, args: unknown[]): string {
-  return new Interface(compiled(contract).abi).encodeErrorResult(name, args);
 }
 
 function digestOf({ endpointId, timestamp, data }: Signed): string {
