@@ -111,18 +111,18 @@ async function settle(by: Facilitator, payment: Payment): Promise<SettleResponse
   const { from: payer } = payment.authorization;
   const { network, amount } = payment.requirements;
   const transaction = isBytes32(said.transaction) ? said.transaction : '';
-  const failed = (why: string) => new FacilitatorFailure('settle', why);
+  const unusable = (why: string) => new FacilitatorFailure('settle', why);
   if (!said.success) {
     const errorReason = codeOf(said.errorReason, 'unexpected_settle_error');
-    if (errorReason === 'settlement_pending') throw failed(`pending as ${transaction}`);
+    if (errorReason === 'settlement_pending') throw unusable(`pending as ${transaction}`);
     // It was free when it was verified: whoever has used it may have paid with it.
-    if (errorReason === USED) throw failed('the authorisation is used already');
+    if (errorReason === USED) throw unusable('the authorisation is used already');
     return { success: false, transaction, network, payer, errorReason };
   }
-  if (transaction === '') throw failed('the answer names no transaction');
-  if (said.network !== network) throw failed('the answer is about another network');
-  if (said.payer && !isSameHex(said.payer, payer)) throw failed('the answer is about another payer');
-  if (said.amount && said.amount !== amount) throw failed('the answer is about another amount');
+  if (transaction === '') throw unusable('the answer names no transaction');
+  if (said.network !== network) throw unusable('the answer is about another network');
+  if (said.payer && !isSameHex(said.payer, payer)) throw unusable('the answer is about another payer');
+  if (said.amount && said.amount !== amount) throw unusable('the answer is about another amount');
   return { success: true, transaction, network, payer, amount };
 }
 
