@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { background } from '../support/background.ts';
 import { configText } from './service-config.ts';
-import { startIn } from './started.ts';
+import { postTo, startIn } from './started.ts';
 
 it('work in the background that never ends is cut off with the drain, and the log says whose', async (t) => {
   const config = configText(undefined, 'settings: { plugins: [{ source: ./p.mjs }] }');
@@ -13,8 +13,7 @@ it('work in the background that never ends is cut off with the drain, and the lo
   });
   const [, url] = await output(/listening on (http:\/\/\S+)/);
   const [, id] = await output(/prices\/eth (0x\w+)/);
-  const request = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' };
-  for (let count = 0; count < 2; count++) assert.equal((await fetch(`${url}/endpoints/${id}`, request)).status, 403);
+  for (let count = 0; count < 2; count++) assert.equal((await postTo(url, id)).status, 403);
   child.kill('SIGTERM');
   const { code, stdout } = await ended;
   assert.equal(code, 0);

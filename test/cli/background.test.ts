@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { background } from '../support/background.ts';
 import { configText } from './service-config.ts';
-import { startIn, TIME } from './started.ts';
+import { postTo, startIn, TIME } from './started.ts';
 
 async function start(t: TestContext, work: string) {
   const files = {
@@ -14,8 +14,7 @@ async function start(t: TestContext, work: string) {
   const [, url] = await running.output(/listening on (http:\/\/\S+)/);
   const [, id] = await running.output(/prices\/eth (0x\w+)/);
   const ask = async () => {
-    const headers = { 'Content-Type': 'application/json' };
-    const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' });
+    const response = await postTo(url, id);
     return `${response.status} ${await response.text()}`;
   };
   /** What the plugin and the service have said of it, in order. */

@@ -5,8 +5,9 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openRaw } from '../support/raw-http.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { folderWith, launch, launchCli, PROGRAM, type Running } from './run.ts';
+import { folderWith, launch, launchCli, PROGRAM } from './run.ts';
 import { endpointId, KEY, specifications } from './service-config.ts';
+import { urlOf } from './started.ts';
 
 function configOf(url: string, more = ''): string {
   return `version: '1.0'
@@ -19,10 +20,6 @@ apis:
     endpoints:
       - { name: eth, path: /eth, encoding: { type: int256, path: $.price, times: '1e18' } }
 `;
-}
-
-async function urlOf({ output }: Running): Promise<string> {
-  return (await output(/listening on (http:\/\/127\.0\.0\.1:\d+)\b/))[1] ?? '';
 }
 
 async function startService(t: TestContext, more = '', words: readonly string[] = []) {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { folderWith, runCli } from './run.ts';
 import { configText } from './service-config.ts';
-import { startIn, until, urlOf } from './started.ts';
+import { postTo, startIn, until, urlOf } from './started.ts';
 
 /** It never gives way once it is asked to. */
 const spinning = `console.log('process', process.pid);
@@ -24,8 +24,7 @@ describe('a service with an isolated plugin', { concurrency: 2 }, () => {
       const [, id = ''] = await output(/prices\/eth (0x\w+)/);
       const url = await urlOf({ child, output, ended, ...running });
       const [, pid = ''] = await output(/plugin "p": process (\d+)/);
-      const headers = { 'Content-Type': 'application/json' };
-      const asked = fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' }).catch(() => undefined);
+      const asked = postTo(url, id).catch(() => undefined);
       await output(/plugin "p": spins/);
       child.kill(signal);
       await ended;

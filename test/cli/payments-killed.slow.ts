@@ -13,7 +13,7 @@ import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { ADDRESS, KEY } from './service-config.ts';
-import { urlOf } from './started.ts';
+import { postTo, urlOf } from './started.ts';
 
 /** More than any payment takes. */
 const MOST_STEPS = 40;
@@ -65,8 +65,7 @@ describeServers('a process that is killed at a step of a payment', async (progra
     const [, exact = ''] = await running.output(/a\/exact (0x[0-9a-f]{64})/);
     const [, id = ''] = await running.output(/a\/native (0x[0-9a-f]{64})/);
     const post = async (endpoint: string, headers = {}) => {
-      const init = { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json', ...headers } };
-      const response = await fetch(`${base}/endpoints/${endpoint}`, init).catch(() => undefined);
+      const response = await postTo(base, endpoint, headers).catch(() => undefined);
       // Of an answer that was cut off the client has nothing.
       const text = await response?.text().catch(() => undefined);
       return text === undefined ? 0 : (response?.status ?? 0);
@@ -75,14 +74,7 @@ describeServers('a process that is killed at a step of a payment', async (progra
     return {
       running,
       cwd,
-      offer: async () =>
-        askedFor(
-          await fetch(`${base}/endpoints/${exact}`, {
-            method: 'POST',
-            body: '{}',
-            headers: { 'Content-Type': 'application/json' },
-          }),
-        ),
+      offer: async () => askedFor(await postTo(base, exact)),
       redeem: async (transaction: string) => post(id, await proofHeader(bob(), native0, 'native', transaction)),
       buy: (headers: object) => post(exact, headers),
     };

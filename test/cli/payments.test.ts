@@ -12,7 +12,7 @@ import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
 import { folderWith, launchCli, type Running, runCli } from './run.ts';
 import { ADDRESS, KEY } from './service-config.ts';
-import { urlOf } from './started.ts';
+import { postTo, urlOf } from './started.ts';
 
 describe('payments of processes', async () => {
   const shop = await shopFor(suite);
@@ -36,13 +36,9 @@ describe('payments of processes', async () => {
     const url = await urlOf(running);
     const [, exact = ''] = await running.output(/a\/exact (0x[0-9a-f]{64})/);
     const [, native = ''] = await running.output(/a\/native (0x[0-9a-f]{64})/);
-    const post = (id: string, headers = {}) =>
-      fetch(`${url}/endpoints/${id}`, {
-        ...{ method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json', ...headers } },
-      });
     const redeem = async (transaction: string) =>
-      post(native, await proofHeader(bob(), { ids: { native }, node: ADDRESS }, 'native', transaction));
-    return { running, redeem, buy: (headers = {}) => post(exact, headers) };
+      postTo(url, native, await proofHeader(bob(), { ids: { native }, node: ADDRESS }, 'native', transaction));
+    return { running, redeem, buy: (headers = {}) => postTo(url, exact, headers) };
   };
   const kill = async ({ child, ended }: Running) => {
     child.kill('SIGKILL');

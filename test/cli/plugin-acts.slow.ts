@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { actor, EXHAUSTED, pluginActs } from '../support/plugin-acts.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { configText } from './service-config.ts';
-import { startIn, urlOf } from './started.ts';
+import { postTo, startIn, urlOf } from './started.ts';
 
 /** A service with the plugin in its own process, and a small heap. @param patience seconds with an event loop that does not turn. */
 async function startWithActor(t: TestContext, patience = 2) {
@@ -19,8 +19,7 @@ async function startWithActor(t: TestContext, patience = 2) {
   const [, id = ''] = await running.output(/prices\/eth (0x\w+)/);
   const url = await urlOf(running);
   const ask = async (act: string) => {
-    const headers = { 'Content-Type': 'application/json', 'x-act': act };
-    const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' });
+    const response = await postTo(url, id, { 'x-act': act });
     if (response.status === 200) return '200';
     return `${response.status} ${((await response.json()) as { error: string }).error}`;
   };

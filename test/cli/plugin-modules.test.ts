@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText } from './service-config.ts';
-import { startIn, urlOf } from './started.ts';
+import { postTo, startIn, urlOf } from './started.ts';
 
 /** Knows what a built-in has made with the SDK: with another copy of it nobody does. */
 const SOURCE = `
@@ -28,8 +28,7 @@ describe('a plugin of a service from source', () => {
     const running = await startIn(t, { 'c.yaml': config, ...sources });
     const [, id] = await running.output(/prices\/all (0x\w+)/);
     const body = JSON.stringify({ parameters: { q: 'left' } });
-    const headers = { 'Content-Type': 'application/json' };
-    const { status } = await fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body });
+    const { status } = await postTo(await urlOf(running), id, {}, body);
     assert.equal(status, 200);
     running.child.kill('SIGTERM');
     const { code, stderr } = await running.ended;

@@ -11,7 +11,7 @@ import { startHttpProxy } from '../support/http-proxy.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { folderWith, launchCli, type Running } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
-import { until, urlOf } from './started.ts';
+import { postTo, until, urlOf } from './started.ts';
 
 /** An upstream whose certificate a private authority has made. */
 async function startPrivate(t: TestContext) {
@@ -44,11 +44,7 @@ async function start(t: TestContext, { url, env = {}, envFile = '', words = [] }
 }
 
 async function ask(running: Running, url: string) {
-  return fetch(`${await urlOf(running)}/endpoints/${endpointId(specifications(url).eth)}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{}',
-  });
+  return postTo(await urlOf(running), endpointId(specifications(url).eth));
 }
 
 const stop = async ({ child, ended }: Running) => {

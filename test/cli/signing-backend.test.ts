@@ -6,7 +6,7 @@ import { hide } from '../support/hide.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, PROGRAM } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
-import { urlOf } from './started.ts';
+import { postTo, urlOf } from './started.ts';
 
 describe('the arithmetic of signing', { concurrency: 4 }, () => {
   const slow = 'WARN secp256k1 cannot be loaded: signing is several times slower';
@@ -24,8 +24,7 @@ describe('the arithmetic of signing', { concurrency: 4 }, () => {
       const [, said] = await running.output(new RegExp(`INFO signer ${ADDRESS} backend=(.*)\\n`));
       assert.equal(said, backend);
       const id = endpointId(specifications(upstream.url).eth);
-      const headers = { 'Content-Type': 'application/json' };
-      const response = await fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body: '{}' });
+      const response = await postTo(await urlOf(running), id);
       const { timestamp, data, signature } = JSON.parse(await response.text());
       const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [id, timestamp, data]);
       assert.equal(signature, await new Wallet(KEY).signMessage(getBytes(digest)));

@@ -9,7 +9,7 @@ import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, PROGRAM, type Running } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
-import { urlOf } from './started.ts';
+import { postTo, urlOf } from './started.ts';
 
 const INSTALL =
   'npm install @opentelemetry/api@1.9 @opentelemetry/exporter-trace-otlp-proto@0.223 @opentelemetry/resources@2 @opentelemetry/sdk-trace-base@2';
@@ -32,8 +32,7 @@ describe('spans of a service that is started by the command line', async () => {
 
   async function ask(running: Running): Promise<number> {
     const id = endpointId(specifications(upstream.url).eth);
-    const headers = { 'Content-Type': 'application/json' };
-    return (await fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status;
+    return (await postTo(await urlOf(running), id)).status;
   }
 
   /** In this process, with these variables of the process. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -12,7 +12,7 @@ import { packageVersion } from '../../service/surroundings.ts';
 import { describeError } from '../../service/terminal.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
-import { lastLine, startIn, TIME, urlOf, withPlugin } from './started.ts';
+import { heldUpstream, lastLine, postTo, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
 const { eth, all } = specifications();
 
@@ -62,11 +62,7 @@ describe('start', { concurrency: 4 }, () => {
   it('traces the stages of a request with LOG_LEVEL=debug or trace, and never logs a secret', async (t) => {
     const running = await startIn(t, { 'c.yaml': configText() }, { LOG_LEVEL: 'trace', SERVICE_MNEMONIC: MNEMONIC });
     const url = await urlOf(running);
-    await fetch(`${url}/endpoints/${endpointId(all)}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{}',
-    });
+    await postTo(url, endpointId(all));
     await running.output(/DEBUG stage validate /);
     running.child.kill('SIGTERM');
     const { stdout, stderr } = await running.ended;
@@ -158,18 +154,10 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
 describe('signals', { concurrency: 4 }, () => {
   /** An upstream that answers when told, behind a service that is in the middle of a request. */
   async function midRequest(t: TestContext) {
-    let asked: (response: ServerResponse) => void = () => undefined;
-    const arrival = new Promise<ServerResponse>((resolve) => {
-      asked = resolve;
-    });
-    const upstream = createServer((_, response) => asked(response)).listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    t.after(() => upstream.close());
-    const base = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const { url: base, arrival } = await heldUpstream(t);
     const running = await startIn(t, { 'c.yaml': configText(base) });
     const id = endpointId(specifications(base).eth);
-    const headers = { 'Content-Type': 'application/json' };
-    const response = fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body: '{}' });
+    const response = postTo(await urlOf(running), id);
     return { running, id, response, upstream: await arrival };
   }
 

@@ -1,5 +1,9 @@
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { JSON_HEADERS, postText } from '../support/http.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli, PACKAGE_ROOT, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
@@ -47,6 +51,18 @@ export function loggingProgram(body: string): string[] {
     const log = createLog({ level: 'info', format: 'json', colour: false });
     ${body}`;
   return ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', program];
+}
+
+/** POSTs to an endpoint, without parameters unless a body has some. */
+export function postTo(url: string | undefined, id: string | undefined, headers = {}, body = '{}'): Promise<Response> {
+  return postText(`${url}/endpoints/${id}`, body, { ...JSON_HEADERS, ...headers });
+}
+
+/** An upstream that lets the test answer its first request. */
+export async function heldUpstream(t: TestContext): Promise<{ url: string; arrival: Promise<ServerResponse> }> {
+  const arrived = new EventEmitter();
+  const upstream = await upstreamFor(t, { '*': (_, response) => void arrived.emit('request', response) });
+  return { url: upstream.url, arrival: once(arrived, 'request').then(([response]) => response) };
 }
 
 /** Resolves once something is so; the test's time limit bounds the wait. */

@@ -16,7 +16,7 @@ import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { folderWith, type Running } from './run.ts';
 import { ADDRESS } from './service-config.ts';
-import { startIn, urlOf } from './started.ts';
+import { postTo, startIn, urlOf } from './started.ts';
 
 const PRICE = 1_000_000n;
 const USED = 'Payment already used';
@@ -65,15 +65,9 @@ describe('state beyond a process', () => {
     const url = await urlOf(running);
     const [, paid = ''] = await running.output(/a\/paid (0x[0-9a-f]{64})/);
     const [, slow = ''] = await running.output(/a\/held (0x[0-9a-f]{64})/);
-    const post = (id: string, headers = {}) =>
-      fetch(`${url}/endpoints/${id}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', ...headers },
-        body: '{}',
-      });
     const redeem = async (txHash: string) =>
-      post(paid, await proofHeader(alice, { ids: { paid }, node: ADDRESS }, 'paid', txHash));
-    return { running, url, redeem, submit: () => post(slow) };
+      postTo(url, paid, await proofHeader(alice, { ids: { paid }, node: ADDRESS }, 'paid', txHash));
+    return { running, url, redeem, submit: () => postTo(url, slow) };
   }
   const kill = async ({ child, ended }: Running) => {
     child.kill('SIGKILL');

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { environment, folderWith, PROGRAM } from './run.ts';
 import { KEY } from './service-config.ts';
-import { until, withPlugin } from './started.ts';
+import { postTo, until, withPlugin } from './started.ts';
 
 const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
 const [STOP, GO] = ['\x13', '\x11'];
@@ -27,8 +27,7 @@ async function startOnTerminal(t: TestContext) {
   const [, id = ''] = /prices\/eth (0x\w+)/.exec(shown) ?? [];
   /** @param say what the plugin prints beside the log; on a full terminal the two may tear each other's lines. */
   const ask = async (say = '') => {
-    const headers = { 'Content-Type': 'application/json', say };
-    return (await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status;
+    return (await postTo(url, id, { say })).status;
   };
   return { terminal, pid: Number(pid), ask, ended, shown: () => shown };
 }

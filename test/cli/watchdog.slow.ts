@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startIn, TIME, urlOf, withPlugin } from './started.ts';
+import { postTo, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
 /** A service with a plugin whose hook does something, in the third line of its file, for whoever asks for it. */
 async function startWith(t: TestContext, body: string, env: Readonly<Record<string, string>> = {}) {
@@ -16,8 +16,7 @@ export default { name: 'p', hooks: { onHttpRequest({ headers }) { if (headers.bl
   const [, id = ''] = await running.output(/prices\/eth (0x\w+)/);
   const url = await urlOf(running);
   const ask = async (extra: Readonly<Record<string, string>> = {}) => {
-    const headers = { 'Content-Type': 'application/json', ...extra };
-    return (await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status;
+    return (await postTo(url, id, extra)).status;
   };
   return { ...running, ask };
 }

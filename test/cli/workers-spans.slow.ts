@@ -6,6 +6,7 @@ import { stopAll } from '../support/lifetime.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
+import { postTo } from './started.ts';
 
 it('each worker sends its own spans, and a stop loses none', async (t) => {
   const collector = await startCollector();
@@ -24,8 +25,7 @@ it('each worker sends its own spans, and a stop loses none', async (t) => {
   const requests = 20;
   for (let index = 0; index < requests; index++) {
     // Each one on a connection of its own, which the workers take in turn.
-    const headers = { 'Content-Type': 'application/json', Connection: 'close' };
-    assert.equal((await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status, 200);
+    assert.equal((await postTo(url, id, { Connection: 'close' })).status, 200);
   }
   child.kill('SIGTERM');
   assert.equal((await ended).code, 0);

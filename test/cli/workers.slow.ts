@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { Agent, createServer, request as httpRequest, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Scrape } from '../support/metrics.ts';
 import { folderWith, launchCli, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
-import { TIME, until } from './started.ts';
+import { heldUpstream, postTo, TIME, until } from './started.ts';
 
 const ONE = 'https://one.example.com';
 const TWO = 'https://two.example.com';
@@ -276,20 +275,11 @@ describe('start --workers', { concurrency: 3 }, () => {
 
   /** An upstream that answers when told, behind a service that is in the middle of a request. */
   async function midRequest(t: TestContext, options: RunOptions = {}) {
-    let asked: (response: ServerResponse) => void = () => undefined;
-    const arrival = new Promise<ServerResponse>((resolve) => {
-      asked = resolve;
-    });
-    const upstream = createServer((_, response) => asked(response)).listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    t.after(() => upstream.close());
-    const base = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const { url: base, arrival } = await heldUpstream(t);
     const started = await startWorkers(t, { ...options, url: base });
     await ready(started.running);
     const url = await urlOf(started.running);
-    const headers = { 'Content-Type': 'application/json' };
-    const path = `/endpoints/${endpointId(specifications(base).eth)}`;
-    const response = fetch(url + path, { method: 'POST', headers, body: '{}' });
+    const response = postTo(url, endpointId(specifications(base).eth));
     const inFlight = await arrival;
     const answer = async () => {
       inFlight.setHeader('Content-Type', 'application/json').end('{"price": 2}');

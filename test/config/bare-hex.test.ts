@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { folderWith, launchCli, runCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
-import { startIn, urlOf } from '../cli/started.ts';
+import { postTo, startIn, urlOf } from '../cli/started.ts';
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const ZERO = `0x${'0'.repeat(40)}`;
@@ -23,11 +23,7 @@ describe('a bare 0x… in a config', () => {
   it('is an address with all its digits, as what quotes make of it', async (t) => {
     const running = await startIn(t, { 'c.yaml': config() });
     const [, id] = await running.output(/a\/e (0x\w{64})/);
-    const answer = await fetch(`${await urlOf(running)}/endpoints/${id}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{"parameters":{}}',
-    });
+    const answer = await postTo(await urlOf(running), id);
     const { token, recipient }: { token: string; recipient: string } = JSON.parse(await answer.text());
     assert.deepEqual([answer.status, token, recipient], [402, ZERO, ADDRESS]);
   });
