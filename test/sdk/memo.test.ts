@@ -4,16 +4,8 @@ import { describe, it } from 'node:test';
 import type { HookContext } from '../../plugins-sdk/hooks/contexts.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
+import { HOOKS, type HookName } from '../support/plugin-files.ts';
 
-const HOOKS = [
-  'onHttpRequest',
-  'onBeforeApiCall',
-  'onAfterApiCall',
-  'onBeforeSign',
-  'onResponseSent',
-  'onError',
-] as const;
-type Hook = (typeof HOOKS)[number];
 type Memo = HookContext['memo'];
 
 /** A plugin whose hooks all do the same. */
@@ -25,11 +17,11 @@ const DROPPED = { refused: { status: 403, message: 'Request dropped by plugin "p
 
 describe('the memo of a request (`context.memo`)', () => {
   it('has in each hook what the hooks before it left, and nothing in another request', async () => {
-    const trail: Hook[][] = [];
+    const trail: HookName[][] = [];
     const add =
-      (hook: Hook) =>
+      (hook: HookName) =>
       ({ memo }: { memo: Memo }) => {
-        const before = (memo.trail ?? []) as readonly Hook[];
+        const before = (memo.trail ?? []) as readonly HookName[];
         trail.push([...before]);
         memo.trail = [...before, hook];
       };

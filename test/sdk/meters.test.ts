@@ -321,14 +321,8 @@ describe('the name of an instrument', () => {
     reading(registry, 'q', 2);
     assert.deepEqual([sink.read(), sink.opened.length], [{ queue: 2 }, 1]);
     const third = registry.draft().of('r');
-    assert.throws(
-      () => third.counter({ name: 'queue', help: 'x' }),
-      new Error('the name of the instrument "queue" is taken until a restart by the gauge "queue"'),
-    );
-    assert.throws(
-      () => third.histogram({ name: 'queue', help: 'x' }),
-      new Error('the name of the instrument "queue" is taken until a restart by the gauge "queue"'),
-    );
+    const error = new Error('the name of the instrument "queue" is taken until a restart by the gauge "queue"');
+    for (const make of [third.counter, third.histogram]) assert.throws(() => make({ name: 'queue', help: 'x' }), error);
   });
 
   const faulty: [string, MeterSpec, string][] = [
