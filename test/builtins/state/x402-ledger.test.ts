@@ -1,15 +1,13 @@
 /** The ledger takes no payment that it could have forgotten. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { ledgerIn } from '../../../builtins/auth-x402/ledger.ts';
 import { StateUnreadable } from '../../../plugins-sdk/state/area.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
 import { MemoryArea, type StateArea } from '../../../plugins-sdk/state.ts';
-import { testEndpoint, testPlugin } from '../../../service/testing.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';
-import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
+import { ACCEPTED, GRACE, payingOn } from './x402-clock.ts';
 
 const DAY = 86_400_000;
 
@@ -43,47 +41,25 @@ describe('the ledger of payments', () => {
 });
 
 describe('a config whose expiry is longer than that of the one before, with a clock of its own before a real chain', async () => {
-  const NODE = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
-  const PRICE = 5n;
-  const GRACE = 600_000;
   const SHORT = 60_000;
   const LONG = 3_600_000;
   /** For so much longer payments are remembered than any is accepted: clocks differ. */
   const MARGIN = 900_000;
-  const ACCEPTED = { value: true };
 
   const chain = await chainFor(suite);
-  const alice = payer(chain, 2);
-
-  const pay = async () => {
-    const txHash = await payNative(alice, PRICE);
-    const { blockNumber } = (await chain.provider.getTransactionReceipt(txHash)) ?? assert.fail();
-    const { timestamp } = (await chain.provider.getBlock(blockNumber)) ?? assert.fail();
-    return { txHash, minedAt: timestamp * 1000 };
-  };
+  const { endpoint, pay, plugin } = payingOn(chain);
 
   /** Two configs of one service, the first with the short expiry. */
   async function configs() {
     const clock = { now: 0 };
-    const plugin = async (states: StateStore, expiry: number) => {
-      const { chainId: network, url: rpc } = chain;
-      const auth = { type: 'x402', network, rpc, token: NATIVE, amount: String(PRICE), recipient: RECIPIENT, expiry };
-      const endpoint = testEndpoint({ auth: [auth] });
-      const services = { node: NODE, endpoints: [endpoint], now: () => clock.now, states } as const;
-      const harness = await testPlugin(authX402, { services });
-      return async (txHash: string) => {
-        const expiresAt = Math.floor(clock.now / 1000) + 100;
-        const proof = await prove(alice, { node: NODE, endpointId: endpoint.id, txHash, expiresAt });
-        const request = harness.request({ endpoint, headers: { 'X-Payment-Proof': JSON.stringify(proof) } });
-        const outcome = await request.run('authenticate', { variant: 'x402', method: auth });
-        if ('refused' in outcome) return outcome.refused.message;
-        await request.run('concluded', { outcome: { kind: 'abandoned' } });
-        return outcome;
-      };
+    const taking = async (states: StateStore, expiry: number) => {
+      const one = endpoint(expiry);
+      const { buy } = await plugin(clock, [one], states);
+      return (txHash: string) => buy(one, txHash);
     };
     const states = new StateStore();
-    const short = await plugin(states, SHORT);
-    return { clock, short, reload: (expiry = LONG) => plugin(new StateStore(states), expiry) };
+    const short = await taking(states, SHORT);
+    return { clock, short, reload: (expiry = LONG) => taking(new StateStore(states), expiry) };
   }
 
   for (const [what, behind] of [
