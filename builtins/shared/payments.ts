@@ -61,13 +61,13 @@ export function givenBack(): Refusal {
   return new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
 }
 
-/** What clients are told where nobody knows whether their payment is good. */
-export const UNAVAILABLE = 'Payment verification unavailable';
-
 /** It cannot be known whether the payment is good; the client may retry. @param fault `false` where the client may be to blame. */
 export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
-  return new Refusal(401, UNAVAILABLE, { reason, failureClass, fault });
+  return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault });
 }
+
+/** What clients are told by it. */
+export const { message: UNAVAILABLE } = unavailable('');
 
 /** A refusal in the place of a failure of the state; anything else as it is. */
 export function refusalOf(error: unknown): unknown {
