@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { launch, skip, type Visit, visit } from './browser.ts';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Upstream, upstreamFor } from '../support/upstream.ts';
+import { browserFor, skip, visit } from './browser.ts';
 
 const OTHER_ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
@@ -113,48 +113,32 @@ function configFor({ url }: Upstream) {
   };
 }
 
-describe('a person on the explorer page', { skip }, () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let browser: Browser;
-  let visitor: Visit;
-  let page: Page;
-  let release: () => void;
-
-  before(async () => {
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    upstream = await startUpstream({
-      '/slow': async (_req, res) => {
-        await released;
-        res.writeHead(200, { 'content-type': 'application/json' }).end('{"late":true}');
-      },
-      '/hanging': () => undefined,
-      '/markup': (_req, res) => {
-        res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ [BOLD]: MARKUP }));
-      },
-    });
-    upstream.json('/price', { price: 3121.44, open: true, updatedAt: 1700000000 });
-    upstream.json('/report', { rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null });
-    upstream.json('/keyed', { secret: 42 });
-    upstream.json('/keyed-too', { secret: 43 });
-    upstream.json('/posted', { ok: true });
-    upstream.json('/broken', {}, 500);
-    upstream.json('/failing', {}, 500);
-    service = await startTestService(configFor(upstream));
-    browser = await launch();
-    visitor = await visit(browser, service.url);
-    page = visitor.page;
+describe('a person on the explorer page', { skip }, async () => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
   });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
-    await upstream?.close();
+  const upstream = await upstreamFor(suite, {
+    '/slow': async (...asked) => {
+      await released;
+      await faults.json({ late: true })(...asked);
+    },
+    '/hanging': () => undefined,
+    '/markup': faults.json({ [BOLD]: MARKUP }),
+    '/price': faults.json({ price: 3121.44, open: true, updatedAt: 1700000000 }),
+    '/report': faults.json({ rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null }),
+    '/keyed': faults.json({ secret: 42 }),
+    '/keyed-too': faults.json({ secret: 43 }),
+    '/posted': faults.json({ ok: true }),
+    '/broken': faults.json({}, 500),
+    '/failing': faults.json({}, 500),
   });
+  const service = await serviceFor(suite, configFor(upstream));
+  const browser = await browserFor(suite);
+  const { page, assertClean } = await visit(browser, service.url);
   // The page remembers nothing: who leaves it and comes back is new.
   beforeEach(() => page.goto('about:blank').then(() => undefined));
-  afterEach(() => visitor.assertClean());
+  afterEach(assertClean);
 
   const open = (endpoint: string) => page.goto(`${service.url}/#${service.ids[endpoint]}`);
   const send = () => page.getByRole('button', { name: 'Send request' }).click();
@@ -163,6 +147,7 @@ describe('a person on the explorer page', { skip }, () => {
   const headline = async (text: string) => page.locator('.verdict').getByText(text, { exact: true }).waitFor();
   const recovered = () => page.locator('.recovered').innerText();
   const state = () => page.locator('.check').getAttribute('data-state');
+  const signed = (text: string) => page.locator('.signed').getByText(text, { exact: true }).waitFor();
   const problem = (text: string) => page.getByRole('alert').getByText(text, { exact: true }).waitFor();
 
   const succeeds = async () => {
@@ -170,6 +155,11 @@ describe('a person on the explorer page', { skip }, () => {
     assert.equal(await state(), 'unpinned');
     assert.equal(await recovered(), TEST_ADDRESS);
     assert.equal(await pinned().inputValue(), TEST_ADDRESS);
+  };
+
+  const sendsWell = async () => {
+    await send();
+    await succeeds();
   };
 
   /** Changes what the field of the answer holds. */
@@ -186,8 +176,7 @@ describe('a person on the explorer page', { skip }, () => {
     const press = async (key: string, times = 1) => {
       for (let i = 0; i < times; i++) await page.keyboard.press(key);
     };
-    const endpoints = 20;
-    assert.equal(await page.getByRole('navigation').getByRole('link').count(), endpoints);
+    assert.equal(await page.getByRole('navigation').getByRole('link').count(), 20);
     await press('Tab'); // The name of the page
     await press('Tab'); // The filter
     await page.keyboard.type('asset');
@@ -200,13 +189,10 @@ describe('a person on the explorer page', { skip }, () => {
     await press('Enter');
     await succeeds();
     await page.getByText('200 OK').waitFor();
-    const last = upstream.requests.at(-1);
-    assert.equal(last?.path, '/price?symbol=ETH&currency=usd');
+    assert.equal(upstream.requests.at(-1)?.path, '/price?symbol=ETH&currency=usd');
     const shown: Record<string, unknown> = JSON.parse(await response().inputValue());
     assert.deepEqual(Object.keys(shown), ['node', 'endpointId', 'timestamp', 'data', 'signature']);
-    await page.locator('.signed').getByText('3121.44', { exact: true }).waitFor();
-    await page.locator('.signed').getByText('3121440000000000000000', { exact: true }).waitFor();
-    await page.locator('.signed').getByText('int256 × 1e18', { exact: true }).waitFor();
+    for (const text of ['3121.44', '3121440000000000000000', 'int256 × 1e18']) await signed(text);
   });
 
   it('sees of several values what each of them was multiplied by', async () => {
@@ -216,8 +202,7 @@ describe('a person on the explorer page', { skip }, () => {
       await answer.innerText(),
       'int256 × 1e18, bool, uint64 at $.price,$.open,$.updatedAt, ABI-encoded, signed',
     );
-    await send();
-    await succeeds();
+    await sendsWell();
     const shown = await page
       .locator('.signed')
       .evaluate((list) => [...list.querySelectorAll('dt, strong, code')].map(({ textContent }) => textContent));
@@ -230,8 +215,7 @@ describe('a person on the explorer page', { skip }, () => {
 
   it('sees amber until the address is pinned that came from elsewhere, then green', async () => {
     await open('prices/raw');
-    await send();
-    await succeeds();
+    await sendsWell();
     const colour = () => page.evaluate(`getComputedStyle(document.querySelector('.check')).backgroundColor`);
     const amber = 'rgb(252, 243, 223)';
     assert.equal(await colour(), amber);
@@ -246,8 +230,7 @@ describe('a person on the explorer page', { skip }, () => {
   it('changes one byte and sees it turn red, undoes it and sees it turn back', async () => {
     await open('prices/spot');
     await page.getByLabel('symbol').fill('ETH');
-    await send();
-    await succeeds();
+    await sendsWell();
     await tamper((text) => text.replace(/("data": "0x0{40})00/, '$101'));
     await headline('The signature does not match');
     assert.equal(await state(), 'bad');
@@ -262,8 +245,7 @@ describe('a person on the explorer page', { skip }, () => {
 
   it('pins another address and sees red, pins no address and is told so', async () => {
     await open('prices/raw');
-    await send();
-    await succeeds();
+    await sendsWell();
     await page.getByText('a page cannot vouch for itself').waitFor();
     await pinned().fill(OTHER_ADDRESS);
     await headline('Signed by another address');
@@ -291,8 +273,7 @@ describe('a person on the explorer page', { skip }, () => {
     const other = await (await service.post('prices/raw')).text();
     await open('guarded/keyed');
     await page.getByLabel('X-Api-Key').fill('the right key');
-    await send();
-    await succeeds();
+    await sendsWell();
     await response().fill(other);
     await headline('The answer of another endpoint');
     assert.equal(await recovered(), TEST_ADDRESS);
@@ -302,8 +283,7 @@ describe('a person on the explorer page', { skip }, () => {
     await open('prices/raw');
     const answer = page.locator('.about-endpoint dd').nth(3);
     assert.equal(await answer.innerText(), 'the upstream’s JSON, its numbers as doubles, signed');
-    await send();
-    await succeeds();
+    await sendsWell();
     const { rawData } = JSON.parse(await response().inputValue());
     assert.deepEqual(rawData, { rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null });
     await tamper((text) => text.replace('12.5', '12.6'));
@@ -314,8 +294,7 @@ describe('a person on the explorer page', { skip }, () => {
 
   it('reads the event of a stream', async () => {
     await open('prices/streamed');
-    await send();
-    await succeeds();
+    await sendsWell();
     assert.equal(JSON.parse(await response().inputValue()).done, true);
   });
 
@@ -353,26 +332,23 @@ describe('a person on the explorer page', { skip }, () => {
     await send();
     await page.getByText('The service cannot be reached').waitFor();
     await page.context().setOffline(false);
-    await send();
-    await succeeds();
+    await sendsWell();
   });
 
   it('chooses an encoding', async () => {
     await open('prices/chosen');
     await send();
     assert.equal(await page.getByText('This is required.').count(), 3);
-    await page.getByLabel('_type').fill('uint256');
-    await page.getByLabel('_path').fill('$.price');
-    await page.getByLabel('_times').fill('100');
-    await page.keyboard.press('Enter');
+    const ask = async (type: string, path: string, times: string) => {
+      for (const [label, text] of Object.entries({ _type: type, _path: path, _times: times }))
+        await page.getByLabel(label).fill(text);
+      await page.keyboard.press('Enter');
+    };
+    await ask('uint256', '$.price', '100');
     await succeeds();
-    await page.locator('.signed').getByText('312144', { exact: true }).waitFor();
-    await page.getByLabel('_type').fill('uint256,string');
-    await page.getByLabel('_path').fill('$.price,$.price');
-    await page.getByLabel('_times').fill('1,');
-    await page.keyboard.press('Enter');
-    await page.locator('.signed').getByText('"3121.44"', { exact: true }).waitFor();
-    await page.locator('.signed').getByText('3121', { exact: true }).waitFor();
+    await signed('312144');
+    await ask('uint256,string', '$.price,$.price', '1,');
+    for (const text of ['"3121.44"', '3121']) await signed(text);
   });
 
   it('sees what a parameter must be, chooses among its values, and is told what is wrong', async () => {
@@ -387,8 +363,7 @@ describe('a person on the explorer page', { skip }, () => {
     await send();
     await problem('Invalid parameter: days (must be <= 30)');
     await days.fill('30');
-    await send();
-    await succeeds();
+    await sendsWell();
     assert.equal(upstream.requests.at(-1)?.path, '/price?days=30&currency=usd');
     await currency.selectOption('7');
     await send();
@@ -421,8 +396,7 @@ describe('a person on the explorer page', { skip }, () => {
     await page.getByLabel('X-Api-Key').fill('the right key');
     await page.getByRole('link', { name: /^keyed-too/ }).click();
     assert.equal(await page.getByLabel('X-Api-Key').inputValue(), 'the right key');
-    await send();
-    await succeeds();
+    await sendsWell();
     await page.getByLabel('X-Api-Key').fill('another key');
     await page.goBack();
     assert.equal(await page.getByLabel('X-Api-Key').inputValue(), 'another key');
@@ -442,8 +416,7 @@ describe('a person on the explorer page', { skip }, () => {
       'The service is up, but the API behind it failed. Try again in a minute. If that does not help, send the operator the request ID above: the log says what failed.';
     assert.equal(await page.locator('.advice').innerText(), advice);
     upstream.json('/failing', { ok: true });
-    await send();
-    await succeeds();
+    await sendsWell();
     assert.equal(await page.locator('.advice').innerText(), '');
     upstream.json('/failing', {}, 500);
   });
@@ -454,8 +427,7 @@ describe('a person on the explorer page', { skip }, () => {
     const remark = 'where the upstream fails an older one, of at most 3601 s';
     assert.equal(await answer.innerText(), `the upstream’s JSON, its numbers as doubles, signed; ${remark}`);
     upstream.json('/kept', { price: 1 });
-    await send();
-    await succeeds();
+    await sendsWell();
     const status = page.locator('.status');
     assert.match(await status.innerText(), /^200 OK, \d+ ms$/);
     upstream.json('/kept', {}, 500);
@@ -529,8 +501,7 @@ describe('a person on the explorer page', { skip }, () => {
     await page.getByRole('heading', { name: BOLD, level: 1 }).waitFor();
     assert.equal(await page.getByLabel(BOLD).getAttribute('placeholder'), MARKUP);
     assert.equal(await page.getByText(MARKUP, { exact: true }).count(), 5);
-    await send();
-    await succeeds();
+    await sendsWell();
     assert.deepEqual(JSON.parse(await response().inputValue()).rawData, { [BOLD]: MARKUP });
     assert.equal(await page.locator('img, #injected, b, script[src]').count(), 0);
     assert.equal(await page.title(), `${MARKUP}/${BOLD} · Signed data explorer`);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { endsWith, type Lifetime } from '../support/lifetime.ts';
 
 const { CHROMIUM, CI } = process.env;
 const USUAL_PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -24,6 +25,8 @@ export async function launch(): Promise<Browser> {
   assert.ok(executablePath, MISSING);
   return chromium.launch({ executablePath, args });
 }
+
+export const browserFor = (lifetime: Lifetime): Promise<Browser> => endsWith(lifetime, launch());
 
 /** What a visitor's page must not do. */
 export interface Visit {

@@ -9,9 +9,11 @@ import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
-import { launch, skip, visit } from './browser.ts';
+import { browserFor, launch, skip, visit } from './browser.ts';
 
 const run = promisify(execFile);
+const SYMBOL = `it's "$HOME" \`id\` \\ & ü`;
+const parameters = [{ name: 'symbol', required: true }];
 const KEY = 'k'.repeat(32);
 
 async function open(t: TestContext, openapi: unknown) {
@@ -20,12 +22,10 @@ async function open(t: TestContext, openapi: unknown) {
     response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ asked: request.url }));
   });
   const auth = { type: 'apiKey', keys: [KEY] };
-  const endpoints = { price: { path: '/price', parameters: [{ name: 'symbol', required: true }] } };
+  const endpoints = { price: { parameters } };
   const settings = { explorer: true, openapi };
   const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings, api: { auth } }));
-  const browser = await launch();
-  t.after(() => browser.close());
-  const { page } = await visit(browser, service.url);
+  const { page } = await visit(await browserFor(t), service.url);
   return { service, page };
 }
 
@@ -33,8 +33,7 @@ describe('the explorer page, for those who go on without it', { skip }, () => {
   it('shows a request as a command that a shell runs, without the key', async (t) => {
     const { service, page } = await open(t, false);
     await page.goto(`${service.url}/#${Object.values(service.ids)[0]}`);
-    const symbol = `it's "$HOME" \`id\` \\ & ü`;
-    await page.getByLabel('symbol').fill(symbol);
+    await page.getByLabel('symbol').fill(SYMBOL);
     await page.getByLabel('X-Api-Key').fill(KEY);
     await page.getByText('As a curl command').click();
     const command = (await page.locator('.command code').first().textContent()) ?? '';
@@ -43,7 +42,7 @@ describe('the explorer page, for those who go on without it', { skip }, () => {
     const { stdout } = await run('bash', ['-c', command], { env: { ...process.env, X_API_KEY: KEY } });
     const answer = JSON.parse(stdout);
     assert.ok(verifyResponse(answer, { node: service.signer.address }).ok);
-    assert.equal(new URL(answer.rawData.asked, 'http://x').searchParams.get('symbol'), symbol);
+    assert.equal(new URL(answer.rawData.asked, 'http://x').searchParams.get('symbol'), SYMBOL);
     assert.equal(await page.getByRole('link', { name: 'openapi.json' }).count(), 0);
   });
 
@@ -59,8 +58,6 @@ describe('the explorer page, for those who go on without it', { skip }, () => {
 });
 
 const ROOT = join(import.meta.dirname, '../..');
-const SYMBOL = `it's "$HOME" \`id\` \\ & ü`;
-const parameters = [{ name: 'symbol', required: true }];
 const price = { type: 'int256', path: '$.price', times: '1e18' };
 
 /** What the code of each endpoint prints. */

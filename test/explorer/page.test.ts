@@ -6,7 +6,7 @@ import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 
 const UPSTREAM = 'http://upstream.invalid:8123/base';
 const MARKUP = '</script><img src=x onerror=alert(1)><!--<script>$&';
@@ -158,25 +158,17 @@ describe('the explorer', () => {
   const endpoints = oneApi(UPSTREAM, { price: {} });
 
   for (const settings of [{}, { explorer: false }]) {
-    it(`is not there with the settings ${JSON.stringify(settings)}`, async () => {
-      const service = await startTestService({ ...endpoints, settings });
-      try {
-        await assertRefused(await fetch(`${service.url}/`), 404, 'Not Found');
-      } finally {
-        await service.stop();
-      }
+    it(`is not there with the settings ${JSON.stringify(settings)}`, async (t) => {
+      const { url } = await serviceFor(t, { ...endpoints, settings });
+      await assertRefused(await fetch(`${url}/`), 404, 'Not Found');
     });
   }
 
-  it('counts as a request like any other', async () => {
+  it('counts as a request like any other', async (t) => {
     const server = { rateLimit: { max: 1 } };
-    const service = await startTestService({ ...endpoints, server, settings: { explorer: true } });
-    try {
-      assert.equal((await fetch(`${service.url}/`)).status, 200);
-      await assertRefused(await fetch(`${service.url}/`), 429, 'Too Many Requests');
-    } finally {
-      await service.stop();
-    }
+    const { url } = await serviceFor(t, { ...endpoints, server, settings: { explorer: true } });
+    assert.equal((await fetch(`${url}/`)).status, 200);
+    await assertRefused(await fetch(`${url}/`), 429, 'Too Many Requests');
   });
 
   it('is asked for with true or false', async () => {
@@ -208,10 +200,9 @@ describe('the colours', () => {
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   }
 
+  const everywhere = ['ground', 'surface', 'wash', 'good-wash', 'warn-wash', 'bad-wash'];
   const texts: readonly (readonly [string, readonly string[]])[] = [
-    ['ink', ['ground', 'surface', 'wash', 'good-wash', 'warn-wash', 'bad-wash']],
-    ['soft', ['ground', 'surface', 'wash', 'good-wash', 'warn-wash', 'bad-wash']],
-    ['accent', ['ground', 'surface', 'wash', 'good-wash', 'warn-wash', 'bad-wash']],
+    ...['ink', 'soft', 'accent'].map((text) => [text, everywhere] as const),
     ['on-accent', ['accent']],
     ['good', ['good-wash']],
     ['warn', ['warn-wash']],

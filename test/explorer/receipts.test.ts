@@ -1,50 +1,35 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import { afterEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
+import { suite } from '../support/lifetime.ts';
 import { requestHash } from '../support/receipts.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { launch, skip, type Visit, visit } from './browser.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
+import { browserFor, skip, visit } from './browser.ts';
 
 const GOOD = 'Signed by the address that the service gives';
 
-describe('a person who asks for receipts on the explorer page', { skip }, () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let browser: Browser;
-  let visitor: Visit;
-  let page: Page;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 3121 });
-    const parameters = [
-      { name: 'symbol', required: true },
-      { name: 'currency', default: 'usd' },
-      { name: 'tier', fixed: 'gold' },
-      { name: 'token', in: 'header', secret: true },
-    ];
-    const nested = [
-      { name: 'filter', in: 'body' },
-      { name: '__proto__', in: 'body' },
-    ];
-    const endpoints = {
-      price: { parameters, encoding: { type: 'uint256', path: '$.price', times: '*' } },
-      nested: { path: '/price', method: 'POST', mode: 'async', parameters: nested },
-    };
-    const settings = { explorer: true };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings, api: { receipt: true } }));
-    browser = await launch();
-    visitor = await visit(browser, service.url);
-    page = visitor.page;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
-    await upstream?.close();
-  });
-  afterEach(() => visitor.assertClean());
+describe('a person who asks for receipts on the explorer page', { skip }, async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 3121 });
+  const parameters = [
+    { name: 'symbol', required: true },
+    { name: 'currency', default: 'usd' },
+    { name: 'tier', fixed: 'gold' },
+    { name: 'token', in: 'header', secret: true },
+  ];
+  const nested = [
+    { name: 'filter', in: 'body' },
+    { name: '__proto__', in: 'body' },
+  ];
+  const endpoints = {
+    price: { parameters, encoding: { type: 'uint256', path: '$.price', times: '*' } },
+    nested: { path: '/price', method: 'POST', mode: 'async', parameters: nested },
+  };
+  const settings = { explorer: true };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings, api: { receipt: true } }));
+  const { page, assertClean } = await visit(await browserFor(suite), service.url);
+  afterEach(assertClean);
 
   const open = async (endpoint: string) => {
     await page.goto('about:blank');

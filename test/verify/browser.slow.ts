@@ -4,7 +4,7 @@ import { it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { Wallet } from 'ethers';
-import { launch, skip } from '../explorer/browser.ts';
+import { browserFor, skip } from '../explorer/browser.ts';
 import { dataOf } from '../support/quorum.ts';
 import { answerBy } from '../support/receipts.ts';
 import { serviceFor } from '../support/service.ts';
@@ -72,9 +72,7 @@ it('asks several operators from a page and from a Worker', { skip }, async (t) =
   });
   upstream.text('/', '<!doctype html><script src="/ask.js"></script>', { type: 'text/html' });
   upstream.text('/ask.js', outputFiles[0]?.text ?? '', { type: 'text/javascript' });
-  const browser = await launch();
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await (await browserFor(t)).newPage();
   await page.goto(`${upstream.url}/`);
   const expected = {
     ...{ value: String(PRICE), good: 2, failures: ['deviation', 'redirect'] },
