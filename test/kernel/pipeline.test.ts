@@ -55,6 +55,10 @@ function pipelineOf(
   return new Pipeline(registry.seal().hooks, { now: () => 7000, serialize: madeHere, failed });
 }
 
+function newExchange(): Exchange {
+  return new Exchange({ requestId: randomId(), method: 'POST', route: '/', headers: {}, socketAddress: '127.0.0.1' });
+}
+
 /** One request through such a pipeline. */
 function serve(mode: string, hooks: Readonly<Record<string, unknown>>, pipeline = pipelineOf(mode, hooks)) {
   return begin(mode, hooks, pipeline).response;
@@ -62,17 +66,20 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>, pipeline 
 
 /** The same, for whoever wants the client to leave, or the pipeline to stop, meanwhile. */
 function begin(mode: string, hooks: Readonly<Record<string, unknown>>, pipeline = pipelineOf(mode, hooks)) {
-  const exchange = new Exchange({
-    requestId: randomId(),
-    method: 'POST',
-    route: '/',
-    headers: {},
-    socketAddress: '127.0.0.1',
-  });
+  const exchange = newExchange();
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
   const httpRequest = { request, ctx, readBody: async () => Buffer.alloc(0) };
   return { pipeline, exchange, response: pipeline.serve({ exchange, id: ID, httpRequest, later: (task) => task() }) };
+}
+
+/** Work that goes on once it is released. */
+function heldWork() {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { held, release };
 }
 
 /** The answer that shows `data`. */
@@ -131,19 +138,8 @@ describe('what a plugin gets is its own to look at only', () => {
   });
 
   it('a field that every answer has is none to show a value in', async () => {
-    for (const field of [
-      'node',
-      'endpointId',
-      'timestamp',
-      'signature',
-      'proof',
-      'receipt',
-      'signatures',
-      'requestId',
-      'status',
-      'done',
-      '__proto__',
-    ]) {
+    const fields = 'node endpointId timestamp signature proof receipt signatures requestId status done __proto__';
+    for (const field of fields.split(' ')) {
       const encode = () => ({ bytes: '0x01', field, value: '0x01' });
       await assert.rejects(serve('sync', { encode }), {
         status: 500,
@@ -204,10 +200,7 @@ describe('what a mode has given up on', () => {
   for (const stage of ['encode', 'encrypt', 'onBeforeSign'] as const) {
     it(`is neither signed nor approved, though ${stage} took its time`, async () => {
       const seen: string[] = [];
-      let release = () => {};
-      const held = new Promise<void>((resolve) => {
-        release = resolve;
-      });
+      const { held, release } = heldWork();
       const slow = {
         encode: () => held.then(() => ({ bytes: '0x01', field: 'data', value: '0x01' })),
         encrypt: (data: string) => held.then(() => data),
@@ -239,10 +232,7 @@ describe('what a mode has given up on', () => {
       await setImmediate();
       throw new Refusal(503, 'Too slow');
     };
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { held, release } = heldWork();
     const hooks = {
       present: { impatient },
       callApi: (request: unknown) => ({ data: 1, status: 200, text: '1', request }),
@@ -263,10 +253,7 @@ describe('what a mode has given up on', () => {
 
 it('a stop waits for shared work, also when all who waited for it have left', async () => {
   const seen: string[] = [];
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { held, release } = heldWork();
   const callApi = (_: unknown, __: unknown, { share }: { share(key: string, work: () => unknown): unknown }) =>
     share('key', async () => {
       seen.push('begun');
@@ -285,30 +272,17 @@ it('a stop waits for shared work, also when all who waited for it have left', as
   assert.deepEqual(seen, ['begun', 'ended', 'stopped']);
 });
 
-describe('the rest of the pipeline', () => {
-  it('is concluded as refused where a mode streams without it, though the client left before the stream began', async () => {
-    const outcomes: unknown[] = [];
-    const concluded = ({ kind }: { readonly kind: string }) => void outcomes.push(kind);
-    const silent = async (_: Run, exchange: Exchange) => {
-      control.disconnect(exchange);
-      return { status: 200, headers: { 'Content-Type': 'text/plain' }, body: (async function* () {})() };
-    };
-    await serve('silent', { present: { silent }, concluded });
-    assert.deepEqual(outcomes, ['refused']);
-  });
-
-  it('may fail although the mode has dropped it', async () => {
-    const callApi = async () => {
-      throw new Refusal(502, 'API call failed');
-    };
-    const lazy = (run: Run) => {
-      void run();
-      return { status: 202, body: '{}' };
-    };
-    assert.deepEqual(await serve('lazy', { callApi, present: { lazy } }), { status: 202, body: '{}' });
-    // A rejection that nobody handles would end the test.
-    await setImmediate();
-  });
+it('the rest of the pipeline may fail although the mode has dropped it', async () => {
+  const callApi = async () => {
+    throw new Refusal(502, 'API call failed');
+  };
+  const lazy = (run: Run) => {
+    void run();
+    return { status: 202, body: '{}' };
+  };
+  assert.deepEqual(await serve('lazy', { callApi, present: { lazy } }), { status: 202, body: '{}' });
+  // A rejection that nobody handles would end the test.
+  await setImmediate();
 });
 
 describe('a mode that streams without a run', () => {
@@ -339,10 +313,7 @@ describe('a mode that streams without a run', () => {
 
 it('shared work that nobody waits for any more is waited for by a stop: it may have to tidy up', async () => {
   const ended: string[] = [];
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { held, release } = heldWork();
   const answer = (_: unknown, exchange: Exchange, { share }: AroundCall<Question, SignedResponse>) => {
     const answer = share('key', async ({ next }) => {
       await held;
@@ -418,7 +389,7 @@ it('of a run and a mode that both fail, observers are told once, of what the cli
 });
 
 it('a plugin that was asked before the client left is told of nothing in the detached work', () => {
-  const exchange = new Exchange({ requestId: randomId(), method: 'POST', route: '/', headers: {}, socketAddress: '' });
+  const exchange = newExchange();
   const charge = control.charge(exchange, 'p', 1000);
   assert.equal(charge?.signal.aborted, false);
   control.disconnect(exchange);
