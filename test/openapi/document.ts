@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { RunningService } from '../support/service.ts';
 
 type Node = Readonly<Record<string, unknown>>;
 
@@ -84,6 +85,11 @@ export class Described {
     }
     return text;
   }
+}
+
+/** What a running service says of itself. */
+export async function describedAt({ url }: Pick<RunningService, 'url'>): Promise<Described> {
+  return new Described(await (await fetch(`${url}/openapi.json`)).json());
 }
 
 export async function assertValid(described: Described): Promise<void> {

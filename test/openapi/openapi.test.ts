@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { AbiCoder } from 'ethers';
 import { describeService } from '../../builtins/openapi/document.ts';
 import { verifyResponse } from '../../verify/index.ts';
@@ -13,9 +12,9 @@ import { loadObject } from '../support/config.ts';
 import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { honest } from '../support/reclaim.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
-import { Described } from './document.ts';
+import { assertValid, Described, describedAt } from './document.ts';
 
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const NATIVE = `0x${'0'.repeat(40)}`;
@@ -88,13 +87,9 @@ class Held {
   };
 }
 
-async function assertValid(document: object): Promise<void> {
-  const { valid, errors } = await new Validator().validate({ ...document });
-  assert.ok(valid, JSON.stringify(errors));
-}
-
-async function documentOf(config: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string>> = {}) {
-  return describeService({ ...(await loadObject(config, env)), version: '1.2.3' }).document;
+/** Of a config that nothing is started with. */
+async function describedBy(config: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string>> = {}) {
+  return new Described(describeService({ ...(await loadObject(config, env)), version: '1.2.3' }).document);
 }
 
 describe('the OpenAPI document of a running service', async () => {
@@ -128,7 +123,7 @@ describe('the OpenAPI document of a running service', async () => {
   it('is valid OpenAPI 3.1', async () => {
     assert.equal(described.at('openapi'), '3.1.0');
     assert.deepEqual(described.at('servers'), [{ url: '/' }]);
-    await assertValid(described.at() as object);
+    await assertValid(described);
   });
 
   it('is what the command line prints for the same file', async (t) => {
@@ -253,13 +248,15 @@ describe('the OpenAPI document of a running service', async () => {
     held.release();
     await finished(service, record);
     assert.equal(await poll(record.pollUrl), 'complete');
-    const encoded = await submitted(await service.post('open/later-encoded'));
-    await finished(service, encoded);
-    assert.equal(await poll(encoded.pollUrl), 'complete');
     upstream.on('/later', faults.serverError());
-    const failing = await submitted(await service.post('open/later', { input: 1 }));
-    await finished(service, failing);
-    assert.equal(await poll(failing.pollUrl), 'failed');
+    for (const [endpoint, status] of [
+      ['open/later-encoded', 'complete'],
+      ['open/later', 'failed'],
+    ] as const) {
+      const record = await submitted(await service.post(endpoint, { input: 1 }));
+      await finished(service, record);
+      assert.equal(await poll(record.pollUrl), status);
+    }
     const unknown = await fetch(`${service.url}/requests/0x${'0'.repeat(64)}`);
     assert.equal(unknown.status, 404);
     await described.assertDescribed('/requests/{requestId}', 'get', unknown);
@@ -292,35 +289,29 @@ describe('the OpenAPI document of a running service', async () => {
 });
 
 describe('GET /openapi.json', () => {
-  it('is not there unless it is asked for', async () => {
+  it('is not there unless it is asked for', async (t) => {
     for (const settings of [{}, { openapi: false }]) {
-      const service = await startTestService({ settings, apis: apisAt('https://api.example') });
-      await assertRefused(await fetch(`${service.url}/openapi.json`), 404, 'Not Found');
-      await service.stop();
+      const { url } = await serviceFor(t, { settings, apis: apisAt('https://api.example') });
+      await assertRefused(await fetch(`${url}/openapi.json`), 404, 'Not Found');
     }
   });
 
   it('has the version that the operator gives, and else the one of the program', async () => {
     const versionIn = async (openapi: unknown) => {
-      const { info } = await documentOf({ settings: { openapi }, apis: apisAt('https://api.example') });
-      return Reflect.get(Object(info), 'version');
+      const described = await describedBy({ settings: { openapi }, apis: apisAt('https://api.example') });
+      return described.at('info', 'version');
     };
     assert.deepEqual([await versionIn({ version: '2026-11' }), await versionIn(true)], ['2026-11', '1.2.3']);
   });
 
-  it('counts against the rate limit, whose refusal is described', async () => {
-    const config = {
-      settings: { openapi: true },
-      server: { rateLimit: { max: 1 } },
-      apis: apisAt('https://api.example'),
-    };
-    const service = await startTestService(config);
-    const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
+  it('counts against the rate limit, whose refusal is described', async (t) => {
+    const server = { rateLimit: { max: 1 } };
+    const service = await serviceFor(t, { settings: { openapi: true }, server, apis: apisAt('https://api.example') });
+    const described = await describedAt(service);
     assert.equal((await fetch(`${service.url}/openapi.json`)).status, 429);
     const refused = await service.post('open/raw');
     assert.equal(refused.status, 429);
     await described.assertDescribed(`/endpoints/${service.ids['open/raw']}`, 'post', refused);
-    await service.stop();
   });
 });
 
@@ -330,7 +321,7 @@ describe('the OpenAPI document of a busy service', () => {
     const upstream = await upstreamFor(t, { '/keyed': held.handler });
     const settings = { openapi: true, maxConcurrentApiCalls: 1 };
     const service = await serviceFor(t, { settings, apis: apisAt(upstream.url, 50) });
-    const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
+    const described = await describedAt(service);
     const first = service.post('closed/keyed', {}, { 'X-Api-Key': 'the-key-of-a-client' });
     await upstream.untilRequested('/keyed');
     const second = await service.post('open/raw');
@@ -349,11 +340,9 @@ describe('the OpenAPI document of a config', () => {
       stderr,
       /^warning: apis\[0\]\.headers\.Authorization: the variable PRICE_API_KEY is not set \(prices, line \d+\)$/m,
     );
-    const document = JSON.parse(stdout);
-    await assertValid(document);
-    const posts = Object.values<{ post?: { summary: string } }>(document.paths).flatMap(
-      ({ post }) => post?.summary ?? [],
-    );
+    const document: { paths: Record<string, { post?: { summary: string } }> } = JSON.parse(stdout);
+    await assertValid(new Described(document));
+    const posts = Object.values(document.paths).flatMap(({ post }) => post?.summary ?? []);
     assert.deepEqual(posts, [
       'prices/pinned',
       'prices/several-values',
@@ -391,7 +380,7 @@ apis:
   });
 
   it('says nothing of upstreams, headers, fixed values, secrets, keys and nodes', async () => {
-    const document = await documentOf(
+    const described = await describedBy(
       {
         settings: {
           openapi: true,
@@ -431,24 +420,24 @@ apis:
       },
       { SECRET: 'leak-from-a-variable' },
     );
-    const text = JSON.stringify(document);
+    const text = JSON.stringify(described.at());
     assert.ok(text.includes('"realm"') && text.includes('"id"'), 'parameters are described');
     assert.doesNotMatch(text, /leak/i);
-    await assertValid(document);
+    await assertValid(described);
   });
 
   it('has a whole answer of each kind as an example, whose signature is real', async () => {
     const endpoint = (name: string, more: object) => ({ name, path: `/${name}`, ...more });
     const endpoints = [endpoint('e', { encoding: { type: 'int256', path: '$.a' } }), endpoint('r', {})];
-    const described = new Described(await documentOf({ apis: [{ name: 'a', url: 'https://a.example', endpoints }] }));
+    const described = await describedBy({ apis: [{ name: 'a', url: 'https://a.example', endpoints }] });
     for (const [kind, value] of [
       ['Encoded', new AbiCoder().encode(['int256'], [15n * 10n ** 17n])],
       ['Raw', { asset: 'ETH', price: 3000.5 }],
     ] as const) {
-      const schema = described.at('components', 'schemas', `${kind}Answer`);
-      const [example] = described.at('components', 'schemas', `${kind}Answer`, 'examples') as [
-        { node: string; endpointId: string; rawData?: unknown },
-      ];
+      const schema = described.at('components', 'schemas', `${kind}Answer`) as {
+        examples: [{ node: string; endpointId: string; rawData?: unknown }];
+      };
+      const [example] = schema.examples;
       assert.equal(described.faults(schema, example), '');
       const { node, endpointId } = example;
       const verified = verifyResponse(example, { node, endpointId });
@@ -465,7 +454,7 @@ apis:
       breaker: true,
       endpoints: [{ name: 'e', path: '/e', description: 'A price', cache: { maxAge: '10s', staleIfError: '10m' } }],
     };
-    const described = new Described(await documentOf({ apis: [api] }));
+    const described = await describedBy({ apis: [api] });
     const [path = ''] = Object.keys(described.at('paths') as object).filter((each) => each.startsWith('/endpoints/'));
     const responses = (...keys: string[]) => described.at('paths', path, 'post', 'responses', ...keys);
     assert.equal(
@@ -482,19 +471,12 @@ apis:
 
   it('tells operations apart whose names look alike', async () => {
     const endpoint = (name: string, path: string) => ({ name, path });
-    const document = await documentOf({
-      apis: [
-        {
-          name: 'a b',
-          url: 'https://a.example',
-          endpoints: [endpoint('c', '/1'), endpoint('c!', '/2'), endpoint('é', '/3')],
-        },
-      ],
-    });
-    const posts = Object.values(document.paths as Record<string, { post?: { operationId: string } }>);
+    const endpoints = [endpoint('c', '/1'), endpoint('c!', '/2'), endpoint('é', '/3')];
+    const described = await describedBy({ apis: [{ name: 'a b', url: 'https://a.example', endpoints }] });
+    const posts = Object.values(described.at('paths') as Record<string, { post?: { operationId: string } }>);
     const ids = posts.flatMap(({ post }) => post?.operationId ?? []);
     assert.match(ids.join(' '), /^a_b_c_0x[0-9a-f]{64} a_b_c_0x[0-9a-f]{64} a_b_$/);
     assert.equal(new Set(ids).size, 3);
-    await assertValid(document);
+    await assertValid(described);
   });
 });

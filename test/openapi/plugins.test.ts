@@ -1,12 +1,12 @@
 /** Plugins describe themselves in the OpenAPI document, and contradictions stop the start. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { describeService } from '../../builtins/openapi/document.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
-import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
-import { assertValid, Described } from './document.ts';
+import { assertValid, Described, describedAt } from './document.ts';
 
 const entry = (name: string) => JSON.stringify(new URL(`../../plugins-sdk/${name}.ts`, import.meta.url).href);
 const SDK = entry('index');
@@ -87,10 +87,6 @@ export default {
 const settings = { openapi: true, explorer: true, plugins: [{ source: './tickets.mjs', config: { price: 3 } }] };
 const files = { 'tickets.mjs': tickets };
 
-async function documentOf(service: RunningService): Promise<Described> {
-  return new Described(await (await fetch(`${service.url}/openapi.json`)).json());
-}
-
 describe('an operator’s plugin in the OpenAPI document', async () => {
   const post = (parameters: object, ticket?: string) =>
     service.post('a/pushed', parameters, ticket === undefined ? {} : { 'X-Ticket': ticket });
@@ -114,7 +110,7 @@ describe('an operator’s plugin in the OpenAPI document', async () => {
     },
     { files },
   );
-  const described = await documentOf(service);
+  const described = await describedAt(service);
   const path = `/endpoints/${service.ids['a/pushed']}`;
 
   it('is valid, and has its auth type, its schema and its route', async () => {
@@ -190,13 +186,11 @@ describe('an operator’s plugin in the OpenAPI document', async () => {
 const apis = [{ name: 'a', url: 'https://a.example', endpoints: [{ name: 'e', path: '/e' }] }];
 
 /** Starts a service with plugins of these sources and describes it. */
-async function startWith(config: object, ...sources: string[]): Promise<RunningService> {
+async function startWith(t: TestContext, config: object, ...sources: string[]): Promise<RunningService> {
   const named = sources.map((text, index) => [`p${index}.mjs`, text] as const);
   const plugins = named.map(([name]) => ({ source: `./${name}` }));
-  return startTestService(
-    { settings: { openapi: true, plugins }, apis, ...config },
-    { files: Object.fromEntries(named) },
-  );
+  const all = { settings: { openapi: true, plugins }, apis, ...config };
+  return await serviceFor(t, all, { files: Object.fromEntries(named) });
 }
 
 describe('a plugin that is left out', () => {
@@ -220,9 +214,8 @@ describe('plugins that describe nothing', () => {
       setup: () => ({ hooks: { authenticate: { bearer: () => true }, present: { push: async (run) => ({ status: 200, body: await run() }) } } }),
     };`;
     const endpoints = [{ name: 'e', path: '/e', mode: 'push', auth: { type: 'bearer' } }];
-    const service = await startWith({ apis: [{ ...apis[0], endpoints }] }, source);
-    t.after(() => service.stop());
-    const described = await documentOf(service);
+    const service = await startWith(t, { apis: [{ ...apis[0], endpoints }] }, source);
+    const described = await describedAt(service);
     await assertValid(described);
     const path = `/endpoints/${service.ids['a/e']}`;
     assert.deepEqual(described.at('paths', path, 'post', 'security'), [{ plugin_bearer: [] }]);
@@ -253,8 +246,8 @@ describe('plugins that contradict each other', () => {
     ['a body', teapot("schema: { type: 'string' }"), teapot("errors: ['no']"), 'response 418 of a/e'],
   ];
   for (const [what, first, second, named] of contradictions) {
-    it(`about ${what} keep the service from starting`, async () => {
-      await assert.rejects(startWith({}, plugin('first', first), plugin('second', second)), {
+    it(`about ${what} keep the service from starting`, async (t) => {
+      await assert.rejects(startWith(t, {}, plugin('first', first), plugin('second', second)), {
         message: `plugin builtin:openapi cannot be set up: the ${named} is described in two ways: the names that plugins describe must differ`,
       });
     });
@@ -262,19 +255,18 @@ describe('plugins that contradict each other', () => {
 
   it('but two may say the same', async (t) => {
     const same = "{ schemas: { S: { type: 'string' } } }";
-    const service = await startWith({}, plugin('first', same), plugin('second', same));
-    t.after(() => service.stop());
-    assert.deepEqual((await documentOf(service)).at('components', 'schemas', 'S'), { type: 'string' });
+    const service = await startWith(t, {}, plugin('first', same), plugin('second', same));
+    assert.deepEqual((await describedAt(service)).at('components', 'schemas', 'S'), { type: 'string' });
   });
 
-  it('or with the service', async () => {
-    await assert.rejects(startWith({}, plugin('p', '{ schemas: { Error: {} } }')), {
+  it('or with the service', async (t) => {
+    await assert.rejects(startWith(t, {}, plugin('p', '{ schemas: { Error: {} } }')), {
       message: /: the schema "Error" is described in two ways: /,
     });
   });
 
-  it('a description that is no function is an error of the config', async () => {
-    await assert.rejects(startWith({}, "export default { name: 'p', openapi: {}, setup: () => ({}) };"), {
+  it('a description that is no function is an error of the config', async (t) => {
+    await assert.rejects(startWith(t, {}, "export default { name: 'p', openapi: {}, setup: () => ({}) };"), {
       message:
         'settings.plugins[0].source: plugin "./p0.mjs": the default export: openapi: expected a function, found a mapping',
     });
@@ -282,30 +274,22 @@ describe('plugins that contradict each other', () => {
 });
 
 describe('settings.openapi', () => {
-  const apis = [
-    { name: 'a', url: 'https://example.com', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/' }] },
-  ];
   const documentOf = async (openapi: unknown) => {
     const loaded = await loadObject({ settings: { openapi }, apis });
     return describeService({ ...loaded, version: '1.2.3' }).document;
   };
 
   it('may say what the service is called, what it is about, and where it is', async () => {
-    const details = {
-      title: 'Prices',
-      description: 'Of assets.',
-      servers: ['https://a.example/v1/', 'https://b.example'],
-    };
-    const { info, servers } = await documentOf(details);
-    assert.deepEqual(info, { title: 'Prices', version: '1.2.3', description: 'Of assets.' });
-    assert.deepEqual(servers, [{ url: 'https://a.example/v1' }, { url: 'https://b.example' }]);
+    const servers = ['https://a.example/v1/', 'https://b.example'];
+    const document = await documentOf({ title: 'Prices', description: 'Of assets.', servers });
+    assert.deepEqual(document.info, { title: 'Prices', version: '1.2.3', description: 'Of assets.' });
+    assert.deepEqual(document.servers, [{ url: 'https://a.example/v1' }, { url: 'https://b.example' }]);
   });
 
   it('says so in the words of the service where it is only switched on', async () => {
     const { info, servers } = await documentOf(true);
-    assert.equal(Object(info).title, 'Signed-data proxy');
-    assert.equal(Object(info).version, '1.2.3');
-    assert.deepEqual(servers, [{ url: '/' }]);
+    const { title, version } = Object(info);
+    assert.deepEqual([title, version, servers], ['Signed-data proxy', '1.2.3', [{ url: '/' }]]);
   });
 
   it('is checked', async () => {
