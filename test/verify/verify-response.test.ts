@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
 import fc from 'fast-check';
-import { CLOCK_SKEW, type Reason, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
+import { CLOCK_SKEW, type Reason, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { suite } from '../support/lifetime.ts';
@@ -56,43 +56,31 @@ describe('verifyResponse, with what the service sends', async () => {
   const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
   const json = '{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}';
 
-  const verified = (name: string, body: Readonly<Record<string, unknown>>): Verification => {
-    const endpointId = service.ids[`api/${name}`] ?? '';
-    return verifyResponse(body, { node: TEST_ADDRESS, endpointId, maxAge: 60 });
-  };
-
-  const expected = (name: string, timestamp: unknown, signedData: string, signature: unknown) => {
+  const assertVerified = (name: string, body: Readonly<Record<string, unknown>>) => {
+    const { timestamp, rawData, signature } = body;
     assert.ok(typeof timestamp === 'number');
     const endpointId = service.ids[`api/${name}`] ?? '';
-    const digest = digestOf(timestamp, signedData, endpointId);
-    return { ok: true, signer: TEST_ADDRESS, pinned: true, digest, endpointId, timestamp, signedData, signature };
+    const isEncoded = name === 'encoded' || name === 'async';
+    const signedData = isEncoded ? word : hashOf(rawData);
+    assert.deepEqual(verifyResponse(body, { node: TEST_ADDRESS, endpointId, maxAge: 60 }), {
+      ...{ ok: true, signer: TEST_ADDRESS, pinned: true, endpointId, timestamp, signedData, signature },
+      ...(isEncoded ? { kind: 'encoded', data: word } : { kind: 'raw', json }),
+      digest: digestOf(timestamp, signedData, endpointId),
+    });
   };
-  const encoded = { kind: 'encoded', data: word };
-  const raw = { kind: 'raw', json };
 
   it('an encoded answer', async () => {
-    const body = JSON.parse(await (await service.post('api/encoded')).text());
-    assert.deepEqual(verified('encoded', body), {
-      ...expected('encoded', body.timestamp, word, body.signature),
-      ...encoded,
-    });
+    assertVerified('encoded', JSON.parse(await (await service.post('api/encoded')).text()));
   });
 
   it('a raw answer', async () => {
-    const body = JSON.parse(await (await service.post('api/raw')).text());
-    assert.deepEqual(verified('raw', body), {
-      ...expected('raw', body.timestamp, hashOf(body.rawData), body.signature),
-      ...raw,
-    });
+    assertVerified('raw', JSON.parse(await (await service.post('api/raw')).text()));
   });
 
   it('the body of an SSE frame', async () => {
     const body = JSON.parse((await (await service.post('api/stream')).text()).slice('data: '.length));
     assert.equal(body.done, true);
-    assert.deepEqual(verified('stream', body), {
-      ...expected('stream', body.timestamp, hashOf(body.rawData), body.signature),
-      ...raw,
-    });
+    assertVerified('stream', body);
   });
 
   it('a complete async record, and no other', async () => {
@@ -100,10 +88,7 @@ describe('verifyResponse, with what the service sends', async () => {
     assert.deepEqual(refusal(submission), ['malformed', 'the request is still pending: there is no answer yet']);
     const record = await finished(service, submission);
     assert.equal(record.status, 'complete');
-    assert.deepEqual(verified('async', record), {
-      ...expected('async', record.timestamp, word, record.signature),
-      ...encoded,
-    });
+    assertVerified('async', record);
   });
 });
 
@@ -127,16 +112,8 @@ describe('verifyResponse accepts', () => {
   });
 
   it('whatever stands beside the signed fields', () => {
-    const more = {
-      ...answer,
-      proof: { claim: {} },
-      done: true,
-      requestId: 'x',
-      status: 'complete',
-      pollUrl: '/requests/x',
-      error: 'none',
-    };
-    assert.equal(verifyResponse(more, { node }).ok, true);
+    const record = { requestId: 'x', status: 'complete', pollUrl: '/requests/x', error: 'none' };
+    assert.equal(verifyResponse({ ...answer, ...record, proof: { claim: {} }, done: true }, { node }).ok, true);
   });
 
   it('an answer that is as old as maxAge allows, and as young as clocks differ', () => {
@@ -177,16 +154,20 @@ describe('verifyResponse refuses', () => {
   const shape = 'must be an address: 0x and 40 hex digits';
   const seconds = 'timestamp must be a number of whole Unix seconds';
   const signature = 'signature must be 65 bytes: 0x and 130 hex digits';
+  const noObject = 'the response is no object';
+  const noData = 'the response has neither data nor rawData';
+  const noHex = 'data must be 0x and an even number of hex digits';
+  const noText = 'rawData has no canonical JSON text';
   const cases: [string, unknown, Reason, string][] = [
     ['changed data', { ...answer, data: '0x1235' }, 'signer', changed],
     ['a changed timestamp', { ...answer, timestamp: SIGNED_AT - 1 }, 'signer', changed],
     ['a changed endpoint', { ...answer, endpointId: keccak256('0x') }, 'signer', changed],
     ['a changed node', { ...answer, node: OTHER }, 'signer', changed.replace(node, OTHER)],
-    ['undefined', undefined, 'malformed', 'the response is no object'],
-    ['null', null, 'malformed', 'the response is no object'],
-    ['text', JSON.stringify(answer), 'malformed', 'the response is no object'],
-    ['a list of one', [answer], 'malformed', 'the response is no object'],
-    ['a function', () => answer, 'malformed', 'the response is no object'],
+    ['undefined', undefined, 'malformed', noObject],
+    ['null', null, 'malformed', noObject],
+    ['text', JSON.stringify(answer), 'malformed', noObject],
+    ['a list of one', [answer], 'malformed', noObject],
+    ['a function', () => answer, 'malformed', noObject],
     ['an empty object', {}, 'malformed', 'the response has no node and no signature'],
     [
       'an error body',
@@ -198,14 +179,9 @@ describe('verifyResponse refuses', () => {
     ['no signature', without('signature'), 'malformed', signature],
     ['no endpoint', without('endpointId'), 'malformed', 'endpointId must be 0x and 64 hex digits'],
     ['no timestamp', without('timestamp'), 'malformed', seconds],
-    ['no data', without('data'), 'malformed', 'the response has neither data nor rawData'],
+    ['no data', without('data'), 'malformed', noData],
     ['data and rawData', { ...answer, rawData: null }, 'malformed', 'the response has both data and rawData'],
-    [
-      'undefined rawData alone',
-      { ...without('data'), rawData: undefined },
-      'malformed',
-      'the response has neither data nor rawData',
-    ],
+    ['undefined rawData alone', { ...without('data'), rawData: undefined }, 'malformed', noData],
     ['a node of 19 bytes', { ...answer, node: node.slice(0, -2) }, 'malformed', `node ${shape}`],
     ['a node with a line feed', { ...answer, node: `${node}\n` }, 'malformed', `node ${shape}`],
     ['a node without 0x', { ...answer, node: `00${node.slice(2)}` }, 'malformed', `node ${shape}`],
@@ -214,19 +190,9 @@ describe('verifyResponse refuses', () => {
     ['a timestamp beyond 2^53', { ...answer, timestamp: 2 ** 53 }, 'malformed', seconds],
     ['NaN', { ...answer, timestamp: Number.NaN }, 'malformed', seconds],
     ['a timestamp in text', { ...answer, timestamp: `${SIGNED_AT}` }, 'malformed', seconds],
-    ['null as data', { ...answer, data: null }, 'malformed', 'data must be 0x and an even number of hex digits'],
-    [
-      'half a byte of data',
-      { ...answer, data: '0x123' },
-      'malformed',
-      'data must be 0x and an even number of hex digits',
-    ],
-    [
-      'data that is no hex',
-      { ...answer, data: '0x12zz' },
-      'malformed',
-      'data must be 0x and an even number of hex digits',
-    ],
+    ['null as data', { ...answer, data: null }, 'malformed', noHex],
+    ['half a byte of data', { ...answer, data: '0x123' }, 'malformed', noHex],
+    ['data that is no hex', { ...answer, data: '0x12zz' }, 'malformed', noHex],
     ['64 bytes of signature', { ...answer, signature: answer.signature.slice(0, -2) }, 'malformed', signature],
     ['66 bytes of signature', { ...answer, signature: `${answer.signature}00` }, 'malformed', signature],
     ['inherited fields', Object.create(answer), 'malformed', 'the response has no node and no signature'],
@@ -234,13 +200,13 @@ describe('verifyResponse refuses', () => {
       'a number that JSON lacks',
       { ...without('data'), rawData: [Number.NaN] },
       'raw-data',
-      'rawData has no canonical JSON text: NaN cannot be written as JSON',
+      `${noText}: NaN cannot be written as JSON`,
     ],
     [
       'a date',
       { ...without('data'), rawData: new Date(0) },
       'raw-data',
-      'rawData has no canonical JSON text: an object that is neither plain nor an array cannot be written as JSON',
+      `${noText}: an object that is neither plain nor an array cannot be written as JSON`,
     ],
   ];
   for (const [what, response, reason, message] of cases) {
