@@ -20,12 +20,15 @@ export function lineWriter({ format, colour, worker }: LineForm) {
   const own = worker === undefined ? '' : memberOf('worker', worker);
   // A field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
-  const isWhole = (name: string, value: unknown) => format === 'json' && isFlat(value) && !isReserved(name);
+  const isWhole = (fields: Readonly<Record<string, unknown>>) =>
+    format === 'json' &&
+    hasOnly((value) => isSimple(value) || hasOnly(isSimple, value), fields) &&
+    !Object.keys(fields).some(isReserved);
   return (level: string, message: unknown, fields: Readonly<Record<string, unknown>>): string => {
     let members = own;
-    const names = Object.keys(fields);
-    if (names.every((name) => isWhole(name, fields[name]))) members += wholeMembers(fields);
-    else for (const name of names) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
+    if (isWhole(fields)) members += wholeMembers(fields);
+    else
+      for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
     return `${lineOf(new Date().toISOString(), level, message, members, colour)}\n`;
   };
 }
@@ -44,8 +47,14 @@ function isSimple(value: unknown): boolean {
   return value === undefined || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-function isFlat(value: unknown): boolean {
-  return isSimple(value) || (isRecord(value) && isPlain(value) && Object.values(value).every(isSimple));
+/** Whether it is a plain object whose members are all such. What cannot be read is none. */
+function hasOnly(isSuch: (value: unknown) => boolean, value: unknown): boolean {
+  try {
+    const members = isRecord(value) && isPlain(value) ? Object.values(value) : undefined;
+    return members !== undefined && members.length <= MOST_MEMBERS && members.every(isSuch);
+  } catch {
+    return false;
+  }
 }
 
 /** The members of all flat fields at once, as nearly all lines have them: one by one, a line costs twice as much. */
@@ -68,7 +77,9 @@ function textMember(name: string, value: unknown): string {
   return text === undefined ? '' : ` ${bare(name)}=${text}`;
 }
 
-const stringify = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
+/** Of an object in a field; more are counted. */
+const MOST_MEMBERS = 100;
+const stringify = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: MOST_MEMBERS });
 
 /** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. An error is its text without the stack. */
 function json(value: unknown): string | undefined {

@@ -186,6 +186,20 @@ describe('JSON', () => {
     assert.deepEqual(rest, { level: 'warn', msg: 'hello', a: 1, b: { c: 'd' } });
   });
 
+  it('is a line whatever a plugin gives for fields, and shows a hundred members of an object at most', () => {
+    const odd: unknown[] = ['abc', 12345, 1n, [1], new Date(0), new URL('http://a/'), Symbol('s'), () => 1];
+    for (const fields of odd) assert.match(jsonOf('m', Object(fields)), /,"msg":"m"\}\n$/);
+    for (const fields of odd)
+      assert.doesNotThrow(() => JSON.parse(jsonOf('m', fields as object as Record<string, unknown>)));
+    const hostile = Object.create({ toJSON: () => ({ level: 'x', time: 0 }) });
+    assert.deepEqual(Object.keys(JSON.parse(jsonOf('m', hostile))), ['level', 'time', 'msg']);
+    const unread = Object.defineProperty({}, 'x', { get: () => assert.fail(), enumerable: true });
+    assert.match(jsonOf('m', { unread }), /,"unread":"\[no JSON\]","msg":"m"\}\n$/);
+    const many = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`m${i}`, i]));
+    const { many: shown } = JSON.parse(jsonOf('m', { many }));
+    assert.equal(shown['...'], '50 items not stringified');
+  });
+
   it('keeps the names of its own members to itself', () => {
     const { time, ...rest } = JSON.parse(jsonOf('m', { level: 'x', time: 1, msg: 'y', err: new Error('e') }));
     assert.match(time, TIME);
