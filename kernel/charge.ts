@@ -191,7 +191,8 @@ export class Charge implements CallContext {
       const call = { charge: this, late: () => rejected(new Error('the budget has ended')) };
       waiting.push(call);
       timer ??= setInterval(lookAtAll, LOOK_INTERVAL_MS);
-      Promise.resolve(pending).then((value) => settle(() => resolve(value)), rejected);
+      // Its own `then` may throw, and is read in a turn of its own.
+      new Promise<T>((follow) => follow(pending)).then((value) => settle(() => resolve(value)), rejected);
     });
   }
 }
