@@ -3,7 +3,7 @@ import { type ClientTls, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
 import { Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
-import { type BoundedRequest, type BoundedResponse, parseTarget, RequestFailure } from './request.ts';
+import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
 
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 
@@ -67,7 +67,7 @@ class PooledClient implements HttpClient {
       undici();
       const url = parseTarget(request);
       const ended = this.#closed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
-      if (ended) throw new RequestFailure('aborted', `${request.method} ${url.origin}`, ended);
+      if (ended) throw failure('aborted', `${request.method} ${url.origin}`, ended);
       const call = new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
         this.#calls.splice(this.#calls.indexOf(call), 1);
         if (outcome instanceof RequestFailure) reject(outcome);

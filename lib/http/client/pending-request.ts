@@ -6,8 +6,9 @@ import type { Connection, Pool } from './pool.ts';
 import {
   type BoundedRequest,
   type BoundedResponse,
+  failure,
   outgoingHeaders,
-  RequestFailure,
+  type RequestFailure,
   type RequestFailureKind,
   type RequestPhase,
 } from './request.ts';
@@ -100,7 +101,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   fail(kind: RequestFailureKind, detail: string, phase = this.#phase): void {
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
     const what = `${this.#request.method} ${this.#origin}`;
-    this.#settle(new RequestFailure(kind, what, detail, phase, status));
+    this.#settle(failure(kind, what, detail, phase, status));
   }
 
   onRequestStart(): void {

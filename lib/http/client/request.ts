@@ -53,24 +53,28 @@ export class RequestFailure extends Error {
   /** Of an answer that came and cannot be taken: `too-large` or `encoding`. */
   readonly status: number | undefined;
 
-  /** @param what was asked: a method, and an origin where one is known. */
-  constructor(kind: RequestFailureKind, what: string, why: string, phase: RequestPhase = 'connect', status?: number) {
-    super(`${what} failed: ${why}`);
+  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'connect', status?: number) {
+    super(message);
     this.kind = kind;
     this.phase = phase;
     this.status = status;
   }
 }
 
+/** @param what was asked: a method, and an origin where one is known. */
+export function failure(kind: RequestFailureKind, what: string, why: string, phase?: RequestPhase, status?: number) {
+  return new RequestFailure(kind, `${what} failed: ${why}`, phase, status);
+}
+
 /** @throws RequestFailure unless the URL can be called */
 export function parseTarget({ method, url }: BoundedRequest): URL {
   const target = urlOf(url);
-  if (target === undefined) throw new RequestFailure('network', method, 'the URL is not valid');
+  if (target === undefined) throw failure('network', method, 'the URL is not valid');
   if (target.protocol !== 'http:' && target.protocol !== 'https:')
-    throw new RequestFailure('network', method, 'the URL must start with http:// or https://');
+    throw failure('network', method, 'the URL must start with http:// or https://');
   if (target.username === '' && target.password === '') return target;
   const what = `${method} ${target.origin}`;
-  throw new RequestFailure('network', what, 'the URL must not contain a user name or password');
+  throw failure('network', what, 'the URL must not contain a user name or password');
 }
 
 /** Name, value, name, value… as undici takes them. */
