@@ -46,6 +46,8 @@ export class Server {
   #stopping: Promise<void> | undefined;
 
   constructor(options: ServerOptions, loaded: LoadedConfig) {
+    // Every plugin is handed what is shared: none reads a config.
+    const { load: _, ...shared } = options;
     const { log } = options;
     this.#options = options;
     this.#first = loaded;
@@ -53,7 +55,7 @@ export class Server {
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
     );
     this.#shared = {
-      ...options,
+      ...shared,
       ...{ meters: this.meters, debts: new Debts(), lastReload: () => this.#lastReload, phase: () => this.#phase },
       // The first one is being made yet when its plugins are set up.
       status: () => this.#generation?.status.read(),
