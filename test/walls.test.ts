@@ -153,12 +153,12 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1319, files: 9 },
   http: { lines: 528, files: 7 },
-  lib: { lines: 2160 },
+  lib: { lines: 2164 },
   'plugins-sdk': { lines: 3496 },
-  config: { lines: 2601 },
-  service: { lines: 3052 },
+  config: { lines: 2607 },
+  service: { lines: 3057 },
   builtins: { lines: 14450 },
-  cli: { lines: 2992 },
+  cli: { lines: 2994 },
   verify: { lines: 1400 },
   tools: { lines: 1349 },
 };

@@ -56,8 +56,10 @@ export async function start(given: Given): Promise<number> {
   const service = { file, env, log, signalled, variables: () => variables(envFile, outside, warn) };
   try {
     const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
-    if (count > 1) await refusePipes(files);
-    if (count > 1) return await supervise(count, service, outside, reload);
+    if (count > 1) {
+      await refusePipes(files);
+      return await supervise(count, service, outside, reload);
+    }
     startWatchdog(seconds, settings, log);
     if (identity === undefined) return await serve(service, reload);
     return await (await import('../../service/workers/worker.ts')).work({ identity, ...service });
