@@ -6,11 +6,12 @@ import { after, beforeEach, describe, it } from 'node:test';
 import { AbiCoder, type BaseContract, Interface, JsonRpcProvider } from 'ethers';
 import { createPublicClient, http, parseAbi } from 'viem';
 import { oneApi } from '../support/answers.ts';
-import { startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
 import { type Answer, answerOf, deploy, errorOf, signer } from '../support/quorum.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { compile } from '../support/solidity.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const { PriceReader } = await compile('examples/contracts/PriceReader.sol');
 const { MedianReader } = await compile('examples/contracts/MedianReader.sol');
@@ -24,7 +25,7 @@ const abi = parseAbi([
 describe('SignedDataReader.sol', async () => {
   const services: RunningService[] = [];
 
-  const upstream = await startUpstream();
+  const upstream = await upstreamFor(suite);
   upstream.on('*', (req, res) => {
     const symbol = new URL(req.url ?? '', 'http://x').searchParams.get('symbol') ?? 'ETHUSD';
     const price = (PRICES[symbol] ?? 0) + Number(req.headers['x-operator']);
@@ -35,7 +36,7 @@ describe('SignedDataReader.sol', async () => {
   for (const n of [0, 1, 2]) {
     const api = { receipt: true, headers: { 'X-Operator': String(n * 10) } };
     const config = oneApi(upstream.url, endpoints, { api, settings: { ccipRead: true } });
-    services.push(await startTestService(config, { env: { SERVICE_PRIVATE_KEY: signer(n).privateKey } }));
+    services.push(await serviceFor(suite, config, { env: { SERVICE_PRIVATE_KEY: signer(n).privateKey } }));
   }
   const gateways = services.map(({ url }) => `${url}/ccip`);
   const id = services[0]?.ids['api/price'] ?? '';
@@ -47,10 +48,7 @@ describe('SignedDataReader.sol', async () => {
     if (req.url === '/busy') return res.writeHead(503, { 'Retry-After': '1' }).end('{"message":"Too Many Requests"}');
     const { data, sender } = JSON.parse(body);
     const asked = req.url === '/other' ? data.replace(hex('ETHUSD'), hex('BTCUSD')) : data;
-    const response = await fetch(gateways[0] ?? '', {
-      method: 'POST',
-      body: JSON.stringify({ data: asked, sender }),
-    });
+    const response = await fetch(gateways[0] ?? '', { method: 'POST', body: JSON.stringify({ data: asked, sender }) });
     const text = await response.text();
     // 3000 is 0xbb8, and 3001 the one that it says.
     return res
@@ -59,19 +57,21 @@ describe('SignedDataReader.sol', async () => {
   });
   await new Promise<void>((listening) => void liar.listen(0, '127.0.0.1', listening));
   const lies = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`;
-  const chain = await startChain();
+  const chain = await chainFor(suite);
   const deployer = await chain.provider.getSigner(0);
 
-  after(async () => {
-    liar?.close();
-    liar?.closeAllConnections();
-    await chain?.stop();
-    for (const service of services) await service.stop();
-    await upstream?.close();
+  after(() => {
+    liar.close();
+    liar.closeAllConnections();
   });
   // Answers must not be too far ahead of the latest block.
   beforeEach(() => chain.provider.send('evm_mine', []));
 
+  const coder = AbiCoder.defaultAbiCoder();
+  const extraOf = (endpointId: string, parameters: object) =>
+    coder.encode(['bytes32', 'string'], [endpointId, JSON.stringify(parameters)]);
+  const responseOf = (...members: readonly unknown[]) =>
+    coder.encode(['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'], members);
   const hex = (text: string) => Buffer.from(text).toString('hex');
   const priceReader = (urls: readonly string[]) => deploy(PriceReader, deployer, signer(0).address, id, urls);
   const byEthers = async (contract: BaseContract, symbol = 'ETHUSD') => {
@@ -83,10 +83,7 @@ describe('SignedDataReader.sol', async () => {
   const byViem = async (contract: BaseContract, ...args: readonly [string] | readonly []) => {
     const address = (await contract.getAddress()) as `0x${string}`;
     const client = createPublicClient({ transport: http(chain.url) });
-    const [value] =
-      args.length === 0
-        ? await client.readContract({ address, abi, functionName: 'price', args: [] })
-        : await client.readContract({ address, abi, functionName: 'price', args });
+    const [value] = await client.readContract({ address, abi, functionName: 'price', args });
     return value;
   };
 
@@ -116,14 +113,12 @@ describe('SignedDataReader.sol', async () => {
   it('takes no answer that is too old, too far ahead, or without a receipt', async () => {
     const reader = await priceReader(gateways);
     const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
-    const coder = AbiCoder.defaultAbiCoder();
     const parameters = { symbol: 'ETHUSD' };
-    const extra = coder.encode(['bytes32', 'string'], [id, JSON.stringify(parameters)]);
+    const extra = extraOf(id, parameters);
     const { address } = signer(0);
     const refusal = async (answer: Answer) => {
-      const types = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
       const { node, endpointId, timestamp, data, signature, receiptSignature } = answer;
-      const response = coder.encode(types, [node, endpointId, timestamp, data, signature, receiptSignature]);
+      const response = responseOf(node, endpointId, timestamp, data, signature, receiptSignature);
       return errorOf(reader.getFunction('onSignedData').staticCall(response, extra), reader.interface);
     };
     const asked = { endpointId: id, parameters };
@@ -141,23 +136,18 @@ describe('SignedDataReader.sol', async () => {
     const reader = await deploy(PriceReader, deployer, nobody, id, gateways);
     const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
     const signature = `0x${'00'.repeat(64)}1b`;
-    const types = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
-    const response = AbiCoder.defaultAbiCoder().encode(types, [nobody, id, now, '0x', signature, signature]);
-    const extra = AbiCoder.defaultAbiCoder().encode(['bytes32', 'string'], [id, '{}']);
-    const call = reader.getFunction('onSignedData').staticCall(response, extra);
+    const response = responseOf(nobody, id, now, '0x', signature, signature);
+    const call = reader.getFunction('onSignedData').staticCall(response, extraOf(id, {}));
     assert.equal(await errorOf(call, reader.interface), `InvalidSignature(${nobody},4)`);
   });
 
   it('knows no endpoint but its own, whoever calls back with another one', async () => {
     const reader = await priceReader(gateways.slice(0, 1));
-    const extra = AbiCoder.defaultAbiCoder().encode(['bytes32', 'string'], [median, '{}']);
-    const data = new Interface(['function ask(bytes32 id, string parameters)']).encodeFunctionData('ask', [
-      median,
-      '{}',
-    ]);
+    const gateway = new Interface(['function ask(bytes32 id, string parameters)']);
+    const data = gateway.encodeFunctionData('ask', [median, '{}']);
     const body = JSON.stringify({ data, sender: await reader.getAddress() });
     const answer = JSON.parse(await (await fetch(gateways[0] ?? '', { method: 'POST', body })).text());
-    const call = reader.getFunction('onSignedData').staticCall(answer.data, extra);
+    const call = reader.getFunction('onSignedData').staticCall(answer.data, extraOf(median, {}));
     assert.equal(await errorOf(call, reader.interface), `UnknownSigner(${signer(0).address})`);
   });
 
