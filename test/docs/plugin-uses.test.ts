@@ -1,29 +1,21 @@
 /** The uses of inner stages that docs/plugins.md shows work. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { after, describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { filesOf, readPage } from '../support/docs.ts';
 import { inTurn } from '../support/in-turn.ts';
+import { suite } from '../support/lifetime.ts';
 import { serviceFor } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const files = filesOf(await readPage('docs/plugins.md'));
 
-describe('docs/plugins.md, uses of the inner stages', () => {
+describe('docs/plugins.md, uses of the inner stages', async () => {
   const SECRET = 'a secret of two parties';
-  let a: Upstream;
-  let b: Upstream;
-  let login: Upstream;
-
-  before(async () => {
-    [a, b, login] = await Promise.all([startUpstream(), startUpstream(), startUpstream()]);
-    process.env.UPSTREAM_SECRET = SECRET;
-  });
-  after(async () => {
-    delete process.env.UPSTREAM_SECRET;
-    await Promise.all([a, b, login].map((upstream) => upstream.close()));
-  });
+  const [a, b, login] = [await upstreamFor(suite), await upstreamFor(suite), await upstreamFor(suite)];
+  process.env.UPSTREAM_SECRET = SECRET;
+  after(() => Reflect.deleteProperty(process.env, 'UPSTREAM_SECRET'));
 
   /** A service that asks `a`, with plugins of the page in this order, whose URLs are those of the upstreams here. */
   async function ask(t: TestContext, ...names: string[]) {

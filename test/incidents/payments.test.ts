@@ -30,11 +30,14 @@ const service = await serviceFor(
   { env: { LOG_FORMAT: 'json' } },
 );
 
+/** What the metrics show now, as seen for so many minutes. */
+const seenFor = async (minutes: number) => ({ scrape: await scrape(service), minutes });
+
 it('a payment of which nobody knows whether it was settled is found in the log, by what happened and by its nonce', async (t) => {
   const payload = await payloadFor(service, 'a/exact', alice);
   const { nonce } = payload.payload.authorization as { nonce: string };
   shop.facilitator.on('/settle', faults.serverError());
-  const before = { scrape: await scrape(service), minutes: 30 };
+  const before = await seenFor(30);
   const response = await service.post('a/exact', {}, paidBy(payload));
   assert.equal(response.status, 401);
   const requestId = response.headers.get('x-request-id');
@@ -49,7 +52,7 @@ it('a payment of which nobody knows whether it was settled is found in the log, 
   if (withoutPromtool === false) {
     const alerts = ['SettlementsUnknown'];
     await assertFiring(t, [before], alerts, []);
-    await assertFiring(t, [before, { scrape: await scrape(service), minutes: 3 }], alerts, alerts);
+    await assertFiring(t, [before, await seenFor(3)], alerts, alerts);
   }
   shop.facilitator.reset();
 });
@@ -57,37 +60,35 @@ it('a payment of which nobody knows whether it was settled is found in the log, 
 describe('an alert says', { skip: withoutPromtool }, () => {
   /** Which alerts fire after what happens, and not before. */
   async function assertFires(t: TestContext, alerts: readonly string[], happen: () => Promise<void>) {
-    const before = { scrape: await scrape(service), minutes: 30 };
+    const before = await seenFor(30);
     await assertFiring(t, [before], alerts, []);
     await happen();
-    await assertFiring(t, [before, { scrape: await scrape(service), minutes: 3 }], alerts, alerts);
+    await assertFiring(t, [before, await seenFor(3)], alerts, alerts);
+  }
+
+  /** Six payments that end so. */
+  async function paySix(status: number) {
+    for (let count = 0; count < 6; count++) {
+      const paid = paidBy(await payloadFor(service, 'a/exact', alice));
+      assert.equal((await service.post('a/exact', {}, paid)).status, status);
+    }
   }
 
   it('that the facilitator is away, and that nothing is sold', async (t) => {
     shop.facilitator.on('/verify', faults.serverError());
-    await assertFires(t, ['FacilitatorAway', 'StandardSalesStopped'], async () => {
-      for (let count = 0; count < 6; count++) {
-        const paid = paidBy(await payloadFor(service, 'a/exact', alice));
-        assert.equal((await service.post('a/exact', {}, paid)).status, 401);
-      }
-    });
+    await assertFires(t, ['FacilitatorAway', 'StandardSalesStopped'], () => paySix(401));
     shop.facilitator.reset();
   });
 
   it('that the facilitator settles nothing', async (t) => {
     const failed = { success: false, errorReason: 'transaction_failed', transaction: '', network: shop.market.network };
     shop.facilitator.json('/settle', failed);
-    await assertFires(t, ['SettlementsFail'], async () => {
-      for (let count = 0; count < 6; count++) {
-        const paid = paidBy(await payloadFor(service, 'a/exact', alice));
-        assert.equal((await service.post('a/exact', {}, paid)).status, 402);
-      }
-    });
+    await assertFires(t, ['SettlementsFail'], () => paySix(402));
     shop.facilitator.reset();
   });
 
   it('nothing of what strangers send, or where they leave', async (t) => {
-    const before = { scrape: await scrape(service), minutes: 30 };
+    const before = await seenFor(30);
     const bob = payer(shop.chain, 2);
     const unknown = (endpoint: string, digit: number) =>
       proofHeader(bob, service, endpoint, `0x${String(digit).repeat(64)}`);
@@ -123,7 +124,7 @@ describe('an alert says', { skip: withoutPromtool }, () => {
     shop.facilitator.reset();
     assert.deepEqual((await scrape(service)).happened('x402_proofs_total'), { refused: 24 });
     const alerts = ['SalesStopped', 'StandardSalesStopped', 'FacilitatorAway', 'SettlementsFail'];
-    await assertFiring(t, [before, { scrape: await scrape(service), minutes: 3 }], alerts, []);
+    await assertFiring(t, [before, await seenFor(3)], alerts, []);
   });
 
   it('that payments on chain buy nothing, and that they are given back', async (t) => {
@@ -134,7 +135,7 @@ describe('an alert says', { skip: withoutPromtool }, () => {
       const proof = await proofHeader(bob, service, 'a/faulty', transaction);
       for (let count = 0; count < 6; count++) assert.equal((await service.post('a/faulty', {}, proof)).status, 401);
     });
-    const before = { scrape: await scrape(service), minutes: 30 };
+    const before = await seenFor(30);
     shop.upstream.on('/p', faults.json({}, 404));
     const given = await proofHeader(bob, service, 'a/native', transaction);
     assert.equal((await service.post('a/native', { id: 'none' }, given)).status, 502);
