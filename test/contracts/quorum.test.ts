@@ -1,6 +1,6 @@
 /** `SignedDataQuorum` accepts k of n good answers, and refuses all of them for one that is not. */
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { type BaseContract, dataSlice, type JsonRpcSigner, Signature, toBeHex, zeroPadValue } from 'ethers';
 import fc from 'fast-check';
 import { requestHashOf } from '../../verify/index.ts';
@@ -50,11 +50,8 @@ const refusal = (contract: BaseContract, answers: readonly Answer[], time = now)
 const said = (values: readonly (bigint | string)[], timestamp = now): Promise<Answer[]> =>
   Promise.all(values.map((value, n) => answerOf(n, timestamp, value)));
 
-describe('a quorum of three of five', () => {
-  let contract: BaseContract;
-  before(async () => {
-    contract = await quorum();
-  });
+describe('a quorum of three of five', async () => {
+  const contract = await quorum();
 
   it('shows what it was made for', async () => {
     const [owner, endpointId, requestHash, threshold, maxAge, maxAhead, nodes] = await contract
@@ -108,27 +105,22 @@ describe('a quorum of three of five', () => {
     assert.equal(await refusal(contract, answers, now - 1), `FromTheFuture(${signer(2).address},${ahead})`);
   });
 
-  describe('reads calldata', () => {
+  describe('reads calldata', async () => {
     const WORD = 32;
-    let sent: string;
-    /** How many words of it there are behind the selector. */
-    let words: number;
-    let result: string;
     const call = async (data: string): Promise<string> => {
       const to = await contract.getAddress();
       return chain.provider.send('eth_call', [{ to, data }, 'latest', {}, { time: toBeHex(now) }]);
     };
+    const { data: sent } = await contract.getFunction('median').populateTransaction(await said([3n, 1n, 2n]));
+    /** How many words of it there are behind the selector. */
+    const words = (sent.length / 2 - 5) / WORD;
+    const result = await call(sent);
     const word = (value: bigint) => zeroPadValue(toBeHex(value), WORD).slice(2);
     /** The calldata with another word in the place of one. */
     const withWord = (place: number, value: string) => {
       const begin = 4 + place * WORD;
       return dataSlice(sent, 0, begin) + value + dataSlice(sent, begin + WORD).slice(2);
     };
-    before(async () => {
-      ({ data: sent } = await contract.getFunction('median').populateTransaction(await said([3n, 1n, 2n])));
-      words = (sent.length / 2 - 5) / WORD;
-      result = await call(sent);
-    });
 
     it('wherever an encoder puts its parts, in any order, or with something between', async () => {
       // Selector, where the list begins, its length, and where the three answers begin.
@@ -183,13 +175,9 @@ describe('a quorum of three of five', () => {
     assert.equal(error, `FromTheFuture(${signer(2).address},${2n ** 256n - 1n})`);
   });
 
-  describe('refuses all of them for', () => {
-    let good: Answer[];
-    let last: Answer;
-    before(async () => {
-      good = await said([1n, 2n]);
-      last = await answerOf(2, now, 3n);
-    });
+  describe('refuses all of them for', async () => {
+    const good = await said([1n, 2n]);
+    const last = await answerOf(2, now, 3n);
     const isRefused = async (answer: Answer, error: string) => {
       for (const answers of [
         [...good, answer],
@@ -264,7 +252,7 @@ describe('a quorum that wants one request', () => {
   const parameters = { symbol: 'ETHUSD' };
   const answersTo = (asked?: Readonly<Record<string, unknown>>) =>
     Promise.all([0, 1, 2].map((n) => answerOf(n, now, BigInt(n), asked && { parameters: asked })));
-  const [{ address: first }] = [signer(0)];
+  const { address: first } = signer(0);
 
   it('takes answers with receipts of it, and no others', async () => {
     const contract = await quorum({ requestHash: requestHashOf(parameters) });
@@ -326,9 +314,9 @@ describe('a quorum’s settings', () => {
     assert.equal(await errorOf(contract.getFunction('accept').staticCall(), contract.interface), 'NotReady(0)');
   });
 
-  describe('change in two steps', () => {
-    let other: JsonRpcSigner;
-    let contract: BaseContract;
+  describe('change in two steps', async () => {
+    const other = await chain.provider.getSigner(1);
+    const contract = await quorum({ owner: deployer.address }, DAY);
     const send = async (from: JsonRpcSigner, name: string, ...args: readonly unknown[]) => {
       const sent = await contract
         .connect(from)
@@ -346,11 +334,6 @@ describe('a quorum’s settings', () => {
       );
     const readyAt = async () => Number(await contract.getFunction('readyAt').staticCall());
     const settings = async () => contract.getFunction('settings').staticCall();
-
-    before(async () => {
-      other = await chain.provider.getSigner(1);
-      contract = await quorum({ owner: deployer.address }, DAY);
-    });
 
     it('which the owner alone proposes, and which count after the delay', async () => {
       const next = settingsOf({ owner: deployer.address, threshold: 2 });
