@@ -137,20 +137,17 @@ describe('the budget', () => {
     });
   }
 
-  it('is charged for reading what was returned, also when that is not too long', async () => {
-    const exchange = newExchange();
-    await run('onBeforeSign', () => slow('data', 50, '0x02'), { exchange });
-    const { remaining = PLENTY } = control.charge(exchange, 'p') ?? {};
-    assert.ok(remaining <= PLENTY - 50, `${remaining}`);
-  });
-
-  it('is charged for reading what an inner stage returned', async () => {
-    const exchange = newExchange();
-    const result = slow('node', 50, '0x01');
-    await run('sign', () => Object.assign(result, { signature: '0x02' }), { exchange });
-    const { remaining = PLENTY } = control.charge(exchange, 'p') ?? {};
-    assert.ok(remaining <= PLENTY - 50, `${remaining}`);
-  });
+  for (const [what, stage, result] of [
+    ['what was returned, also when that is not too long', 'onBeforeSign', () => slow('data', 50, '0x02')],
+    ['what an inner stage returned', 'sign', () => Object.assign(slow('node', 50, '0x01'), { signature: '0x02' })],
+  ] as const) {
+    it(`is charged for reading ${what}`, async () => {
+      const exchange = newExchange();
+      await run(stage, result, { exchange });
+      const { remaining = PLENTY } = control.charge(exchange, 'p') ?? {};
+      assert.ok(remaining <= PLENTY - 50, `${remaining}`);
+    });
+  }
 
   it('is charged for reading what was thrown', async () => {
     const branded = () => Object.assign(slow('status', 30, 418), { [Symbol.for('signed-data-proxy.refusal')]: true });
