@@ -1,13 +1,14 @@
 /** Alerts without a row among the symptoms: what they warn of is made to happen, and promtool says that they fire. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { assertFiring, type Seen, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
+import { suite } from '../support/lifetime.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
 const metrics = { port: 0 };
@@ -39,16 +40,9 @@ async function assertFires(t: TestContext, service: RunningService, drill: Drill
   await assertFiring(t, seen, [alert], [alert]);
 }
 
-describe('an alert', { skip: withoutPromtool }, () => {
-  let upstream: Upstream;
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 1000 }), '/later': faults.serverError() });
-  });
-  after(() => upstream.close());
+describe('an alert', { skip: withoutPromtool }, async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1000 }), '/later': faults.serverError() });
 
-  async function start(t: TestContext, config: Readonly<Record<string, unknown>>) {
-    return await serviceFor(t, config);
-  }
   const post = async (service: RunningService, name: string, status: number, headers = {}) =>
     assert.equal((await service.post(`api/${name}`, undefined, headers)).status, status);
 
@@ -79,7 +73,7 @@ describe('an alert', { skip: withoutPromtool }, () => {
     const fhe = { network: 'sepolia', rpcUrl: NOWHERE, relayerUrl: NOWHERE, verifier: RECIPIENT };
     const proof = { type: 'reclaim', gatewayUrl: NOWHERE };
     const config = oneApi(upstream.url, endpoints, { settings: { metrics, proof, fhe } });
-    const service = await start(t, config);
+    const service = await serviceFor(t, config);
     const fires = (drill: Drill) => assertFires(t, service, drill);
     await fires({
       alert: 'BackgroundRequestsFail',
@@ -113,7 +107,7 @@ describe('an alert', { skip: withoutPromtool }, () => {
     const server = { rateLimit: { max: 1_000_000 } };
     const endpoints = { hang: { mode: 'async' } };
     const settings = { metrics, maxConcurrentApiCalls: 1 };
-    const service = await start(t, { ...oneApi(upstream.url, endpoints, { api, settings }), server });
+    const service = await serviceFor(t, { ...oneApi(upstream.url, endpoints, { api, settings }), server });
     const ask = () => post(service, 'hang', 202);
     await assertFires(t, service, {
       alert: 'UpstreamSlotsShort',
@@ -131,7 +125,7 @@ describe('an alert', { skip: withoutPromtool }, () => {
   });
 
   it('says that a quota of upstream calls is nearly used', async (t) => {
-    const service = await start(
+    const service = await serviceFor(
       t,
       oneApi(upstream.url, { price: {} }, { api: { quota: { perDay: 10 } }, settings: { metrics } }),
     );
@@ -150,7 +144,7 @@ describe('an alert', { skip: withoutPromtool }, () => {
     it('says that its commands take long, or that it is away', async (t) => {
       const redis = await redisFor(t, program);
       const settings = { metrics, state: { type: 'redis', url: redis.url } };
-      const service = await start(t, oneApi(upstream.url, { kept: { cache: { maxAge: 1 } } }, { settings }));
+      const service = await serviceFor(t, oneApi(upstream.url, { kept: { cache: { maxAge: 1 } } }, { settings }));
       const commands = (found: Scrape) => found.table('state_command_duration_seconds_count').get ?? 0;
       let from = 0;
       await assertFires(t, service, {
