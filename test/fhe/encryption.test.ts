@@ -1,25 +1,22 @@
 /** An encrypted answer is a signed ciphertext of its value, bound to its consumer. */
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { submitted as accepted, finished } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll, suite } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import { verifyReceipt } from '../support/receipts.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { decrypt } from './decrypt.ts';
 import { generateToyKeys } from './keys.ts';
-import { decodeEncrypted, handleOf, paths, startRelayer } from './relayer.ts';
-import { API_KEY, CONSUMER, reasons, startFheService, VERIFIER } from './service.ts';
+import { decodeEncrypted, handleOf, paths } from './relayer.ts';
+import { API_KEY, CONSUMER, fheFor, reasons, VERIFIER } from './service.ts';
 
 describe('an encrypted answer, with the real SDK on a lattice that is too small to protect anything', async () => {
   const keys = generateToyKeys();
-  const relayer = await startRelayer({ keys, signers: 3, threshold: 2 });
   const upstream = await upstreamFor(suite);
-  const service = await startFheService(relayer, upstream);
-
-  after(() => stopAll(service, relayer));
+  const { relayer, service } = await fheFor(suite, upstream, { keys, signers: 3, threshold: 2 });
 
   const submitted = () => {
     const last = relayer.submissions.at(-1);

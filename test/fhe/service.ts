@@ -1,7 +1,8 @@
 import { oneApi } from '../support/answers.ts';
+import { endsWith, type Lifetime } from '../support/lifetime.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import type { Upstream } from '../support/upstream.ts';
-import type { Relayer } from './relayer.ts';
+import { type Relayer, type RelayerOptions, startRelayer } from './relayer.ts';
 
 /** The contract that will call the consumer. */
 export const VERIFIER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -52,6 +53,12 @@ export function startFheService(
     },
     ...oneApi(upstream.url, endpoints()),
   });
+}
+
+/** A relayer, and a service that encrypts by it. */
+export async function fheFor(lifetime: Lifetime, upstream: Upstream, of: RelayerOptions, options?: FheOptions) {
+  const relayer = await endsWith(lifetime, startRelayer(of));
+  return { relayer, service: await endsWith(lifetime, startFheService(relayer, upstream, options)) };
 }
 
 /** Why encryptions failed, as the log tells. */
