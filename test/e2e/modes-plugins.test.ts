@@ -163,7 +163,7 @@ describe('a mode that answers at once', () => {
   /** Asks, and has the upstream answer once the response is closed. */
   const answering = async (status: number) => {
     present('patient', (run) => {
-      run().catch(rejected);
+      run().then(() => notes.add('resolved', true), rejected);
       return accepted;
     });
     assert.equal((await post('patient-held')).status, 202);
@@ -176,6 +176,7 @@ describe('a mode that answers at once', () => {
   it('is told of the end, although the response is closed by then', async () => {
     await answering(200);
     await notes.until('onResponseSent');
+    assert.deepEqual(await notes.until('resolved'), [true]);
     await settled();
     assert.deepEqual([notes.of('onResponseSent').length, notes.of('onError')], [1, []]);
     assert.deepEqual([notes.of('rejected'), notes.of('concluded')], [[], ['signed']]);
