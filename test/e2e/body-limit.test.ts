@@ -79,11 +79,12 @@ describe('413 Request body too large', async () => {
   it('an endless body is refused at the limit', () =>
     assertTooLarge(CHUNKED, `8000\r\n${' '.repeat(0x8000)}\r\n`.repeat(4)));
 
-  it('415 comes before 413, and 413 before 400 and 401', async () => {
+  it('415 comes before 413, 413 before 400, and 400 before 401', async () => {
     const body = 'x'.repeat(LIMIT + 1);
     const type = await postText(url, body, { 'Content-Type': 'text/plain' });
     await assertRefused(type, 415, 'Content-Type must be application/json');
     await assertRefused(await postText(url, body), 413, TOO_LARGE);
+    await assertRefused(await postText(url, '{'), 400, 'Request body must be valid JSON');
   });
 
   it('a body that is longer than announced ends with its announced length', async () => {
