@@ -19,6 +19,9 @@ interface Case extends Block {
   readonly text?: string;
 }
 
+/** A comment that was to say what is expected, but would be read as a title. */
+const MISSPELT = /^ *# *(?!(?<=^# )(?:expect|warn|plugins): |warns of )(?:expect|warn|plugin).*$/m;
+
 const CORPORA = { 'cases/': definitions(), 'cases/stand-ins/': builtins };
 
 /** @param path such as `apis[0].url`. */
@@ -37,6 +40,7 @@ function configsOf(base: string, { given: _, text, ...changes }: Case): readonly
   if (text !== undefined) return [text];
   const each = Object.keys(changes).find((path) => path.startsWith('each ')) ?? '';
   const values = Object.values(changes[each] ?? [undefined]);
+  assert.ok(values.length > 0, `${each}: no values`);
   return values.map((value) => {
     const config: Block = parse(base);
     for (const [path, to] of Object.entries(changes))
@@ -58,6 +62,7 @@ async function said(t: TestContext, content: unknown, given: Given) {
 
 /** Runs a case, a document of a corpus. @param base the text of the first document. */
 async function check(t: TestContext, base: string, document: string, given: Given): Promise<void> {
+  assert.doesNotMatch(document, MISSPELT);
   const listed = (word: string) => Array.from(document.matchAll(RegExp(`^# ${word}: (.*)$`, 'gm')), ([, line]) => line);
   const [warn, plugins] = [listed('warn'), listed('plugins')];
   const one: Case = parse(document) ?? {};
