@@ -11,20 +11,19 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { packageVersion } from '../../service/surroundings.ts';
-import { suite } from '../support/lifetime.ts';
-import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
+import { faults, type Handler, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { folderWith, runCli } from './run.ts';
 
 /** The line that begins a section, and the text below it. */
 type Section = readonly [head: string, text: string];
 
+const SECTION = /^(-- .+ --|\$(?: \S.*)?)\n/m;
+
 /** A variable in front of a command. */
 const VARIABLE = /^[A-Z_]+=/;
 
-const upstream = await upstreamFor(suite);
-
 function sectionsOf(text: string): Section[] {
-  const [, ...parts] = text.split(/^(-- .+ --|\$(?: \S.*)?)\n/m);
+  const [, ...parts] = text.split(SECTION);
   return Array.from({ length: parts.length / 2 }, (_, i) => [
     parts[2 * i] ?? '',
     (parts[2 * i + 1] ?? '').replace(/(^|\n)\n$/, '$1'),
@@ -59,7 +58,7 @@ async function edit(cwd: string, file: string, from: string, to: string): Promis
   return '';
 }
 
-async function printed(t: TestContext, cwd: string, words: readonly string[]): Promise<string> {
+async function printed(t: TestContext, upstream: Upstream, cwd: string, words: readonly string[]): Promise<string> {
   const [first = '', file = '', from = '', to = ''] = words;
   const tool = TOOLS.get(first);
   if (tool !== undefined) return tool(cwd, file, from, to);
@@ -79,7 +78,7 @@ function answer(text: string, status: number): Handler {
 }
 
 async function check(t: TestContext, sections: readonly Section[]): Promise<void> {
-  const cwd = await folderWith(t);
+  const [cwd, upstream] = [await folderWith(t), await upstreamFor(t)];
   const filled = (text: string) =>
     text
       .replaceAll('<cwd>', cwd)
@@ -88,7 +87,9 @@ async function check(t: TestContext, sections: readonly Section[]): Promise<void
       .replaceAll('<version>', packageVersion());
   for (const [head, text] of sections) {
     const [, path, status = '200', name = ''] = /^-- (?:<upstream>(\S+)(?: (\d+))?|(.+)) --$/.exec(head) ?? [];
-    if (head.startsWith('$')) assert.equal(await printed(t, cwd, wordsOf(filled(head.slice(2)))), filled(text), head);
+    assert.ok(!name.startsWith('<upstream>'), head);
+    if (head.startsWith('$'))
+      assert.equal(await printed(t, upstream, cwd, wordsOf(filled(head.slice(2)))), filled(text), head);
     else if (path === undefined) await writeFile(join(cwd, name), filled(text), { mode: 0o600 });
     else upstream.on(path, answer(filled(text).trimEnd(), Number(status)));
   }
@@ -99,8 +100,12 @@ for (const folder of ['transcripts/', '../import/transcripts/'].map((path) => ne
     const [first = '', ...tests] = readFileSync(new URL(name, folder), 'utf8').split(/^=== /m);
     describe(name.replace('.txt', ''), () => {
       for (const text of tests) {
-        const [title = ''] = text.split('\n', 1);
-        it(title, (t) => check(t, [...sectionsOf(first), ...sectionsOf(text)]));
+        const [title = ''] = text.split(SECTION, 1);
+        it(title.trimEnd(), (t) => {
+          assert.match(title, /^.+\n+$/, 'only a title is in front of the first section');
+          assert.match(text, /^\$/m, 'a command is run');
+          return check(t, [...sectionsOf(first), ...sectionsOf(text)]);
+        });
       }
     });
   }
