@@ -16,13 +16,13 @@ import { root } from './package/run.ts';
 
 /** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
 const SELECTION: Readonly<Record<string, string>> = {
-  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status',
-  config: 'isolate isolate-calls plugin-packages',
+  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status transcripts',
+  config: 'cases isolate isolate-calls plugin-packages',
   e2e: 'disconnect http-parser metrics-process stream upstream-faults',
   http: 'connections stream unread',
 };
 /** They change what node has, and run by themselves. */
-const APART = 'child-process ecdsa http-client/answers http-client/faults http-client/names';
+const APART = 'child-process ecdsa http-client/answers http-client/faults';
 /** The selection, in one process as far as it can be: to load the service takes longer than most tests. */
 function selected(): string[] {
   const filesOf = (folder: string, names: string) => names.split(' ').map((name) => `test/${folder}/${name}.test.ts`);
