@@ -27,7 +27,7 @@ it('docs/getting-started.md, a handler of your own', async (t) => {
 
 it('docs/import.md', async (t) => {
   await walk(t, 'docs/import.md', {
-    skip: { 'UPSTREAM_COIN_PRICES_KEY=': 'there is no such upstream; test/cli/try.test.ts has one' },
+    skip: { 'UPSTREAM_COIN_PRICES_KEY=': 'there is no such upstream; test/cli/transcripts/try.txt has one' },
   });
 });
 
