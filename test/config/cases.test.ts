@@ -13,10 +13,14 @@ import { builtins, type Given, linesOf, load, warningsOf } from './support.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
-/** `given` goes to the loader, `text` is the whole file instead of a change, and a path after `each` has several values in turn. */
+/**
+ * `given` goes to the loader, `text` is the whole file instead of a change, and a path after `each` has several values in turn.
+ * With `hurried`, half a minute is over in half a second.
+ */
 interface Case extends Block {
   readonly given?: Given;
   readonly text?: string;
+  readonly hurried?: boolean;
 }
 
 /** A comment that was to say what is expected, but would be read as a title. */
@@ -36,7 +40,7 @@ function change(config: Block, path: string, value: unknown): void {
 }
 
 /** The configs of a case: one, or one for each of several values. */
-function configsOf(base: string, { given: _, text, ...changes }: Case): readonly unknown[] {
+function configsOf(base: string, { given: _, text, hurried: __, ...changes }: Case): readonly unknown[] {
   if (text !== undefined) return [text];
   const each = Object.keys(changes).find((path) => path.startsWith('each ')) ?? '';
   const values = Object.values(changes[each] ?? [undefined]);
@@ -47,6 +51,13 @@ function configsOf(base: string, { given: _, text, ...changes }: Case): readonly
       change(config, path.replace('each ', ''), path === each ? value : to);
     return config;
   });
+}
+
+function hurry(t: TestContext): void {
+  const { setTimeout } = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+    setTimeout(run, ms / 60, ...args),
+  );
 }
 
 async function said(t: TestContext, content: unknown, given: Given) {
@@ -66,6 +77,7 @@ async function check(t: TestContext, base: string, document: string, given: Give
   const listed = (word: string) => Array.from(document.matchAll(RegExp(`^# ${word}: (.*)$`, 'gm')), ([, line]) => line);
   const [warn, plugins] = [listed('warn'), listed('plugins')];
   const one: Case = parse(document) ?? {};
+  if (one.hurried) hurry(t);
   for (const content of configsOf(base, one)) {
     const { expect, warn: warned, plugins: names } = await said(t, content, { ...given, ...one.given });
     assert.deepEqual(expect, listed('expect'), JSON.stringify(content));
