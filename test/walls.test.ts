@@ -160,7 +160,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 14450 },
   cli: { lines: 2994 },
   verify: { lines: 1400 },
-  tools: { lines: 1349 },
+  tools: { lines: 1354 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

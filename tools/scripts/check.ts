@@ -7,17 +7,23 @@ import { root } from './package/run.ts';
 /** More would take longer than a minute. `npm test` runs them all. */
 const MOST_TESTS = 10;
 const ALWAYS = ['test/walls.test.ts', 'test/sdk/surface.test.ts'];
+/** Tests whose cases are files of text, and what they are of. */
+const CORPORA = {
+  'test/config/cases.test.ts': /^(?:test\/config\/cases|config)\//,
+  'test/cli/transcripts.test.ts': /^(?:test\/\w+\/transcripts|cli)\//,
+};
 
 function git(...args: string[]): string[] {
   const { stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-/** Tests that have the name of a file, or of the folder that it is the front of, or import it. */
+/** Tests that run a file as a corpus, have its name or that of the folder that it is the front of, or import it. */
 function testsOf(file: string): string[] {
   const subject = basename(/\/index\.\w+$/.test(file) ? dirname(file) : file).replace(/\..*/, '');
   const importers = git('grep', '-lF', `../${file}'`, '--', 'test/*.test.ts');
-  return [...git('ls-files', '-co', '--exclude-standard', `test/*${subject}*.test.ts`), ...importers];
+  const runners = Object.entries(CORPORA).flatMap(([runner, files]) => (files.test(file) ? [runner] : []));
+  return [...runners, ...git('ls-files', '-co', '--exclude-standard', `test/*${subject}*.test.ts`), ...importers];
 }
 
 const run = (...args: string[]) =>
