@@ -1,14 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { isStream } from '../kernel/pipeline.ts';
-import { asRefusal } from '../kernel/refusal.ts';
+import type { Refusal } from '../kernel/refusal.ts';
 import type { BodyStream, Headers, HttpResponse } from '../kernel/values.ts';
 
 /** Statuses whose responses have no body, whatever their headers say (RFC 9110, section 6.4.1). */
 const EMPTY: ReadonlySet<number> = new Set([204, 304]);
 
-/** The response to an exception. */
-export function responseTo(error: unknown): HttpResponse {
-  const { status, headers, body } = asRefusal(error);
+export function responseTo({ status, headers, body }: Refusal): HttpResponse {
   return { status, headers, body: JSON.stringify(body) };
 }
 
