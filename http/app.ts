@@ -113,7 +113,7 @@ export class HttpApp {
       const request = this.#begin(ctx, path);
       const { exchange, httpRequest } = request;
       if (admit !== false && this.#underWay > MOST_UNDER_WAY) throw serverBusy();
-      // What the others serve, they admit by themselves.
+      // A route with `asked` admits by itself what it asks for.
       const admitting = admit === true && pipeline.admit(exchange);
       if (isPending(admitting)) await admitting;
       if (key === undefined) {

@@ -19,7 +19,7 @@ export interface StageEvent {
   readonly exchange: Exchange;
   readonly stage: StageName;
   readonly milliseconds: number;
-  /** Whether a plugin had something to say, none had, or the request ended here. */
+  /** Whether a plugin had something to say, none had, or the request ended here. A map with functions counts as answered. */
   readonly outcome: 'answered' | 'silent' | 'refused';
   /** With what it was refused, here or in a stage inside this one: `stage` says where. */
   readonly refusal?: Refusal | undefined;
@@ -178,8 +178,8 @@ export class Hooks {
   }
 
   /**
-   * Asks the plugins of a stage: `undefined` when none had anything to say. Without a promise where all of them answer at
-   * once, as most do.
+   * Asks the plugins of a stage: `undefined` when none is there, or none had anything to say; a map then gives what it was given.
+   * Without a promise where all of them answer at once, as most do.
    * @param variant for which a plugin is registered, such as an auth type; '' at stages without variants.
    * @throws Refusal
    */

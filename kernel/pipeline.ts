@@ -29,7 +29,7 @@ export interface Runtime {
   now(): number;
   /** Makes the answer that clients get. @param question that it answers. */
   serialize(parts: SignedParts, question: Question): SignedResponse;
-  /** Told of every refusal and failure with what really happened. */
+  /** Told of every refusal that a client may see, with what really happened. */
   failed(exchange: Exchange, refusal: Refusal): void;
 }
 
@@ -109,8 +109,8 @@ class RequestLifecycle {
       const response = await this.#untilPresented();
       // A mode may go on to answer while its body streams: it ends when its client leaves.
       if (isStream(response.body))
-        onAbort(this.#exchange.client, () => void this.#hooks.running.track(async () => this.#ended()));
-      else await this.#ended();
+        onAbort(this.#exchange.client, () => void this.#hooks.running.track(async () => this.#refuseUnanswered()));
+      else await this.#refuseUnanswered();
       return response;
     } catch (error) {
       throw await this.#conclude(asRefusal(error));
@@ -197,7 +197,10 @@ class RequestLifecycle {
     }
   }
 
-  /** Makes a signed answer: asks the upstream, encodes what it says, and signs that. */
+  /**
+   * Makes a signed answer: asks the upstream, encodes what it says, and signs that.
+   * @param exchange a fork of the request where a plugin shares the work.
+   */
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
     // Plugins may change what is asked.
@@ -251,7 +254,7 @@ class RequestLifecycle {
   }
 
   /** A mode that ends without a run is concluded as refused. */
-  #ended(): Awaitable<void> {
+  #refuseUnanswered(): Awaitable<void> {
     return this.#hasRun ? undefined : this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
