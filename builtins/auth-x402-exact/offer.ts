@@ -80,8 +80,8 @@ function completed(declared: readonly Parameter[], given: Parameters): Parameter
   const all = new Map(Object.entries(given));
   for (const one of declared) {
     const { name, secret, fixed, default: fallback } = one;
-    if (fixed !== undefined) all.delete(name);
-    else if (fallback !== undefined && !secret && isLeftOut(one, given)) all.set(name, fallback);
+    if (fixed !== undefined || secret) all.delete(name);
+    else if (fallback !== undefined && isLeftOut(one, given)) all.set(name, fallback);
   }
   return Object.fromEntries(all);
 }

@@ -24,7 +24,7 @@ export default { name: 'pricer', budget: 200, setup: () => ({ hooks: { price: {
     if (as === 'text') return '5';
     return BigInt(n);
   },
-  filled: ({ rows, tier }) => BigInt(rows) + (tier === undefined ? 1000n : 0n),
+  filled: ({ rows, tier, realm }) => BigInt(rows) + ((tier ?? realm) === undefined ? 1000n : 0n),
 } } }) };`;
 const CHANGES = `export default { name: 'changes', setup: () => ({ hooks: {
   validate: (given) => (given.to ? { ...given, n: given.to } : undefined),
@@ -43,6 +43,7 @@ describe('x402-exact: prices by a plugin', async () => {
   const filled = [
     { name: 'rows', default: 100 },
     { name: 'tier', fixed: 'pro' },
+    { name: 'realm', default: 'main', secret: true },
   ];
   const endpoints = {
     e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] },
@@ -85,7 +86,7 @@ describe('x402-exact: prices by a plugin', async () => {
 
   it('a plugin is told the values that the upstream is asked with', async () => {
     const asked = [];
-    for (const given of [{}, { rows: null }, { rows: 5, tier: 'basic' }]) {
+    for (const given of [{}, { rows: null }, { rows: 5, tier: 'basic', realm: 'x' }]) {
       const { accepts } = await askedFor(await service.post('a/filled', given));
       asked.push(accepts[0].amount);
     }
