@@ -47,15 +47,14 @@ export function quotingOf({ endpoints, config, describe, prices }: Services): Qu
   const pricedBy = async ({ by, max }: PluginPrice, parameters: Parameters, exchange: Exchange): Promise<string> => {
     const plugin = String(prices.providers().get(by));
     const refused = (why: string) => noPrice(plugin, `plugin "${plugin}": ${why}`);
-    try {
-      const price = await prices.priceOf(by, parameters, exchange);
-      if (price === undefined) throw refused('it returned no price');
-      if (price > BigInt(max)) throw refused('its price is above the maximum');
-      return String(price);
-    } catch (error) {
+    const asked = async () => prices.priceOf(by, parameters, exchange);
+    const price = await asked().catch((error: unknown) => {
       if (!isRefusal(error) || !error.fault) throw error;
       throw noPrice(plugin, error.reason ?? error.message);
-    }
+    });
+    if (price === undefined) throw refused('it returned no price');
+    if (price > BigInt(max)) throw refused('its price is above the maximum');
+    return String(price);
   };
   return async (parameters, exchange) => {
     const { offer, declared, all } = soldAt(exchange.endpoint);
