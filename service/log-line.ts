@@ -21,9 +21,7 @@ export function lineWriter({ format, colour, worker }: LineForm) {
   // A field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
   const isWhole = (fields: Readonly<Record<string, unknown>>) =>
-    format === 'json' &&
-    hasOnly((value) => isSimple(value) || hasOnly(isSimple, value), fields) &&
-    !Object.keys(fields).some(isReserved);
+    format === 'json' && hasOnly(isFlat, fields) && !Object.keys(fields).some(isReserved);
   return (level: string, message: unknown, fields: Readonly<Record<string, unknown>>): string => {
     let members = own;
     if (isWhole(fields)) members += wholeMembers(fields);
@@ -46,6 +44,8 @@ function jsonMember(name: string, value: unknown): string {
 function isSimple(value: unknown): boolean {
   return value === undefined || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
+
+const isFlat = (value: unknown) => isSimple(value) || hasOnly(isSimple, value);
 
 /** Whether it is a plain object whose members are all such. What cannot be read is none. */
 function hasOnly(isSuch: (value: unknown) => boolean, value: unknown): boolean {
