@@ -5,6 +5,7 @@ import { silentLog } from '../../plugins-sdk/log.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import { reportCrashesTo } from '../../service/crash.ts';
 import { createLog, logSettings } from '../../service/log.ts';
+import { ReloadQueue } from '../../service/reload.ts';
 import {
   environmentFile,
   openFileWarning,
@@ -91,11 +92,14 @@ async function supervise(
 ): Promise<number> {
   const { Primary } = await import('../../service/workers/primary.ts');
   const primary = new Primary({ count, log, variables: outside });
+  const reloads = new ReloadQueue();
   const again = async () => {
-    if (await primary.reload()) log.setLevel(logSettings(await now()).level);
+    const isNew = await primary.reload();
+    if (isNew) log.setLevel(logSettings(await now()).level);
+    return isNew;
   };
   // The workers have read the same file, and refuse what cannot be read.
-  reload.resolve(() => again().catch(() => undefined));
+  reload.resolve(() => reloads.run(again).catch(() => undefined));
   return primary.run(signalled);
 }
 
