@@ -23,6 +23,9 @@ interface Case extends Block {
   readonly hurried?: boolean;
 }
 
+/** What a case may give. A name that the loader does not know would change nothing. */
+const GIVEN = ['files', 'env', 'allowUnset'];
+
 /** A comment that was to say what is expected, but would be read as a title. */
 const MISSPELT = /^ *# *(?!(?<=^# )(?:expect|warn|plugins): |warns of )(?:expect|warn|plugin).*$/m;
 
@@ -77,6 +80,11 @@ async function check(t: TestContext, base: string, document: string, given: Give
   const listed = (word: string) => Array.from(document.matchAll(RegExp(`^# ${word}: (.*)$`, 'gm')), ([, line]) => line);
   const [warn, plugins] = [listed('warn'), listed('plugins')];
   const one: Case = parse(document) ?? {};
+  assert.deepEqual(
+    Object.keys(one.given ?? {}).filter((name) => !GIVEN.includes(name)),
+    [],
+    'only what can be given',
+  );
   if (one.hurried) hurry(t);
   for (const content of configsOf(base, one)) {
     const { expect, warn: warned, plugins: names } = await said(t, content, { ...given, ...one.given });
