@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { Linter } from './linter.ts';
 import { complain, env, fail, root, run } from './package/run.ts';
 
@@ -35,26 +34,7 @@ function prose(): void {
   linter.run('textlint', '--no-textlintrc', '--rulesdir', linter.path('rules'), ...PAGES);
 }
 
-/** Opcodes by which a contract does something: all that each may have, beside STATICCALL, which does nothing. */
-const EFFECTS = /\b(?:CALL|CALLCODE|CREATE2?|DELEGATECALL|SELFDESTRUCT|SSTORE|TSTORE|ORIGIN|LOG[0-4])\b/g;
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  SignedDataQuorum: ['CREATE', 'LOG1', 'SSTORE'],
-  SignedDataVerifier: ['CALL', 'LOG4', 'SSTORE'],
-  PriceConsumer: ['LOG2', 'SSTORE'],
-  PinnedPriceConsumer: ['CALL', 'LOG2', 'SSTORE', 'TSTORE'],
-};
-
-interface Contract {
-  readonly abi: readonly { readonly stateMutability?: string }[];
-  readonly evm: { readonly deployedBytecode: { readonly opcodes: string } };
-}
-
-interface CompilerOutput {
-  readonly errors?: readonly { readonly formattedMessage: string }[];
-  readonly contracts: Readonly<Record<string, Readonly<Record<string, Contract>>>>;
-}
-
-/** Has solhint look at the contracts, compiles them with the oldest and the newest compiler, and looks at what their code could do. */
+/** Has solhint look at the contracts, and compiles them with the oldest and the newest compiler. */
 function solidity(): void {
   const linter = new Linter('tools/scripts/solidity-lint');
   const globs = CONTRACTS.map((folder) => `${folder}/*.sol`);
@@ -62,30 +42,25 @@ function solidity(): void {
   const files = CONTRACTS.flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`));
   // Examples may want more than the package does.
   const old = files.filter((file) => /^verify\/|Reader\.sol$/.test(file));
-  compiled(linter.path('package.json'), old, false);
-  for (const viaIR of [false, true])
-    for (const [name, { abi, evm }] of compiled(join(root, 'package.json'), files, viaIR)) {
-      const found = [...new Set(evm.deployedBytecode.opcodes.match(EFFECTS))].sort();
-      const allowed = ALLOWED[name] ?? [];
-      if (!isDeepStrictEqual(found, allowed)) fail(`${name} has the opcodes ${found}, and may have ${allowed}`);
-      if (abi.some(({ stateMutability }) => stateMutability === 'payable')) fail(`${name} takes ether, and needs none`);
-    }
+  compile(linter.path('package.json'), old, false);
+  for (const viaIR of [false, true]) compile(join(root, 'package.json'), files, viaIR);
 }
 
-/** Each contract by its name; a warning is an error. @param beside a file beside which the compiler is installed. */
-function compiled(beside: string, files: readonly string[], viaIR: boolean): [string, Contract][] {
+/** A warning is an error. @param beside a file beside which the compiler is installed. */
+function compile(beside: string, files: readonly string[], viaIR: boolean): void {
   const compiler: { compile(input: string): string; version(): string } = createRequire(beside)('solc');
   const input = {
     language: 'Solidity',
     sources: Object.fromEntries(files.map((file) => [file, { content: readFileSync(join(root, file), 'utf8') }])),
     settings: {
-      ...{ viaIR, optimizer: { enabled: true, runs: 200 }, metadata: { appendCBOR: false } },
-      outputSelection: { '*': { '*': ['abi', 'evm.deployedBytecode.opcodes'] } },
+      ...{ viaIR, optimizer: { enabled: true, runs: 200 } },
+      outputSelection: { '*': { '*': ['evm.deployedBytecode.object'] } },
     },
   };
-  const { errors = [], contracts }: CompilerOutput = JSON.parse(compiler.compile(JSON.stringify(input)));
+  const { errors = [] }: { readonly errors?: readonly { readonly formattedMessage: string }[] } = JSON.parse(
+    compiler.compile(JSON.stringify(input)),
+  );
   if (errors.length > 0) fail(`${compiler.version()}:\n${errors.map((each) => each.formattedMessage).join('\n')}`);
-  return Object.values(contracts).flatMap(Object.entries);
 }
 
 try {
