@@ -17,7 +17,7 @@ import type {
   StageName,
   VariantStage,
 } from './kernel.ts';
-import type { DescribedService, OpenApiPart } from './openapi/part.ts';
+import type { DescribedService, OpenApiPart } from './openapi.ts';
 import type { Services } from './services.ts';
 import type { SignerType } from './signing/signers.ts';
 import type { StateEngineType } from './state/area.ts';

@@ -3,7 +3,7 @@ import type { Dependency } from './dependency.ts';
 import type { Awaitable, Endpoint, Exchange, Parameters } from './kernel.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
-import type { ServiceDescription } from './openapi/part.ts';
+import type { ServiceDescription } from './openapi.ts';
 import type { SharedState } from './state/area.ts';
 import type { Debts } from './state/debts.ts';
 import type { States } from './state/state.ts';

@@ -9,7 +9,7 @@ import { type Address, isAddress } from '../lib/eth/hex.ts';
 import type { Behaviour, Operation } from '../plugins-sdk/define.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
-import type { ServiceDescription } from '../plugins-sdk/openapi/part.ts';
+import type { ServiceDescription } from '../plugins-sdk/openapi.ts';
 import type { Services } from '../plugins-sdk/services.ts';
 import type { InBackground } from './background.ts';
 import { describeService } from './description.ts';

@@ -19,6 +19,8 @@ export interface SdkName {
 const DOC = '(?:/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?';
 /** A name may be imported first, and exported by another statement. */
 const PASSED = /(?:im|ex)port (?:type )?\{([^}]*)\} from '([^']+)';/g;
+/** What an entry passes on, or declares itself. */
+const EXPORTED = /^export (?:(?:type )?\{([^}]*)\} from|(?:class|const|function|interface|type) (\w+))/gm;
 
 /** The names of a clause such as `{ a, type B, c as d }`. */
 function namesIn(clause: string): string[] {
@@ -60,8 +62,8 @@ function found(file: string, name: string): SdkName {
 /** What authors may import from the entries given, in the order of each. */
 export function sdkNames(entries: readonly string[] = ENTRIES): SdkName[] {
   return entries.map(fileOf).flatMap((file) => {
-    const clauses = [...readFileSync(file, 'utf8').matchAll(PASSED)];
-    return clauses.flatMap(([, clause = '']) => namesIn(clause)).map((name) => found(file, name));
+    const statements = [...readFileSync(file, 'utf8').matchAll(EXPORTED)];
+    return statements.flatMap(([, clause = '', name = clause]) => namesIn(name)).map((name) => found(file, name));
   });
 }
 
