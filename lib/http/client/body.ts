@@ -1,40 +1,11 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw, type Zlib } from 'node:zlib';
+import { Fault } from './faults.ts';
+import type { BoundedResponse } from './request.ts';
 
-/** Bytes that arrive in pieces, up to a limit. */
-export class BoundedBuffer {
-  readonly #limit: number;
-  #buffer = Buffer.alloc(0);
-  #length = 0;
+type Compression = 'gzip' | 'deflate' | 'br';
 
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  /** False when the limit is exceeded; nothing is added then. */
-  append(chunk: Buffer): boolean {
-    const length = this.#length + chunk.length;
-    if (length > this.#limit) return false;
-    // One buffer that grows: a list of one-byte chunks would cost a hundred times their bytes.
-    if (length > this.#buffer.length) {
-      const grown = Buffer.allocUnsafe(Math.min(this.#limit, Math.max(length, 2 * this.#buffer.length)));
-      this.#buffer.copy(grown, 0, 0, this.#length);
-      this.#buffer = grown;
-    }
-    chunk.copy(this.#buffer, this.#length);
-    this.#length = length;
-    return true;
-  }
-
-  bytes(): Buffer {
-    return this.#buffer.subarray(0, this.#length);
-  }
-}
-
-export type Compression = 'gzip' | 'deflate' | 'br';
-export type Coding = 'identity' | Compression;
-
-const CODINGS = new Map<string, Coding>([
+const CODINGS = new Map<string, Compression | 'identity'>([
   ['', 'identity'],
   ['identity', 'identity'],
   ['gzip', 'gzip'],
@@ -44,34 +15,64 @@ const CODINGS = new Map<string, Coding>([
   ['br', 'br'],
 ]);
 
-/** The one content coding of a body; undefined when it is unknown or there are several. */
-export function codingOf(header: string | string[] | undefined): Coding | undefined {
-  const name = String(header ?? '').trim();
-  return CODINGS.get(name.toLowerCase());
-}
-
 /** Codings that a text names. */
 const MOST_NAMES = 4;
 
+const tooLarge = (maxBytes: number) => new Fault('too-large', `the answer is larger than ${maxBytes} bytes`);
+
+/** The body of an answer, which arrives in pieces. */
+export class AnswerBody {
+  readonly #coding: Compression | 'identity';
+  readonly #maxBytes: number;
+  /** Of the bytes as they arrive. */
+  readonly #limit: number;
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  /** @throws Fault where the headers say that it cannot be taken. */
+  constructor(
+    { 'content-encoding': encoding = '', 'content-length': length }: BoundedResponse['headers'],
+    most: number,
+  ) {
+    const coding = CODINGS.get(String(encoding).trim().toLowerCase());
+    if (coding === undefined) throw new Fault('encoding', unreadable(String(encoding)));
+    this.#coding = coding;
+    this.#maxBytes = most;
+    // A coding adds a little to data that cannot be compressed.
+    this.#limit = coding === 'identity' ? most : most + Math.ceil(most / 256) + 1024;
+    if (Number(length) > this.#limit) throw tooLarge(most);
+  }
+
+  /** @throws Fault where it gets too long. */
+  append(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#limit) throw tooLarge(this.#maxBytes);
+    // One buffer that grows: a list of one-byte chunks would cost a hundred times their bytes.
+    if (length > this.#buffer.length) {
+      const grown = Buffer.allocUnsafe(Math.min(this.#limit, Math.max(length, 2 * this.#buffer.length)));
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
+    }
+    chunk.copy(this.#buffer, this.#length);
+    this.#length = length;
+  }
+
+  /** What arrived, decompressed; a promise of it rejects with a Fault. */
+  read(): Buffer | Promise<Buffer> {
+    const bytes = this.#buffer.subarray(0, this.#length);
+    return this.#coding === 'identity' ? bytes : decoded(this.#coding, bytes, this.#maxBytes);
+  }
+}
+
 /** What is wrong with codings that are not read, by their names where these are some. */
-export function codingFault(header: string | string[] | undefined): string {
-  const names = String(header)
-    .split(',', MOST_NAMES)
-    .map((name) => name.trim());
+function unreadable(codings: string): string {
+  const names = codings.split(',', MOST_NAMES).map((name) => name.trim());
   const shown = names.every((name) => /^[\w.-]{1,32}$/.test(name)) ? names.join(', ') : undefined;
   if (names.length > 1) return `the answer has several content encodings${shown === undefined ? '' : ` (${shown})`}`;
   return shown === undefined
     ? 'the answer has an unknown content encoding'
     : `the answer has the unknown content encoding ${shown}`;
 }
-
-/** A coding adds a little to data that cannot be compressed, so a body of just `maxBytes` may be longer while coded. */
-export function codedLimit(maxBytes: number): number {
-  return maxBytes + Math.ceil(maxBytes / 256) + 1024;
-}
-
-/** A coded body is longer than it may be. */
-export class TooLarge extends Error {}
 
 /** What decompresses a coding, or a deflate stream without its header. */
 const decompress = {
@@ -85,24 +86,25 @@ const decompress = {
  * The body that one coded stream stands for. Clients disagree about what follows the first stream, and what two clients read
  * differently must not be signed.
  *
- * @throws TooLarge
- * @throws Error whose message is fit for a log
+ * @throws Fault
  */
-export async function decoded(coding: Compression, coded: Buffer, maxBytes: number): Promise<Buffer> {
+async function decoded(coding: Compression, coded: Buffer, maxBytes: number): Promise<Buffer> {
   const isRaw = coding === 'deflate' && !hasZlibHeader(coded);
   // The bound must be at least 1.
   const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
   const result: unknown = await decompress[isRaw ? 'raw' : coding](coded, options).catch((error) => {
-    throw error.code === 'ERR_BUFFER_TOO_LARGE' ? new TooLarge() : new Error(`the answer is not valid ${coding}`);
+    throw error.code === 'ERR_BUFFER_TOO_LARGE'
+      ? tooLarge(maxBytes)
+      : new Fault('encoding', `the answer is not valid ${coding}`);
   });
   // With `info` it is another result than its type says.
   const { buffer: body, engine } = result as { readonly buffer: Buffer; readonly engine: Zlib };
-  if (body.length > maxBytes) throw new TooLarge();
+  if (body.length > maxBytes) throw tooLarge(maxBytes);
   // The length at the end of gzip counts its last member alone (RFC 1952, section 2.3.1), so it shows one before that has data.
   const isOne =
     coding !== 'gzip' || (coded.readUInt32LE(coded.length - 4) === body.length && !coded.includes(AFTER_EMPTY_MEMBER));
-  if (engine.bytesWritten !== coded.length || !isOne) throw new Error(`the answer is more than one ${coding} stream`);
-  return body;
+  if (engine.bytesWritten === coded.length && isOne) return body;
+  throw new Fault('encoding', `the answer is more than one ${coding} stream`);
 }
 
 /** Checksum and length of no data, and the start of another member. */

@@ -3,7 +3,7 @@ import { type LookupFunction, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { buildConnector } from 'undici';
 import { undici } from '../../process/lazy.ts';
-import { faultText, ProxyFailure } from './faults.ts';
+import { faultText, proxyFault } from './faults.ts';
 import type { Proxies } from './proxies.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -71,7 +71,7 @@ export function connectorThrough(proxies: Proxies, tls?: ClientTls): Connect {
     const { host, protocol, port } = proxy.url;
     const way = { hostname: proxy.url.hostname.replace(/^\[|\]$/g, ''), host, protocol, port };
     const socket = await connected(toProxy, way, opening).catch((error) => {
-      throw new ProxyFailure(`the proxy cannot be reached: ${faultText(error)}`);
+      throw proxyFault(`the proxy cannot be reached: ${faultText(error)}`);
     });
     // A proxy that is asked for an http URL sends the request on itself.
     if (target.protocol !== 'https:') return socket;

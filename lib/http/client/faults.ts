@@ -1,15 +1,21 @@
 import { undici } from '../../process/lazy.ts';
-import type { RequestPhase } from './request.ts';
+import type { RequestFailureKind, RequestPhase } from './request.ts';
 
-/** A proxy gave no way to the server. Its message is fit for a log, and it has no code: nothing is sent again for it. */
-export class ProxyFailure extends Error {
-  override readonly name = 'ProxyFailure';
+/** Ends a call. Its message is fit for a log, and it has no code: nothing is sent again for it. */
+export class Fault extends Error {
+  override readonly name = 'Fault';
+  readonly kind: RequestFailureKind;
+  readonly phase: RequestPhase;
+
+  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'answer') {
+    super(message);
+    this.kind = kind;
+    this.phase = phase;
+  }
 }
 
-/** undici misses the body of a 304 that states a length, which is the length that a 200 would have (RFC 9110, 8.6). */
-export function isBodilessMismatch(error: Error, status: number, hasBody: boolean): boolean {
-  return status >= 200 && !hasBody && codeOf(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
-}
+/** A proxy gave no way to the server. */
+export const proxyFault = (message: string) => new Fault('network', message, 'connect');
 
 export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
@@ -64,7 +70,7 @@ const UNASKED = new Map([
 
 /** Says what happened by the error's code, and by words that are constants: other messages of undici can quote what was sent. */
 export function faultText(error: Error): string {
-  if (error instanceof ProxyFailure) return error.message;
+  if (error instanceof Fault) return error.message;
   if (error instanceof undici().errors.HTTPParserError) return parserText(error);
   const code = codeOf(error);
   const unasked = code === 'UND_ERR_SOCKET' ? UNASKED.get(error.message) : undefined;

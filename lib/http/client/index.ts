@@ -1,7 +1,7 @@
 import { undici } from '../../process/lazy.ts';
 import { type ClientTls, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
-import { Connection, Pool } from './pool.ts';
+import { CLIENT_CLOSED, Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
 import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
 
@@ -10,7 +10,6 @@ export { type BoundedRequest, type BoundedResponse, RequestFailure, type Request
 const DEFAULT_CONNECTIONS = 128;
 /** Origins that are remembered without a connection. */
 const MOST_POOLS = 1000;
-const CLIENT_CLOSED = 'the client is closed';
 
 /** Limits of an {@link HttpClient}. */
 export interface HttpClientOptions {
@@ -49,8 +48,6 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
 class PooledClient implements HttpClient {
   readonly #options: HttpClientOptions;
   readonly #proxies = proxiesInForce();
-  /** A list: dead tables of a `Set` would keep the calls that were in it. */
-  readonly #calls: PendingRequest[] = [];
   readonly #pools = new Map<string, Pool>();
   #closed = false;
 
@@ -68,22 +65,16 @@ class PooledClient implements HttpClient {
       const url = parseTarget(request);
       const ended = this.#closed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
       if (ended) throw failure('aborted', `${request.method} ${url.origin}`, ended);
-      const call = new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
-        this.#calls.splice(this.#calls.indexOf(call), 1);
+      new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
         if (outcome instanceof RequestFailure) reject(outcome);
         else resolve(outcome);
-      });
-      this.#calls.push(call);
-      call.start();
+      }).start();
     });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    const closed = Array.from(this.#pools.values(), (pool) => pool.close());
-    // Those that wait for a connection came last: they shall not be given one now.
-    for (const call of this.#calls.toReversed()) call.fail('aborted', CLIENT_CLOSED);
-    await Promise.all(closed);
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
   }
 
   #poolOf(url: URL): Pool {
@@ -91,7 +82,7 @@ class PooledClient implements HttpClient {
     const known = this.#pools.get(origin);
     if (known) return known;
     if (this.#pools.size >= MOST_POOLS)
-      for (const [other, { isEmpty }] of this.#pools) if (isEmpty) this.#pools.delete(other);
+      for (const [other, { isUnused }] of this.#pools) if (isUnused) this.#pools.delete(other);
     const { connections = DEFAULT_CONNECTIONS, tls } = this.#options;
     const connect = connectorThrough(this.#proxies, tls);
     const forwarder = protocol === 'http:' ? this.#proxies.of(url) : undefined;

@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { LONGEST_TIMER } from '../../time/timer.ts';
-import { BoundedBuffer, type Coding, codedLimit, codingFault, codingOf, decoded, TooLarge } from './body.ts';
-import { CLOSED_BY_PEER, codeOf, endFaultText, faultText, isBodilessMismatch, phaseOf } from './faults.ts';
-import type { Connection, Pool } from './pool.ts';
+import { AnswerBody } from './body.ts';
+import { CLOSED_BY_PEER, codeOf, endFaultText, Fault, faultText, phaseOf, proxyFault } from './faults.ts';
+import { CLIENT_CLOSED, type Connection, type Pool } from './pool.ts';
 import {
   type BoundedRequest,
   type BoundedResponse,
@@ -19,6 +19,8 @@ const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** How often one call may be sent again. */
 const MOST_REPEATS = 2;
+
+const NOTHING = Buffer.alloc(0);
 
 export const CALLER_ABORTED = 'aborted by the caller';
 
@@ -42,8 +44,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   #repeats = 0;
   #status = 0;
   #headers: BoundedResponse['headers'] = {};
-  #coding: Coding = 'identity';
-  #received: BoundedBuffer;
+  #body: AnswerBody | undefined;
 
   constructor(
     request: BoundedRequest,
@@ -55,7 +56,6 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#origin = origin;
     this.#pool = pool;
     this.#onOutcome = onOutcome;
-    this.#received = new BoundedBuffer(request.maxBytes);
     const { forwarder } = pool;
     this.#options = {
       method: request.method,
@@ -87,9 +87,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Called by the pool: sends the request on `connection`, which is this call's alone until it hands it back. */
   run(connection: Connection): void {
     this.#connection = connection;
-    // What could not be repeated waits for node to look at its sockets: until then one that was closed seems to be open.
-    if (this.isRepeatable || !connection.isReused) this.#dispatch();
-    else setImmediate(() => this.#dispatch());
+    connection.client.dispatch(this.#options, this);
   }
 
   /** Called when the caller's signal aborts. */
@@ -98,7 +96,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   }
 
   /** Ends the call without an answer; without effect when it has ended. */
-  fail(kind: RequestFailureKind, detail: string, phase = this.#phase): void {
+  fail(kind: RequestFailureKind, detail: string, phase: RequestPhase = this.#sending ? 'answer' : 'connect'): void {
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
     const what = `${this.#request.method} ${this.#origin}`;
     this.#settle(failure(kind, what, detail, phase, status));
@@ -108,21 +106,24 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#sending = true;
   }
 
+  /** @throws Fault, which undici hands to `onResponseError`. */
   onResponseStart(_controller: unknown, status: number, headers: BoundedResponse['headers']): void {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    if (status === 407 && this.#pool.forwarder !== undefined) this.fail('network', WRONG_CREDENTIALS, 'connect');
-    else if (this.#hasBody) this.#expectBody();
+    if (status === 407 && this.#pool.forwarder !== undefined) throw proxyFault(WRONG_CREDENTIALS);
+    if (this.#request.method === 'HEAD' || status === 204 || status === 304) return;
+    this.#body = new AnswerBody(headers, this.#request.maxBytes);
   }
 
+  /** @throws Fault, which undici hands to `onResponseError`. */
   onResponseData(_controller: unknown, chunk: Buffer): void {
-    if (!this.#settled && !this.#received.append(chunk)) this.#failTooLarge();
+    this.#body?.append(chunk);
   }
 
   onResponseEnd(): void {
     // undici is still inside its parser here; when it is out, it is known whether more bytes followed the body.
-    queueMicrotask(() => this.#finishReceiving());
+    queueMicrotask(() => this.#finish());
   }
 
   onResponseError(_controller: unknown, error: Error): void {
@@ -130,77 +131,43 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     queueMicrotask(() => this.#breakOff(error));
   }
 
-  /** Once it may have been sent, the server may have carried it out. */
-  get #phase(): RequestPhase {
-    return this.#status > 0 || this.#sending ? 'answer' : 'connect';
-  }
-
-  get #hasBody(): boolean {
-    return this.#request.method !== 'HEAD' && this.#status !== 204 && this.#status !== 304;
-  }
-
-  #dispatch(): void {
-    if (!this.#settled) this.#connection?.client.dispatch(this.#options, this);
-  }
-
-  #expectBody(): void {
-    const { maxBytes } = this.#request;
-    const { 'content-encoding': encoding, 'content-length': length } = this.#headers;
-    const coding = codingOf(encoding);
-    const limit = coding === 'identity' ? maxBytes : codedLimit(maxBytes);
-    if (coding === undefined) {
-      this.fail('encoding', codingFault(encoding));
-    } else if (Number(length) > limit) {
-      this.#failTooLarge();
-    } else {
-      this.#coding = coding;
-      this.#received = new BoundedBuffer(limit);
-    }
-  }
-
-  #finishReceiving(): void {
+  #finish(): void {
     if (this.#settled || !this.#connection) return;
     const { fault } = this.#connection;
     if (fault) {
       this.fail('network', endFaultText(fault));
-    } else {
-      this.#pool.release(this.#connection);
-      this.#connection = undefined;
-      void this.#decode(this.#received.bytes());
+      return;
     }
-  }
-
-  async #decode(body: Buffer): Promise<void> {
-    if (this.#coding === 'identity') return this.#succeed(body);
-    try {
-      this.#succeed(await decoded(this.#coding, body, this.#request.maxBytes));
-    } catch (error) {
-      if (error instanceof TooLarge) this.#failTooLarge();
-      else this.fail('encoding', (error as Error).message);
-    }
+    this.#pool.release(this.#connection);
+    this.#connection = undefined;
+    const body = this.#body?.read() ?? NOTHING;
+    if (body instanceof Promise) void body.then(this.#succeed.bind(this), this.#breakOff.bind(this));
+    else this.#succeed(body);
   }
 
   #breakOff(error: Error): void {
     if (this.#settled) return;
-    if (this.#mayRepeat(error)) {
+    const code = codeOf(error);
+    if (this.#connection !== undefined && this.#mayRepeat(code, this.#connection)) {
       this.#repeats += 1;
       this.#sending = false;
-      this.#dispatch();
-    } else if (isBodilessMismatch(error, this.#status, this.#hasBody)) {
-      this.#succeed(this.#received.bytes());
+      this.run(this.#connection);
+    } else if (this.#status > 0 && !this.#body && code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
+      // undici misses the body of a 304 that states a length, which is the length that a 200 would have (RFC 9110, 8.6).
+      this.#succeed(NOTHING);
+    } else if (error instanceof Fault) {
+      this.fail(error.kind, error.message, error.phase);
+    } else if (code === 'UND_ERR_DESTROYED') {
+      this.fail('aborted', CLIENT_CLOSED);
     } else {
-      this.fail('network', faultText(error), this.#phase === 'answer' ? 'answer' : phaseOf(error));
+      this.fail('network', faultText(error), this.#sending ? 'answer' : phaseOf(error));
     }
   }
 
   /** What was not sent, or was lost with a connection that had served others before. */
-  #mayRepeat(error: Error): boolean {
-    if (this.#repeats === MOST_REPEATS || this.#status > 0 || !CLOSED_BY_PEER.has(codeOf(error))) return false;
-    return !this.#sending || (this.isRepeatable && this.#connection?.isReused === true);
-  }
-
-  #failTooLarge(): void {
-    this.fail('too-large', `the answer is larger than ${this.#request.maxBytes} bytes`);
+  #mayRepeat(code: string, { isReused }: Connection): boolean {
+    if (this.#repeats === MOST_REPEATS || this.#status > 0 || !CLOSED_BY_PEER.has(code)) return false;
+    return !this.#sending || (this.isRepeatable && isReused);
   }
 
   #succeed(body: Buffer): void {

@@ -7,7 +7,7 @@ import type { HttpProxy } from './proxies.ts';
 /** Milliseconds that any server is taken to keep an idle connection: enough to use it again right after an answer. */
 const SURELY_KEPT_MS = 20;
 
-/** One keep-alive socket at a time, and the undici client that speaks HTTP on it. */
+/** The undici client that speaks HTTP on one keep-alive socket at a time: it opens another one where that has ended. */
 export class Connection {
   readonly client: Client;
   #socket: Socket | undefined;
@@ -31,7 +31,6 @@ export class Connection {
           },
           (error) => callback(error, null),
         ),
-      allowH2: false,
       // The call's deadline covers both.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -53,22 +52,26 @@ export class Connection {
     return error && !(error instanceof undici().errors.InformationalError) ? error : undefined;
   }
 
-  /** Milliseconds since the last exchange. */
-  get idleFor(): number {
-    return performance.now() - (this.#restingSince ?? 0);
-  }
-
   /** Called when an exchange is complete. */
   rest(): void {
     this.#restingSince = performance.now();
+  }
+
+  /** Has the next request use a new socket, unless the server surely keeps this one. */
+  renew(): void {
+    if (this.#restingSince !== undefined && performance.now() - this.#restingSince > SURELY_KEPT_MS) this.#abandon();
   }
 
   /** Resolves when the socket is closed. */
   async destroy(): Promise<void> {
     const closed = this.client.destroy();
     // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
-    if (this.isOpen) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
+    this.#abandon();
     await closed;
+  }
+
+  #abandon(): void {
+    if (this.isOpen) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
   }
 }
 
@@ -77,7 +80,10 @@ interface Borrower {
   /** Whether its request may be sent again. */
   readonly isRepeatable: boolean;
   run(connection: Connection): void;
+  fail(kind: 'aborted', detail: string): void;
 }
+
+export const CLIENT_CLOSED = 'the client is closed';
 
 /**
  * The connections to one origin, each lent to one call at a time. With undici's own pools nothing tells on which connection a
@@ -99,15 +105,22 @@ export class Pool {
     this.forwarder = forwarder;
   }
 
-  get isEmpty(): boolean {
-    return this.#all.size === 0;
+  /** Whether no call is under way and no socket open. */
+  get isUnused(): boolean {
+    return this.#idle.length === this.#all.size && !this.#idle.some(({ isOpen }) => isOpen);
   }
 
   /** Lends the call a connection, now or when its turn comes. */
   acquire(call: Borrower): void {
-    const connection = this.#reusable(call) ?? (this.#all.size < this.#limit ? this.#add() : undefined);
-    if (connection === undefined) this.#waiting.add(call);
-    else call.run(connection);
+    const connection = this.#idle.pop() ?? (this.#all.size < this.#limit ? this.#open() : undefined);
+    if (connection === undefined) {
+      this.#waiting.add(call);
+      return;
+    }
+    this.#all.add(connection);
+    // A request that must not be repeated never uses a socket that the server may be about to close.
+    if (!call.isRepeatable) connection.renew();
+    call.run(connection);
   }
 
   /** Takes a call out of the queue. */
@@ -117,50 +130,22 @@ export class Pool {
 
   /** Takes back a connection whose exchange is complete. */
   release(connection: Connection): void {
-    if (connection.isOpen) {
-      connection.rest();
-      this.#idle.push(connection);
-    } else this.#drop(connection);
+    connection.rest();
+    this.#idle.push(connection);
     this.#serveNext();
   }
 
   /** Destroys a connection, and with it whatever still runs on it. */
   discard(connection: Connection): void {
-    this.#drop(connection);
+    this.#all.delete(connection);
+    void connection.destroy();
     this.#serveNext();
   }
 
-  /** Resolves when all sockets are closed. */
+  /** Ends the calls in the queue, then those under way. Resolves when all sockets are closed. */
   async close(): Promise<void> {
+    for (const call of this.#waiting) call.fail('aborted', CLIENT_CLOSED);
     await Promise.all(Array.from(this.#all, (connection) => connection.destroy()));
-  }
-
-  /** A request that must not be repeated never uses a connection that the server may be about to close. */
-  #reusable(call: Borrower): Connection | undefined {
-    const last = this.#idle.at(-1);
-    if (last === undefined || call.isRepeatable || last.idleFor < SURELY_KEPT_MS) return this.#idle.pop();
-    if (this.#all.size === this.#limit) {
-      this.#idle.pop();
-      this.#drop(last);
-    }
-    return undefined;
-  }
-
-  #add(): Connection {
-    const connection = this.#open();
-    this.#all.add(connection);
-    connection.client.on('disconnect', () => {
-      const index = this.#idle.indexOf(connection);
-      if (index < 0) return;
-      this.#idle.splice(index, 1);
-      this.discard(connection);
-    });
-    return connection;
-  }
-
-  #drop(connection: Connection): void {
-    this.#all.delete(connection);
-    void connection.destroy();
   }
 
   #serveNext(): void {

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
-import { faultText, ProxyFailure } from './faults.ts';
+import { faultText, proxyFault } from './faults.ts';
 import type { HttpProxy } from './proxies.ts';
 
 export const WRONG_CREDENTIALS = 'the proxy wants another user name and password (407)';
@@ -10,7 +10,7 @@ export const WRONG_CREDENTIALS = 'the proxy wants another user name and password
  * socket goes to the server.
  *
  * @param authority host and port of the server.
- * @throws ProxyFailure
+ * @throws Fault
  */
 export async function openTunnel(socket: Socket, authority: string, headers: HttpProxy['headers']): Promise<void> {
   const asked = request({
@@ -34,5 +34,5 @@ export async function openTunnel(socket: Socket, authority: string, headers: Htt
   socket.on('error', () => undefined);
   if (problem === undefined) return;
   socket.destroy();
-  throw new ProxyFailure(problem);
+  throw proxyFault(problem);
 }
