@@ -120,8 +120,8 @@ describe('the walls between the folders', () => {
     );
   });
 
-  /** In any spelling. The name of a header (Cache-Control) and of a folder (/.cache) is no feature of ours. */
-  const features = /(?<!\/\.)\b(?:api-?keys?|x402|cach\w*\b(?!-)|fhe|reclaim|json-?path|cors|rate-?limit\w*)\b/i;
+  /** In any spelling. The name of a header (Cache-Control), a folder (/.cache) and a library (lru-cache) is no feature of ours. */
+  const features = /(?<!\/\.|lru-)\b(?:api-?keys?|x402|cach\w*\b(?!-)|fhe|reclaim|json-?path|cors|rate-?limit\w*)\b/i;
   /** The SDK and the `verify` command read and write these, whoever uses them. */
   const formats = /\b(?:sse|eip-?191|abi)\b/i;
 
@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1319, files: 9 },
   http: { lines: 527, files: 7 },
-  lib: { lines: 2164 },
+  lib: { lines: 2118 },
   'plugins-sdk': { lines: 3472 },
   config: { lines: 2607 },
   service: { lines: 3056 },

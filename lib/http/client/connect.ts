@@ -1,8 +1,10 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { type LookupFunction, Socket } from 'node:net';
 import { promisify } from 'node:util';
+import { LRUCache } from 'lru-cache';
 import type { buildConnector } from 'undici';
 import { undici } from '../../process/lazy.ts';
+import { withTimeout } from '../../time/with-timeout.ts';
 import { faultText, proxyFault } from './faults.ts';
 import type { Proxies } from './proxies.ts';
 import { openTunnel } from './tunnel.ts';
@@ -24,29 +26,20 @@ const ADDRESSES_KEPT_MS = 10_000;
 const PATIENCE_MS = 250;
 const MOST_NAMES = 1000;
 
-const known = new Map<string, Promise<LookupAddress[]>>();
-/** Names that were looked up long ago. */
-const due = new Set<string>();
+/** A name is looked up once for all who ask meanwhile. */
+const addresses = new LRUCache<string, LookupAddress[]>({
+  max: MOST_NAMES,
+  ttl: ADDRESSES_KEPT_MS,
+  ignoreFetchAbort: true,
+  // RFC 6761, section 6.3: names below localhost never leave the machine.
+  fetchMethod: (host) => promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true }),
+});
 
-/**
- * A name is looked up once for all who ask meanwhile. Few threads of node look up names: silent ones hold up others, which are
- * then reached where they were.
- */
-function addressesOf(host: string): Promise<LookupAddress[]> {
-  const old = known.get(host);
-  if (old !== undefined && !due.delete(host)) return old;
-  // RFC 6761, section 6.3: such names never leave the machine.
-  const asked = promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true });
-  const late = new Promise<void>((resolve) => void setTimeout(resolve, PATIENCE_MS).unref()).then(() => old ?? asked);
-  const found = Promise.race([asked, late]);
-  if (known.size >= MOST_NAMES) for (const names of [known, due]) names.clear();
-  known.set(host, found);
-  const keep = () => {
-    known.set(host, asked);
-    setTimeout(() => due.add(host), ADDRESSES_KEPT_MS).unref();
-  };
-  asked.then(keep, () => known.delete(host));
-  return found;
+/** Few threads of node look up names: silent ones hold up others, which are then reached where they were. */
+async function addressesOf(host: string): Promise<LookupAddress[]> {
+  const found = addresses.fetch(host);
+  const old = addresses.get(host, { allowStale: true });
+  return (await (old === undefined ? found : withTimeout(PATIENCE_MS, found, () => old))) ?? [];
 }
 
 const lookup: LookupFunction = (host, { all }, callback) => {
