@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Context, type Middleware } from 'koa';
 import { control, type Exchange } from '../kernel/exchange.ts';
-import { isPending, type Observer } from '../kernel/hooks.ts';
+import type { Observer } from '../kernel/hooks.ts';
 import { isStream, type Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
 import { type PluginSet, type Route, routeKey } from '../kernel/registry.ts';
@@ -92,8 +92,7 @@ export class HttpApp {
     try {
       if (request === undefined || answer === undefined) throw new Error('nothing answers');
       const { exchange } = request;
-      let common = this.#options.pipeline.headers(exchange);
-      if (isPending(common)) common = await common;
+      const common = await this.#options.pipeline.headers(exchange);
       if (!exchange.abandoned && !res.destroyed) send(res, answer, { 'X-Request-Id': exchange.requestId, ...common });
       if (isStream(answer.body)) this.#stream(ctx, answer.body, request);
     } catch {
@@ -114,8 +113,7 @@ export class HttpApp {
       const { exchange, httpRequest } = request;
       if (admit !== false && this.#underWay > MOST_UNDER_WAY) throw serverBusy();
       // A route with `asked` admits by itself what it asks for.
-      const admitting = admit === true && pipeline.admit(exchange);
-      if (isPending(admitting)) await admitting;
+      if (admit === true) await pipeline.admit(exchange);
       if (key === undefined) {
         state.answer = await pipeline.serve(request);
         return;

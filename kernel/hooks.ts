@@ -3,6 +3,7 @@ import type { Charge } from './charge.ts';
 import { type Exchange, WaitGroup } from './exchange.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import {
+  type AnswerOf,
   type ArgsOf,
   type AroundStage,
   type AroundValue,
@@ -113,11 +114,6 @@ function answerOf(hook: StageHook, args: Args): unknown {
   return value;
 }
 
-/** Whether it must be waited for: to await what is there already costs a turn and a promise. */
-export function isPending<T>(value: Awaitable<T>): value is Promise<T> {
-  return value instanceof Promise;
-}
-
 /** Where those come that are last: more than plugins have functions. */
 const LAST = 1e6;
 
@@ -178,22 +174,18 @@ export class Hooks {
   }
 
   /**
-   * Asks the plugins of a stage: `undefined` when none is there, or none had anything to say; a map then gives what it was given.
+   * Asks the plugins of a stage. Where none is there, or none has anything to say, a map gives what it was given, and others `undefined`.
    * Without a promise where all of them answer at once, as most do.
    * @param variant for which a plugin is registered, such as an auth type; '' at stages without variants.
    * @throws Refusal
    */
-  ask<N extends Exclude<StageName, AroundStage>>(
-    stage: N,
-    args: ArgsOf<N>,
-    variant = '',
-  ): Awaitable<ResultOf<N> | undefined> {
+  ask<N extends Exclude<StageName, AroundStage>>(stage: N, args: ArgsOf<N>, variant = ''): Awaitable<AnswerOf<N>> {
     const hook = this.#hooks[stage].get(variant);
-    if (hook === undefined) return undefined;
+    if (hook === undefined) return (stageOf(stage).kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
     if (exchange.abandoned) requireAlways(stage);
-    if (this.#observer.stage === undefined) return answerOf(hook, args) as Awaitable<ResultOf<N>>;
-    return this.#observed(stage, exchange, () => answerOf(hook, args)) as Promise<ResultOf<N>>;
+    if (this.#observer.stage === undefined) return answerOf(hook, args) as Awaitable<AnswerOf<N>>;
+    return this.#observed(stage, exchange, () => answerOf(hook, args)) as Promise<AnswerOf<N>>;
   }
 
   /** Asks an onion, in which something is inside the innermost plugin, too. @throws what is inside does. */

@@ -1,7 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { onAbort } from './charge.ts';
 import { control, type Exchange } from './exchange.ts';
-import { type Hooks, isPending } from './hooks.ts';
+import type { Hooks } from './hooks.ts';
 import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
 import type { StageName } from './stages.ts';
 import type {
@@ -74,8 +74,8 @@ export class Pipeline {
     return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
-  /** The headers of any response, if there are any. */
-  headers(exchange: Exchange): Awaitable<Headers | undefined> {
+  /** The headers of any response. */
+  headers(exchange: Exchange): Awaitable<Headers> {
     return this.#hooks.ask('respond', [none, exchange]);
   }
 
@@ -122,27 +122,22 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
     // Which endpoint is meant?
-    let endpoint = hooks.ask('resolve', [id, exchange]);
-    if (isPending(endpoint)) endpoint = await endpoint;
+    const endpoint = await hooks.ask('resolve', [id, exchange]);
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     // What does the client say?
-    let sent = httpRequest && hooks.ask('parseBody', [httpRequest, exchange]);
-    if (isPending(sent)) sent = await sent;
+    const sent = httpRequest && (await hooks.ask('parseBody', [httpRequest, exchange]));
     if (sent !== undefined) control.receive(exchange, sent);
     // May a plugin reject it?
-    let rejection = hooks.ask('onHttpRequest', [exchange]);
-    if (isPending(rejection)) rejection = await rejection;
+    const rejection = await hooks.ask('onHttpRequest', [exchange]);
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
     await this.#authenticate(exchange.endpoint.auth);
     // What is asked? From here on, this one value says it.
-    let parameters = hooks.ask('validate', [exchange.parameters, exchange]) ?? exchange.parameters;
-    if (isPending(parameters)) parameters = (await parameters) ?? exchange.parameters;
-    let variation = hooks.ask('vary', ['', exchange]);
-    if (isPending(variation)) variation = await variation;
-    let question = hooks.ask('prepare', [parameters, variation ?? '', exchange]);
-    if (isPending(question)) question = await question;
-    if (question === undefined) refuse('prepare', refusals.internal('nothing prepares the question'));
+    const parameters = await hooks.ask('validate', [exchange.parameters, exchange]);
+    const variation = await hooks.ask('vary', ['', exchange]);
+    const question =
+      (await hooks.ask('prepare', [parameters, variation, exchange])) ??
+      refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const mode = this.#request.mode ?? exchange.endpoint.mode;
     const response = await hooks.ask('present', [this.#runOf(question), exchange], mode);
@@ -154,9 +149,7 @@ class RequestLifecycle {
     let last: unknown;
     for (const method of methods) {
       try {
-        let identity = this.#hooks.ask('authenticate', [method, this.#exchange], method.type);
-        if (isPending(identity)) identity = await identity;
-        if (identity) return;
+        if (await this.#hooks.ask('authenticate', [method, this.#exchange], method.type)) return;
       } catch (error) {
         last = error;
       }
@@ -184,12 +177,10 @@ class RequestLifecycle {
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
       // May it go out? No client sees it before. A request that was refused meanwhile gets no approval: nothing pays for it.
       requireOpen(exchange, 'approve');
-      const approving = hooks.ask('approve', [response, exchange]);
-      if (isPending(approving)) await approving;
+      await hooks.ask('approve', [response, exchange]);
       requireOpen(exchange, 'approve');
       // It is certain now, and not yet sent.
-      const telling = this.#tellOutcome({ kind: 'signed', response });
-      if (isPending(telling)) await telling;
+      await this.#tellOutcome({ kind: 'signed', response });
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
       return response;
     } catch (error) {
@@ -204,22 +195,19 @@ class RequestLifecycle {
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
     // Plugins may change what is asked.
-    let changed = hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
-    if (isPending(changed)) changed = await changed;
-    const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
+    const parameters = await hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
+    const asked = parameters === question.parameters ? question : question.with(parameters);
     // Ask the upstream.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
     // Plugins may change what it said; an error status is never signed.
-    let response = hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]) ?? fetched;
-    if (isPending(response)) response = (await response) ?? fetched;
+    const response = await hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]);
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const signed = await this.#sign(response, asked, exchange);
     // Ask for a proof of the upstream's answer.
-    let proof = fetched.request && hooks.ask('attest', [fetched.request, exchange]);
-    if (isPending(proof)) proof = await proof;
+    const proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
     return this.#runtime.serialize({ ...signed, proof }, asked);
   };
 
@@ -227,26 +215,20 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     requireOpen(exchange, 'sign');
     // What is signed, and what is shown?
-    let encoded = hooks.ask('encode', [response, question, exchange]);
-    if (isPending(encoded)) encoded = await encoded;
+    const encoded = await hooks.ask('encode', [response, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Only bytes that are shown as they are signed may still change.
     const showsBytes = value === bytes;
-    let encrypted = showsBytes ? hooks.ask('encrypt', [bytes, exchange]) : undefined;
-    if (isPending(encrypted)) encrypted = await encrypted;
-    let changed = showsBytes ? hooks.ask('onBeforeSign', [encrypted ?? bytes, exchange]) : undefined;
-    if (isPending(changed)) changed = await changed;
-    const data = changed ?? encrypted ?? bytes;
+    const encrypted = showsBytes ? await hooks.ask('encrypt', [bytes, exchange]) : bytes;
+    const data = showsBytes ? await hooks.ask('onBeforeSign', [encrypted, exchange]) : bytes;
     // Vouch for it.
     requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const unsigned = Object.freeze({ endpointId, timestamp, data, isHash: !showsBytes, question });
-    let statements = hooks.ask('statements', [nothing, unsigned, exchange]) ?? nothing;
-    if (isPending(statements)) statements = (await statements) ?? nothing;
+    const statements = await hooks.ask('statements', [nothing, unsigned, exchange]);
     const signRequest = statements.length > 0 ? Object.freeze({ ...unsigned, statements }) : unsigned;
-    let signed = hooks.ask('sign', [signRequest, exchange]);
-    if (isPending(signed)) signed = await signed;
+    const signed = await hooks.ask('sign', [signRequest, exchange]);
     const { node, signature, digest, ...rest } =
       signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     const beside = statements.length > 0 ? { ...rest.beside, ...membersOf(statements, rest.statements) } : rest.beside;

@@ -80,6 +80,8 @@ export type AroundStage = NamesWith<{ readonly kind: 'around' }>;
 export type AroundValue<N extends AroundStage> = ValueOf<Row<N>['takes'][0]>;
 export type ArgsOf<N extends StageName> = [...ValuesOf<Row<N>['takes']>, exchange: Exchange];
 export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: infer R } ? ValueOf<R> : void;
+/** What comes of a stage: of a map always something, since it begins with what it is given. */
+export type AnswerOf<N extends StageName> = ResultOf<N> | (Row<N> extends { readonly kind: 'map' } ? never : undefined);
 export type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
