@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { takeOut } from '../kernel/charge.ts';
 
 /** Milliseconds. */
 const DEADLINES = {
@@ -115,7 +114,7 @@ export class Connections {
     }
     connection.underWay.push(response);
     connection.latest = response;
-    response.on('close', () => takeOut(connection.underWay, response));
+    response.on('close', () => connection.underWay.splice(connection.underWay.indexOf(response), 1));
     // Node drops requests behind an upgrade together with it.
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
     if (isAmbiguous(request)) refuse(response);

@@ -60,28 +60,6 @@ export function signalOf(source: AbortSource | undefined): AbortController {
   return controller;
 }
 
-/** Milliseconds between two looks at budgets of calls that wait: a timer for each of them would cost more than all the rest. */
-const LOOK_INTERVAL_MS = 5;
-/** Calls that wait, each with what ends it. A `Set` from which much is deleted leaves dead tables behind that keep what was in them. */
-const waiting: { readonly charge: Charge; readonly late: () => void }[] = [];
-let timer: NodeJS.Timeout | undefined;
-
-/** For lists whose order does not matter. @returns whether it was there. */
-export function takeOut<T>(list: T[], one: T): boolean {
-  const place = list.indexOf(one);
-  const last = place < 0 ? undefined : list.pop();
-  if (last !== undefined && place < list.length) list[place] = last;
-  return place >= 0;
-}
-
-function lookAtAll(): void {
-  const now = performance.now();
-  for (const { charge, late } of [...waiting]) if (!charge.chargeTime(undefined, now)) late();
-  if (waiting.length > 0) return;
-  clearInterval(timer);
-  timer = undefined;
-}
-
 /**
  * What one plugin has left of its budget in one request, shared by all its functions, which get it for its signal. Time is charged
  * once, however many of its calls are under way.
@@ -134,7 +112,8 @@ export class Charge implements CallContext {
    * @param isCharged whether a call was under way meanwhile.
    * @returns whether any time is left.
    */
-  chargeTime(isCharged: boolean = this.#active > 0, now: number = performance.now()): boolean {
+  chargeTime(isCharged: boolean = this.#active > 0): boolean {
+    const now = performance.now();
     if (isCharged) this.#used += now - this.#since;
     this.#since = now;
     if (this.#used < this.#total) return true;
@@ -182,17 +161,22 @@ export class Charge implements CallContext {
   /** The result of a call. It fails if the budget ends first, and a later result is dropped. */
   within<T>(pending: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // `race` and `finally` would cost each call six promises.
+      // While the call waits for uncharged work, what is left stays the same.
+      const look = () => {
+        if (this.chargeTime()) timer = setTimeout(look, this.remaining);
+        else reject(new Error('the budget has ended'));
+      };
+      let timer = setTimeout(look, this.remaining);
+      // `finally` would cost three promises more.
       const settle = (how: () => void) => {
-        takeOut(waiting, call);
+        clearTimeout(timer);
         how();
       };
-      const rejected = (error: unknown) => settle(() => reject(error));
-      const call = { charge: this, late: () => rejected(new Error('the budget has ended')) };
-      waiting.push(call);
-      timer ??= setInterval(lookAtAll, LOOK_INTERVAL_MS);
       // Its own `then` may throw, and is read in a turn of its own.
-      new Promise<T>((follow) => follow(pending)).then((value) => settle(() => resolve(value)), rejected);
+      new Promise<T>((follow) => follow(pending)).then(
+        (value) => settle(() => resolve(value)),
+        (error) => settle(() => reject(error)),
+      );
     });
   }
 }
