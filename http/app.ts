@@ -57,8 +57,8 @@ export class HttpApp {
     const app = new Koa();
     // A client that leaves is no error, and what fails has been told of.
     app.on('error', () => undefined);
-    const endpoints = this.#serve(ENDPOINTS);
-    const serve = (path: string, route?: Route) => (route === undefined ? endpoints : this.#serve(path, route));
+    const endpoints = this.#middlewareFor(ENDPOINTS);
+    const serve = (path: string, route?: Route) => (route === undefined ? endpoints : this.#middlewareFor(path, route));
     app.use((ctx, next) => this.#respond(ctx, next));
     app.use(endpointFirst(endpoints));
     app.use(routerOf(options.plugins.plugins, serve).routes() as Middleware);
@@ -103,7 +103,7 @@ export class HttpApp {
   }
 
   /** The middleware of a route, or of the endpoints: lets the request in, and has it answered. */
-  #serve(path: string, route?: Route): Middleware {
+  #middlewareFor(path: string, route?: Route): Middleware {
     const { admit = true, maxBody = 0 } = route ?? {};
     const { pipeline } = this.#options;
     const key = route && routeKey(route);

@@ -67,7 +67,7 @@ export function signalOf(source: AbortSource | undefined): AbortController {
 export class Charge implements CallContext {
   readonly plugin: string | undefined;
   readonly #total: number;
-  readonly #of: { readonly client: AbortSource } | undefined;
+  readonly #of: { readonly clientSignal: AbortSource } | undefined;
   #used = 0;
   /** Milliseconds of calls that have ended. */
   #noted = 0;
@@ -81,7 +81,7 @@ export class Charge implements CallContext {
   #controller: AbortController | undefined;
 
   /** @param of whose client ends the work, too, when it leaves. */
-  constructor(total: number, of?: { readonly client: AbortSource }, plugin?: string) {
+  constructor(total: number, of?: { readonly clientSignal: AbortSource }, plugin?: string) {
     this.#total = total;
     this.#of = of;
     this.plugin = plugin;
@@ -97,7 +97,7 @@ export class Charge implements CallContext {
   }
 
   get signal(): AbortSignal {
-    this.#controller ??= signalOf(this.#of?.client);
+    this.#controller ??= signalOf(this.#of?.clientSignal);
     if (this.#used >= this.#total) this.#controller.abort();
     return this.#controller.signal;
   }
@@ -124,7 +124,7 @@ export class Charge implements CallContext {
   /** A call begins. @returns what `end` wants to know. */
   begin(): number {
     this.#calls += 1;
-    this.resume(1);
+    this.resume();
     return this.#used - this.#noted;
   }
 
@@ -141,20 +141,25 @@ export class Charge implements CallContext {
     return milliseconds;
   }
 
-  /** Calls go on (1), or wait for uncharged work (-1). */
-  resume(calls: 1 | -1): void {
+  /** A call waits for uncharged work. */
+  pause(): void {
     this.chargeTime();
-    this.#active += calls;
+    this.#active -= 1;
+  }
+
+  resume(): void {
+    this.chargeTime();
+    this.#active += 1;
   }
 
   /** Does work that takes none of the budget's time. */
   async uncharged<T>(work: () => Promise<T>): Promise<T> {
     const idle = this.#idle;
-    this.resume(-1);
+    this.pause();
     try {
       return await work();
     } finally {
-      if (idle === this.#idle) this.resume(1);
+      if (idle === this.#idle) this.resume();
     }
   }
 

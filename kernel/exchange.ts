@@ -74,12 +74,12 @@ export class Exchange implements ExchangeInput {
 
   /** Aborts when the client disconnects, unless the work was detached from it. */
   get signal(): AbortSignal {
-    this.#controller ??= signalOf(this.client);
+    this.#controller ??= signalOf(this.clientSignal);
     return this.#controller.signal;
   }
 
   /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
-  get client(): AbortSource {
+  get clientSignal(): AbortSource {
     this.#client ??= new ClientSignal();
     return this.#client;
   }
@@ -140,9 +140,9 @@ export class Exchange implements ExchangeInput {
     },
 
     /** Values that plugins left on it, by key. @throws TypeError for anything that is no exchange. */
-    left: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#contextValues,
+    valuesOf: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#contextValues,
 
-    leave(exchange: Exchange, key: object, value: unknown): void {
+    setValue(exchange: Exchange, key: object, value: unknown): void {
       exchange.#contextValues ??= new Map();
       exchange.#contextValues.set(key, value);
     },
@@ -219,7 +219,7 @@ export class Flights {
     flight.waiting += 1;
     try {
       return await new Promise((resolve, reject) => {
-        const stay = onAbort(exchange.client, () => reject(asRefusal(refusals.abandoned())));
+        const stay = onAbort(exchange.clientSignal, () => reject(asRefusal(refusals.abandoned())));
         result.finally(stay).then(resolve, reject);
       });
     } finally {

@@ -224,7 +224,7 @@ class Call {
     const { plugin, stage, isTrusted, options } = this.#tap;
     const budget = this.#charge;
     this.#isOver = true;
-    if (this.#pauses > 0) budget?.resume(1);
+    if (this.#pauses > 0) budget?.resume();
     const milliseconds = this.#begun === undefined ? 0 : (budget?.end(this.#begun) ?? 0);
     if (outcome === 'done' && (isTrusted || budget === undefined)) return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, budget, outcome });
@@ -241,13 +241,13 @@ class Call {
   async #paused<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isOver && this.#inner !== undefined) throw new Error('the call has ended');
     this.#pauses += 1;
-    if (this.#pauses === 1 && !this.#isOver) this.#charge?.resume(-1);
+    if (this.#pauses === 1 && !this.#isOver) this.#charge?.pause();
     try {
       this.#requireTime();
       return await work();
     } finally {
       this.#pauses -= 1;
-      if (this.#pauses === 0 && !this.#isOver) this.#charge?.resume(1);
+      if (this.#pauses === 0 && !this.#isOver) this.#charge?.resume();
     }
   }
 }

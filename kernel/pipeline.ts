@@ -109,7 +109,10 @@ class RequestLifecycle {
       const response = await this.#untilPresented();
       // A mode may go on to answer while its body streams: it ends when its client leaves.
       if (isStream(response.body))
-        onAbort(this.#exchange.client, () => void this.#hooks.running.track(async () => this.#refuseUnanswered()));
+        onAbort(
+          this.#exchange.clientSignal,
+          () => void this.#hooks.running.track(async () => this.#refuseUnanswered()),
+        );
       else await this.#refuseUnanswered();
       return response;
     } catch (error) {
@@ -176,9 +179,9 @@ class RequestLifecycle {
     try {
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
       // May it go out? No client sees it before. A request that was refused meanwhile gets no approval: nothing pays for it.
-      requireOpen(exchange, 'approve');
+      requireNotEnded(exchange, 'approve');
       await hooks.ask('approve', [response, exchange]);
-      requireOpen(exchange, 'approve');
+      requireNotEnded(exchange, 'approve');
       // It is certain now, and not yet sent.
       await this.#tellOutcome({ kind: 'signed', response });
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
@@ -213,7 +216,7 @@ class RequestLifecycle {
 
   async #sign(response: ApiResponse, question: Question, exchange: Exchange): Promise<Omit<SignedParts, 'proof'>> {
     const hooks = this.#hooks;
-    requireOpen(exchange, 'sign');
+    requireNotEnded(exchange, 'sign');
     // What is signed, and what is shown?
     const encoded = await hooks.ask('encode', [response, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
@@ -222,7 +225,7 @@ class RequestLifecycle {
     const encrypted = showsBytes ? await hooks.ask('encrypt', [bytes, exchange]) : bytes;
     const data = showsBytes ? await hooks.ask('onBeforeSign', [encrypted, exchange]) : bytes;
     // Vouch for it.
-    requireOpen(exchange, 'sign');
+    requireNotEnded(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const unsigned = Object.freeze({ endpointId, timestamp, data, isHash: !showsBytes, question });
@@ -293,7 +296,7 @@ function membersOf(statements: readonly StatementBeside[], signatures: readonly 
 }
 
 /** A mode may have given up without waiting: what was refused is neither signed nor paid for. @throws Refusal */
-function requireOpen(exchange: Exchange, stage: StageName): void {
+function requireNotEnded(exchange: Exchange, stage: StageName): void {
   if (exchange.outcome !== undefined) refuse(stage, refusals.internal('the request has ended'));
 }
 

@@ -3,7 +3,7 @@ import { control, type Exchange } from '../kernel/exchange.ts';
 /** The values of a request by their keys. */
 function leftOn(exchange: Exchange) {
   try {
-    return control.left(exchange);
+    return control.valuesOf(exchange);
   } catch {
     throw new Error("the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK");
   }
@@ -47,7 +47,7 @@ export class ContextKey<T> {
   set(exchange: Exchange, value: T): void {
     const { once, logged } = this.#options;
     if (leftOn(exchange)?.has(this) && once) throw new Error(`context key "${this.name}" has a value already`);
-    control.leave(exchange, this, value);
+    control.setValue(exchange, this, value);
     const origin = logged && control.originOf(exchange);
     if (origin) this.set(origin, value);
   }

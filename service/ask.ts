@@ -59,7 +59,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
     await pipeline.admit(exchange);
     return pipeline.serve({ exchange, id, mode, later });
   };
-  const ended = onAbort(as.client, () => control.disconnect(exchange));
+  const ended = onAbort(as.clientSignal, () => control.disconnect(exchange));
   const refused = (error: unknown) => {
     const refusal = asRefusal(error);
     control.conclude(exchange, { kind: 'refused', refusal });

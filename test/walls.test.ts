@@ -151,8 +151,8 @@ describe('the walls between the folders', () => {
 
 /** Lines of code that a room may have, and files where that is bounded, too; the numbers may only shrink. */
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
-  kernel: { lines: 1319, files: 9 },
-  http: { lines: 527, files: 7 },
+  kernel: { lines: 1292, files: 9 },
+  http: { lines: 524, files: 7 },
   lib: { lines: 2118 },
   'plugins-sdk': { lines: 3472 },
   config: { lines: 2607 },

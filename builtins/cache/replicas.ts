@@ -23,7 +23,7 @@ export interface Search {
 }
 
 /** What is asked of an endpoint, by those who wait for its answer. */
-type Asking = Pick<Exchange, 'endpoint' | 'client'>;
+type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
 
 /** How many timeouts of a call other processes are waited for: as long as one of theirs may take, with its wait for a slot. */
 const WAIT_IN_TIMEOUTS = 2;
@@ -55,7 +55,7 @@ export class ReplicaAnswers {
    * @param key of the answer; that of another signer or config is another one.
    * @param maxAge milliseconds that answers are kept.
    */
-  async search(key: string, maxAge: number, question: Question, { endpoint, client }: Asking): Promise<Search> {
+  async search(key: string, maxAge: number, question: Question, { endpoint, clientSignal }: Asking): Promise<Search> {
     const longestWait = longestWaitOf(endpoint);
     const began = performance.now();
     const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, question });
@@ -65,7 +65,7 @@ export class ReplicaAnswers {
         if (found !== undefined) return { found };
         const lock = await this.#lock(key, longestWait);
         if (lock !== undefined) return await again(look, lock);
-        if (performance.now() - began >= longestWait || client.aborted) return {};
+        if (performance.now() - began >= longestWait || clientSignal.aborted) return {};
         await setTimeout(POLL_INTERVAL_MS);
       }
     } catch {

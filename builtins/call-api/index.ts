@@ -120,7 +120,7 @@ export const callApi = definePlugin({
           try {
             const { method, url, body } = request;
             const headers = sentHeaders(request);
-            const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.client };
+            const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.clientSignal };
             const answer = await clientOf(exchange.endpoint)
               .request({ method, url, headers, body, ...bounds })
               .catch(refuse);

@@ -62,7 +62,7 @@ export function busy(reason: string): Refusal {
 /** @throws Refusal 503 when no slot came free within so many milliseconds. */
 export async function slot(slots: Semaphore, milliseconds: number, exchange: Exchange): Promise<Release> {
   try {
-    return await slots.acquire(milliseconds, exchange.client, exchange.endpoint.api);
+    return await slots.acquire(milliseconds, exchange.clientSignal, exchange.endpoint.api);
   } catch (error) {
     if (error instanceof SlotTimeout) throw busy(error.message);
     throw failed('the client left while it waited for a slot', 'busy');

@@ -168,7 +168,7 @@ function breaking(services: Services): NonNullable<Taps['callApi']> {
     } catch (error) {
       const kind = failureKindOf(error);
       // A client that left, a full queue and a 429 tell nothing of whether the host works.
-      if (kind === undefined || kind === '429' || exchange.client.aborted) throw error;
+      if (kind === undefined || kind === '429' || exchange.clientSignal.aborted) throw error;
       hasFailed = kind !== 'other';
       const counters = counted.get(exchange) ?? new Set();
       if (hasFailed && !isTrial && counters.has(found)) hasFailed = undefined;

@@ -118,13 +118,13 @@ const attempts = (exchange, call) => ({
   disconnect: () => exchange.disconnect(),
   detach: () => exchange.detach(),
   budgets: () => exchange.budgets.clear(),
-  client: () => exchange.client.abort(),
+  clientSignal: () => exchange.clientSignal.abort(),
   ...Object.fromEntries(
     Object.entries({ endpoint: other, parameters: { symbol: 'EVIL' }, abandoned: true, requestId: '0x00' }).map(
       ([name, value]) => ['own ' + name, () => Object.defineProperty(exchange, name, { value })],
     ),
   ),
-  'own aborted': () => Object.defineProperty(exchange.client, 'aborted', { value: true }),
+  'own aborted': () => Object.defineProperty(exchange.clientSignal, 'aborted', { value: true }),
   'own class': () => Object.setPrototypeOf(exchange, { endpoint: other }),
   headers: () => { exchange.headers['x-api-key'] = 'k'; },
   'request id': () => { exchange.requestId = '0x00'; },

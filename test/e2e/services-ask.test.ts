@@ -122,7 +122,7 @@ export default {
   name: 'odd',
   setup: ({ ask }) => ({
     routes: [{ method: 'GET', path: '/odd', admit: false, handle: async (_, exchange) => {
-      const forged = { headers: { 'x-api-key': 'k' }, socketAddress: '10.0.0.1', client: exchange.client };
+      const forged = { headers: { 'x-api-key': 'k' }, socketAddress: '10.0.0.1', clientSignal: exchange.clientSignal };
       const odd = [['0x00', {}], ['0x00', {}, {}], ['0x00', {}, { as: forged }], [{}, {}, { as: exchange }]];
       const told = odd.map((given) => ask(...given).catch(({ name, message }) => name + ': ' + message));
       return { status: 200, body: JSON.stringify(await Promise.all(told)) };

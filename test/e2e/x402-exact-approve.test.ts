@@ -119,7 +119,7 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
   });
 
   it('a client that leaves before the settlement begins pays nothing', async (t) => {
-    const watching = releasing('watching', `exchange.client.addEventListener('abort', globalThis['${LEFT}']);`);
+    const watching = releasing('watching', `exchange.clientSignal.addEventListener('abort', globalThis['${LEFT}']);`);
     const files = { ...own.files, 'watching.mjs': watching };
     const settings = withEngine(60_000, { source: './watching.mjs' });
     const { assertCostNothing, payload, service } = await start(t, settings, files);

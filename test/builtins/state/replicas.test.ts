@@ -32,7 +32,7 @@ function setUp(change: (area: StateArea) => StateArea = (area) => area) {
   const replica = () => new ReplicaAnswers(change(area), { node: signer.address, now: () => clock.now });
   const client = new AbortController();
   const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key') => {
-    const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, client: client.signal };
+    const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, clientSignal: client.signal };
     return replicas.search(key, MAX_AGE, QUESTION, asking);
   };
   return { clock, area, replica, search, client };
