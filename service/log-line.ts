@@ -1,5 +1,4 @@
 import { configure } from 'safe-stable-stringify';
-import { isPlain, isRecord } from '../lib/json/value.ts';
 import { escapeUnprintable } from './text.ts';
 
 /** How lines look. */
@@ -20,13 +19,9 @@ export function lineWriter({ format, colour, worker }: LineForm) {
   const own = worker === undefined ? '' : memberOf('worker', worker);
   // A field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
-  const isWhole = (fields: Readonly<Record<string, unknown>>) =>
-    format === 'json' && hasOnly(isFlat, fields) && !Object.keys(fields).some(isReserved);
   return (level: string, message: unknown, fields: Readonly<Record<string, unknown>>): string => {
     let members = own;
-    if (isWhole(fields)) members += wholeMembers(fields);
-    else
-      for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
+    for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
     return `${lineOf(new Date().toISOString(), level, message, members, colour)}\n`;
   };
 }
@@ -38,29 +33,6 @@ function jsonLine(time: string, level: string, message: unknown, members: string
 function jsonMember(name: string, value: unknown): string {
   const text = json(value);
   return text === undefined ? '' : `,${JSON.stringify(name)}:${text}`;
-}
-
-/** What JSON writes as it is. */
-function isSimple(value: unknown): boolean {
-  return value === undefined || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-}
-
-const isFlat = (value: unknown) => isSimple(value) || hasOnly(isSimple, value);
-
-/** Whether it is a plain object whose members are all such. What cannot be read is none. */
-function hasOnly(isSuch: (value: unknown) => boolean, value: unknown): boolean {
-  try {
-    const members = isRecord(value) && isPlain(value) ? Object.values(value) : undefined;
-    return members !== undefined && members.length <= MOST_MEMBERS && members.every(isSuch);
-  } catch {
-    return false;
-  }
-}
-
-/** The members of all flat fields at once, as nearly all lines have them: one by one, a line costs twice as much. */
-function wholeMembers(fields: Readonly<Record<string, unknown>>): string {
-  const text = JSON.stringify(fields).slice(1, -1);
-  return text && `,${text}`;
 }
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
@@ -77,9 +49,8 @@ function textMember(name: string, value: unknown): string {
   return text === undefined ? '' : ` ${bare(name)}=${text}`;
 }
 
-/** Of an object in a field; more are counted. */
-const MOST_MEMBERS = 100;
-const stringify = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: MOST_MEMBERS });
+/** Members of an object in a field; more are counted. */
+const stringify = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
 
 /** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. An error is its text without the stack. */
 function json(value: unknown): string | undefined {
