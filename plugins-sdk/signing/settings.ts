@@ -18,9 +18,7 @@ export const HttpSignerSchema = closedObject({
 /** The values of {@link HttpSignerSchema}. */
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
-type SignerTarget = Pick<HttpSignerConfig, 'url' | 'headers'>;
-
-function isTarget({ url, headers = {} }: SignerTarget): boolean {
+function isTarget(url: string, headers: Readonly<Record<string, string>>): boolean {
   try {
     return httpTarget(url, headers) !== undefined;
   } catch {
@@ -29,22 +27,15 @@ function isTarget({ url, headers = {} }: SignerTarget): boolean {
 }
 
 /** @param at prefix of config paths. */
-function targetFindings(at: string, target: SignerTarget): Finding[] {
-  const ofHeaders = Object.entries(target.headers ?? {}).flatMap(([name, value]) => {
+function targetFindings(at: string, url: string, headers: Readonly<Record<string, string>>): Finding[] {
+  const ofHeaders = Object.entries(headers).flatMap(([name, value]) => {
     const path = `${at}headers.${name}`;
     const sound = isHeaderValue(value) ? [] : [error(path, 'the value has characters that no header can carry')];
     return [...checkHeaderName(path, name), ...sound];
   });
-  return [
-    ...ofHeaders,
-    ...(isTarget(target) ? [] : [error(`${at}url`, missingScheme(target.url) ?? 'is no valid URL')]),
-  ];
-}
-
-function readable(at: string, target: SignerTarget): Finding[] {
-  return isTarget(target)
-    ? checkPlainHttp(`${at}url`, target.url, 'have what they like signed, or read the credentials that are sent')
-    : [];
+  if (!isTarget(url, headers)) return [...ofHeaders, error(`${at}url`, missingScheme(url) ?? 'is no valid URL')];
+  const harm = 'have what they like signed, or read the credentials that are sent';
+  return [...ofHeaders, ...checkPlainHttp(`${at}url`, url, harm)];
 }
 
 /** The signers of a config: the current and the next one. */
@@ -69,7 +60,6 @@ export function checkHttpSigners(type: string): (context: Pick<CheckContext, 'co
       const { url, address, headers = {} } = own;
       if (own.type !== type || !isText(url) || !isText(address) || !isRecord(headers)) return [];
       const texts = Object.entries(headers).flatMap(([name, value]) => (isText(value) ? [[name, value]] : []));
-      const target = { url, headers: Object.fromEntries(texts) };
-      return [...checkAddress(`${at}address`, address), ...targetFindings(at, target), ...readable(at, target)];
+      return [...checkAddress(`${at}address`, address), ...targetFindings(at, url, Object.fromEntries(texts))];
     });
 }
