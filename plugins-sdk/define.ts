@@ -1,7 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Address } from '../lib/eth/hex.ts';
 import type { ConfigKey } from './config-key.ts';
-import type { Dependency } from './dependency.ts';
 import type { PublicHooks } from './hooks/contexts.ts';
 import type {
   Awaitable,
@@ -18,7 +17,7 @@ import type {
   VariantStage,
 } from './kernel.ts';
 import type { DescribedService, OpenApiPart } from './openapi.ts';
-import type { Services } from './services.ts';
+import type { Dependency, Services } from './services.ts';
 import type { SignerType } from './signing/signers.ts';
 import type { StateEngineType } from './state/area.ts';
 

@@ -3,7 +3,6 @@
 export { type ConnectionLimit, limitConnections } from './connection-limits.ts';
 export { askedFor, redirectTarget, unknownEndpointId } from './context-keys.ts';
 export type { Operation, OperationResult } from './define.ts';
-export type { Dependency } from './dependency.ts';
 export {
   classOfRequest,
   classOfStatus,
@@ -16,3 +15,4 @@ export {
 export type { CallEvent, RequestOutcome, StageEvent } from './kernel.ts';
 export type { Instrument, Labels, Measure, MeterSink, Meters } from './meters.ts';
 export { signedFacts } from './results/answers.ts';
+export type { Dependency } from './services.ts';

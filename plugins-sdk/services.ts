@@ -1,14 +1,45 @@
 import type { Address } from '../lib/eth/hex.ts';
-import type { Dependency } from './dependency.ts';
-import type { Awaitable, Endpoint, Exchange, Parameters } from './kernel.ts';
+import type { Awaitable, Endpoint, Exchange, Json, Parameters } from './kernel.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 import type { ServiceDescription } from './openapi.ts';
 import type { SharedState } from './state/area.ts';
 import type { Debts } from './state/debts.ts';
 import type { States } from './state/state.ts';
-import type { Status } from './status.ts';
-import type { Workers } from './workers.ts';
+
+/** Something outside the process that endpoints need. `GET /ready` names those that are away. */
+export interface Dependency {
+  /** As `/ready` names it. */
+  readonly name: string;
+  /** Whether it did what it was last asked for. */
+  isAvailable(): boolean;
+  /** Whether an endpoint cannot be served without it. */
+  isNeeded(endpoint: Endpoint): boolean;
+}
+
+/** What a running service shows its operators: at `/status` of the metrics port, and by the command `status`. */
+export interface Status {
+  /**
+   * Adds a part. Lists that several plugins show as the same part stand there as one.
+   * @param part its name, such as `breakers`. @param read gives its value when it is read; all clients of that port can read it.
+   */
+  show(part: string, read: () => Json): void;
+  /** All parts of the config in force, by name. */
+  read(): Readonly<Record<string, Json>>;
+}
+
+/** The service's processes on this machine, as one of them sees them. */
+export interface Workers {
+  /** How many there are: each may let in such a part of a limit. */
+  readonly count: number;
+  /** Says what this process adds to a topic whenever it is asked; in the place of what was said of the topic before. */
+  offer(topic: string, own: () => Promise<unknown>): void;
+  /**
+   * Asks every process what it adds to a topic. Values travel as JSON.
+   * @returns the values, that of this process first, without processes that offered nothing or do not answer within two seconds.
+   */
+  gather(topic: string): Promise<unknown[]>;
+}
 
 /** An endpoint's answer to another plugin. */
 export interface AskedResponse {

@@ -6,6 +6,7 @@ export { randomId } from '../lib/eth/random-id.ts';
 export { steadyClock } from '../lib/time/steady-clock.ts';
 export type { Flight } from './kernel.ts';
 export { requireAnswer, type Wanted } from './results/answers.ts';
+export type { Workers } from './services.ts';
 export {
   type BucketLimit,
   type CompareAndSetOptions,
@@ -24,4 +25,3 @@ export { type DebtLine, Debts } from './state/debts.ts';
 export { MemoryArea } from './state/memory-area.ts';
 export { type Closable, StateKey, type States } from './state/state.ts';
 export { update } from './state/update.ts';
-export type { Workers } from './workers.ts';

@@ -1,9 +1,9 @@
 import type { LoadedConfig } from '../config/index.ts';
 import type { Definition } from '../plugins-sdk/define.ts';
-import type { Dependency } from '../plugins-sdk/dependency.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
+import type { Dependency } from '../plugins-sdk/services.ts';
 import type { SharedState, StateEngineType } from '../plugins-sdk/state/area.ts';
 import { StateClient } from './shared-state.ts';
 

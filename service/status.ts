@@ -1,6 +1,5 @@
 import type { Json } from '../plugins-sdk/kernel.ts';
-import type { Services } from '../plugins-sdk/services.ts';
-import type { Status } from '../plugins-sdk/status.ts';
+import type { Services, Status } from '../plugins-sdk/services.ts';
 import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { packageVersion } from './surroundings.ts';
 import type { WorkerLink } from './workers/link.ts';
