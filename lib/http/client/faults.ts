@@ -22,7 +22,6 @@ export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
 const UNTRUSTED = 'its certificate is of no authority that this process trusts';
 
 const UNKNOWN = 'the connection failed';
-const NO_HTTP = 'the answer is not valid HTTP';
 const HTTP2_ONLY = 'it speaks HTTP/2 only, which this service does not';
 const CUT_SHORT = 'the connection was closed before the answer was complete';
 const OLD_TLS = 'it speaks no TLS of version 1.2 or later';
@@ -85,7 +84,7 @@ export function endFaultText(error: Error): string {
 
 function parserText(error: Error): string {
   if ('data' in error && isHttp2(String(error.data))) return HTTP2_ONLY;
-  return error.message.includes('Invalid EOF') ? CUT_SHORT : NO_HTTP;
+  return error.message.includes('Invalid EOF') ? CUT_SHORT : 'the answer is not valid HTTP';
 }
 
 /** What a request was about that failed before it was sent. */

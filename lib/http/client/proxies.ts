@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { parseAddress } from '../client-address.ts';
 import { type HttpTarget, httpTarget, isLoopback } from '../target.ts';
@@ -36,14 +37,9 @@ export class Proxies {
   of({ protocol, hostname, port }: URL): HttpProxy | undefined {
     const proxy = this.#byProtocol.get(protocol);
     if (proxy === undefined || isLoopback(hostname)) return undefined;
-    const host = hostname.replace(/^\[|\]$|\.$/g, '');
-    const address = parseAddress(host);
-    const target = {
-      host: address ?? host,
-      port: port || DEFAULT_PORTS[protocol] || '',
-      isAddress: address !== undefined,
-    };
-    return this.#exceptions.some((holds) => holds(target)) ? undefined : proxy;
+    const name = hostname.replace(/^\[|\]$|\.$/g, '');
+    const host = parseAddress(name) ?? name;
+    return this.#exceptions.some((holds) => holds(host, port || DEFAULT_PORTS[protocol])) ? undefined : proxy;
   }
 
   /** What a log may show: a line for each protocol that has a proxy. */
@@ -54,14 +50,8 @@ export class Proxies {
   }
 }
 
-interface ProxiedTarget {
-  readonly host: string;
-  readonly port: string;
-  readonly isAddress: boolean;
-}
-
 /** Whether an entry of `no_proxy` names the server of a request. */
-type Exception = (target: ProxiedTarget) => boolean;
+type Exception = (host: string, port: string | undefined) => boolean;
 
 function exceptionOf(text: string): Exception {
   if (text === '*') return () => true;
@@ -69,17 +59,16 @@ function exceptionOf(text: string): Exception {
   const [, bracketed, plain, port] = /^(?:\[(.*)\]|([^:]*|.*:.*:.*?))(?::(\d+))?$/.exec(text) ?? [];
   const name = (bracketed ?? plain ?? text).toLowerCase().replace(/^\*?\.|\.$/g, '');
   const host = parseAddress(name) ?? name;
-  return (target) =>
-    (port === undefined || port === target.port) &&
-    (target.host === host || (!target.isAddress && target.host.endsWith(`.${host}`)));
+  return (asked, askedPort) =>
+    (port === undefined || port === askedPort) && (asked === host || (isIP(asked) === 0 && asked.endsWith(`.${host}`)));
 }
 
 /** Addresses in CIDR notation; names are not looked up for it. */
 function networkOf(text: string): Exception {
   if (!ipaddr.isValidCIDR(text)) return () => false;
   const network = ipaddr.parseCIDR(text);
-  return ({ host, isAddress }) => {
-    if (!isAddress) return false;
+  return (host) => {
+    if (isIP(host) === 0) return false;
     const address = ipaddr.parse(host);
     return address.kind() === network[0].kind() && address.match(network);
   };
