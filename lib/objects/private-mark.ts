@@ -6,15 +6,11 @@ class OnGiven {
   }
 }
 
-/** Tells which objects one module has seen; nobody else can mark an object. */
-export interface PrivateMark {
-  has(value: unknown): boolean;
-  /** Marks an object that is not frozen yet. @returns it. */
-  add<T extends object>(value: T): T;
-}
-
-/** A mark of objects that every request makes: entries of a `WeakSet` cost each garbage collection more than the objects do. */
-export function privateMark(): PrivateMark {
+/**
+ * Tells which objects one module has seen; nobody else can mark an object. It is for objects that every request makes: entries of a
+ * `WeakSet` cost each garbage collection more than the objects do.
+ */
+export function privateMark() {
   return class Marked extends OnGiven {
     readonly #isMarked = true;
 
@@ -22,6 +18,7 @@ export function privateMark(): PrivateMark {
       return typeof value === 'object' && value !== null && #isMarked in value;
     }
 
+    /** Marks an object that is not frozen yet. @returns it. */
     static add<T extends object>(value: T): T {
       if (!Marked.has(value)) new Marked(value);
       return value;
