@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { setTimeout } from 'node:timers/promises';
 
 const require = createRequire(import.meta.url);
 
@@ -20,14 +21,10 @@ export const undici = lazy<typeof import('undici')>('undici');
 /** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has called yet. */
 const SOON_MS = 100;
 
-/** Does soon after the start what the first request would have to wait for. What fails is left to that request. */
+/** Does soon after the start what the first request would have to wait for. */
 export function loadSoon(load: () => unknown): void {
-  const attempt = () => {
-    try {
-      load();
-    } catch {
-      // No file descriptor is left, for one.
-    }
-  };
-  setTimeout(attempt, SOON_MS).unref();
+  // What fails, such as where no file descriptor is left, is left to that request.
+  void setTimeout(SOON_MS, undefined, { ref: false })
+    .then(load)
+    .catch(() => undefined);
 }
