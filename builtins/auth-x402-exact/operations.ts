@@ -73,12 +73,11 @@ const dry = (said: string) => `${said}; nothing was changed`;
 /** Remembers what the chain is certain of. Nothing is freed: what was not taken can never be, since it has ended. */
 function concluding({ log, now }: Services, payments: Payments) {
   return async (said: string, seen: Payment, end: NonNullable<Found['end']>): Promise<string> => {
-    const { payment, before: _, ...mark } = seen;
+    const { payment: _, before: __, ...mark } = seen;
     const life = lifeUntil(Number(mark.validBefore) * 1000, now());
     if (!(await payments.replace(seen, { ...mark, by: randomId(), ...end }, life)))
       return 'still unknown: a request uses it just now';
     const { transaction } = end;
-    if (transaction !== undefined) await payments.index.add(transaction, payment, mark.requestId);
     const what = transaction === undefined ? { detail: said } : { transaction };
     log.info(`the chain says that a payment was ${end.state}`, { ...detailsOf(mark), ...what });
     return said;

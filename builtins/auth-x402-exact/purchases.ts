@@ -6,7 +6,7 @@ import { type AuthMethod, addAnswerHeaders, type Exchange, type Services } from 
 import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { type About, isHeld, lifeUntil, type Ticket } from '../shared/payment-mark.ts';
+import { type About, isHeld, lifeUntil, type Mark, type Ticket } from '../shared/payment-mark.ts';
 import { type End, type Payments, refusalOf, ticketFor, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Facilitators, USED } from './facilitators.ts';
 import type { Entry } from './kept-answers.ts';
@@ -164,10 +164,8 @@ export class Purchases {
     const details = detailsOf(ticket.about);
     paidBy.set(exchange, { ...paidBy.require(exchange), transaction });
     log.info('payment settled', { ...details, transaction });
-    await Promise.all([
-      this.#end(purchase, 'settled', life, ({ before: _, ...mark }) => ({ ...mark, state: 'settled', transaction })),
-      this.#payments.index.add(transaction, ticket.payment, exchange.requestId),
-    ]);
+    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
+    await this.#end(purchase, 'settled', life, change);
     if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
   }
 

@@ -1,7 +1,9 @@
 /** Which payments have no known end, and which belong to a transaction or a nonce. */
+import { randomId } from '../../lib/eth/random-id.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import { type StateArea, update } from '../../plugins-sdk/state.ts';
+import type { Mark } from './payment-mark.ts';
 
 /** Milliseconds for which a payment is remembered whose end is not known. */
 export const OPEN_TTL_MS = 30 * 86_400_000;
@@ -32,30 +34,37 @@ export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
     open: async (): Promise<Names> => {
       const names: string[] = [];
       for (let index = 0; index < LISTS; index += 1)
-        for (const entry of listIn(await marks.get(`open ${index}`)))
-          names.push(entry.slice(0, entry.lastIndexOf(' ')));
+        names.push(...listIn(await marks.get(`open ${index}`)).map(paymentOf));
       return names;
     },
-    /** Has a payment found by a transaction or a nonce. Where that fails, it is told and costs nobody an answer. */
-    add: async (id: string, payment: string, requestId: string): Promise<void> => {
-      const added = (names: Names) => [...names.filter((name) => name !== payment), payment].slice(-MOST_ALIKE);
-      await changeList(ids, keyOf(id), added).catch((error: unknown) =>
-        log.warn('a payment could not be indexed', { requestId, id, error: String(error) }),
-      );
+    /**
+     * Has an ended payment found by its transaction and nonce. Where that fails, it is told and costs nobody an answer.
+     * @param life milliseconds.
+     */
+    add: async ({ nonce, transaction, requestId }: Mark, payment: string, life: number): Promise<void> => {
+      // A new entry each time: what changes nothing would not be remembered for longer.
+      const own = entryOf({ payment, token: randomId() });
+      const others = (entries: Names) => entries.filter((entry) => paymentOf(entry) !== payment);
+      const added = (entries: Names) => [...others(entries), own].slice(-MOST_ALIKE);
+      for (const id of [nonce ?? [], transaction ?? []].flat())
+        await changeList(ids, keyOf(id), added, life).catch((error: unknown) =>
+          log.warn('a payment could not be indexed', { requestId, id, error: String(error) }),
+        );
     },
-    names: async (id: string): Promise<Names> => listIn(await ids.get(keyOf(id))),
+    names: async (id: string): Promise<Names> => listIn(await ids.get(keyOf(id))).map(paymentOf),
   };
 }
 
 const keyOf = (id: string) => `of ${id.toLowerCase()}`;
 const entryOf = ({ payment, token }: Use) => `${payment} ${token}`;
+const paymentOf = (entry: string) => entry.slice(0, entry.lastIndexOf(' '));
 
-async function changeList(area: StateArea, key: string, change: (names: Names) => Names): Promise<void> {
+async function changeList(area: StateArea, key: string, change: (names: Names) => Names, ttl = OPEN_TTL_MS) {
   const text = (seen: string | undefined) => {
     const names = change(listIn(seen));
     return names.length === 0 ? undefined : JSON.stringify(names);
   };
-  await update(area, key, text, { ttl: OPEN_TTL_MS });
+  await update(area, key, text, { ttl });
 }
 
 /** What was written here; nothing of what others wrote. */

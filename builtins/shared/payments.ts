@@ -40,8 +40,8 @@ export interface PaymentsOptions {
 export interface End {
   /** What is to stand there. */
   readonly change: (mark: Mark) => Mark | undefined;
-  /** Milliseconds for which that is remembered. */
-  readonly life: number;
+  /** Milliseconds for which that is remembered; by default as long as what stands there. */
+  readonly life?: number;
   /** Whether it is so even where the engine has lost the mark. */
   readonly isCertain?: boolean;
   /** Whether the hold may yet be written, since its answer is missing: what that leaves stays listed. */
@@ -55,6 +55,8 @@ const ENDED_TTL_MS = 3_600_000;
 /** Milliseconds between two tries to end a hold, and how often it is tried. */
 const RETRY_DELAY_MS = 1000;
 const RETRIES = 120;
+
+const lasting = (life = 0) => Math.max(life, ENDED_TTL_MS);
 
 /** The refusal of a request that goes on after its payment was given back, as a mode that makes several answers may. */
 export function givenBack(): Refusal {
@@ -125,8 +127,7 @@ export class Payments {
       if (mark?.by !== ticket.token) await this.index.end(ticket);
       return mark;
     } catch (error) {
-      if (isAsked)
-        await this.end(ticket, { change: ({ before }) => before, life: 0, isDoubtful: engine !== undefined });
+      if (isAsked) await this.end(ticket, { change: ({ before }) => before, isDoubtful: engine !== undefined });
       throw refusalOf(error);
     }
   }
@@ -136,18 +137,14 @@ export class Payments {
    * @returns `false`, and nothing has changed, where the request has it no more: it must be refused.
    */
   async advance(ticket: Ticket, state: 'redeemed' | 'settling', life: number): Promise<boolean> {
-    const { nonce, transaction = '', requestId } = ticket.about;
     const change = (mark: Mark): Mark => ({ ...mark, state });
-    const [mark] = await Promise.all([
-      this.#change(ticket, { change, life: Math.max(life, OPEN_TTL_MS) }),
-      this.index.add(nonce ?? transaction, ticket.payment, requestId),
-    ]);
+    const mark = await this.#change(ticket, { change, life: Math.max(life, OPEN_TTL_MS) });
     return mark?.by === ticket.token;
   }
 
   /** Ends the hold of a request that came to nothing: the payment is as it was before. @param lost as {@link End} has it. */
   async release(ticket: Ticket, lost?: DebtLine): Promise<void> {
-    await this.end(ticket, { change: ({ before }) => before, life: 0, lost });
+    await this.end(ticket, { change: ({ before }) => before, lost });
   }
 
   /**
@@ -157,7 +154,7 @@ export class Payments {
   async end(ticket: Ticket, { lost, ...how }: End): Promise<Mark | undefined> {
     const end = async () => {
       const mark = await this.#change(ticket, how);
-      if (!how.isDoubtful) await this.#unlist(ticket, mark);
+      if (!how.isDoubtful) await this.#list(ticket, mark, how.life);
       return mark;
     };
     try {
@@ -183,16 +180,19 @@ export class Payments {
   async replace({ payment, ...seen }: Payment, next: Mark, life: number): Promise<boolean> {
     const [before, after] = [JSON.stringify(seen), JSON.stringify(next)];
     const replaced = (text: string | undefined) => (text === before ? after : text);
-    const options = { ttl: Math.max(life, ENDED_TTL_MS), durable: true };
+    const options = { ttl: lasting(life), durable: true };
     const isReplaced = (await update(this.#options.area, payment, replaced, options)) === after;
     // An entry that stays costs a look; what was changed is changed.
-    if (isReplaced && seen.listed !== undefined)
-      await this.#unlist({ payment, token: seen.listed }, next).catch(() => undefined);
+    if (isReplaced) await this.#list({ payment, token: seen.listed ?? '' }, next, life).catch(() => undefined);
     return isReplaced;
   }
 
-  /** A request has ended. What it leaves open stays listed, once. @param mark that stands there now. */
-  async #unlist({ payment, token }: Pick<Ticket, 'payment' | 'token'>, mark: Mark | undefined): Promise<void> {
+  /**
+   * A request has ended: its payment is found by its ids while it is remembered. What it leaves open stays listed, once.
+   * @param mark that stands there now.
+   */
+  async #list({ payment, token }: Pick<Ticket, 'payment' | 'token'>, mark?: Mark, life?: number): Promise<void> {
+    if (mark !== undefined && life !== undefined) await this.index.add(mark, payment, lasting(life));
     const isListed = mark !== undefined && isOpen(mark);
     const listed = mark?.listed ?? token;
     if (!isListed || listed !== token) await this.index.end({ payment, token });
@@ -213,7 +213,7 @@ export class Payments {
       const changed = change(mark);
       return changed && JSON.stringify(changed);
     };
-    const options = { ttl: Math.max(life, ENDED_TTL_MS), keepLonger: life === 0, durable: true };
+    const options = { ttl: lasting(life), keepLonger: life === undefined, durable: true };
     return markIn(await update(this.#options.area, payment, own, options));
   }
 

@@ -11,9 +11,9 @@ import { paymentsOn, steps, ticketOf } from '../../support/payments.ts';
 const START = 1_700_000_000_000;
 const LIFE = 7_200_000;
 
-function setUp() {
+function setUp(capacity = 1000) {
   const clock = { now: START };
-  const area = new MemoryArea({ now: () => clock.now });
+  const area = new MemoryArea({ now: () => clock.now, capacity });
   return { clock, area, payments: paymentsOn(area) };
 }
 
@@ -81,7 +81,8 @@ describe('a hold', () => {
     assert.deepEqual([(await payments.open())[0]?.state, await names()], ['unknown', 1]);
     await end('settled');
     assert.equal(await names(), 0);
-    assert.equal(area.size, 1);
+    // It, and what finds it by its transaction.
+    assert.equal(area.size, 2);
   });
 
   it('whose write is done late, without an answer, is listed for operators', async () => {
@@ -215,6 +216,32 @@ describe('a redemption', () => {
     clock.now += LIFE;
     assert.deepEqual(await found(), []);
   });
+
+  it('leaves nothing behind once it is not remembered any more: many are sold, each is found, and others have room', async () => {
+    const { payments, clock } = setUp(10);
+    for (let n = 0; n < 300; n++) {
+      assert.equal(await (await redeemed(payments, name(n))).answer(), true);
+      assert.deepEqual(await payments.index.names(name(n)), [name(n)]);
+      clock.now += LIFE;
+    }
+    await Promise.all([1, 2, 3, 4].map((n) => held(payments, name(n))));
+  });
+
+  it('is found as long as its last end is remembered, by whomever it was ended', async () => {
+    const { payments, clock } = setUp();
+    const found = async () => (await payments.find(name(1))).map(({ state }) => state);
+    await (await redeemed(payments)).giveBack();
+    clock.now += LIFE / 2;
+    await (await redeemed(payments)).answer();
+    clock.now += LIFE - 1;
+    const [answered = assert.fail()] = await payments.find(name(1));
+    const { payment: _, by: __, ...mark } = answered;
+    assert.equal(await payments.replace(answered, { ...mark, state: 'released' }, 2 * LIFE), true);
+    clock.now += 2 * LIFE - 1;
+    assert.deepEqual(await found(), ['released']);
+    clock.now += 1;
+    assert.deepEqual([await found(), await payments.index.names(name(1))], [[], []]);
+  });
 });
 
 describe('an answer of the state that is lost', () => {
@@ -262,7 +289,7 @@ describe('an answer of the state that is lost', () => {
       assert.equal(await isFree(payments), true);
     });
 
-    for (const at of [1, 2])
+    for (const at of [1, 2, 3])
       it(`of a return, ${at}, ${when}: it is counted once, a second later`, async (t) => {
         const { payments, cut, later } = failing(t, isDone);
         const request = await redeemed(payments);
