@@ -33,6 +33,12 @@ export const USED = 'invalid_exact_evm_nonce_already_used';
 /** A code that may be shown to clients. */
 const CODE = /^\w{1,100}$/;
 
+/**
+ * What may be said of a payment before anything is sent to the chain: its money was not taken. Whatever else went wrong, a transaction
+ * may be under way: facilitators call it failed where they have waited too long, or could not remember that it is pending.
+ */
+const NOT_SENT = /^(?:insufficient|invalid|unsupported)_(?!\w*trans(?!\w*simulation))\w+$/;
+
 /** Statuses by which a service says something of its own state or of our credentials, and nothing of the payment. */
 const NOT_ABOUT_PAYMENT: ReadonlySet<number> = new Set([401, 403, 404, 408, 429]);
 
@@ -117,7 +123,8 @@ async function settle(by: Facilitator, payment: Payment): Promise<SettleResponse
     if (errorReason === 'settlement_pending') throw unusable(`pending as ${transaction}`);
     // It was free when it was verified: whoever has used it may have paid with it.
     if (errorReason === USED) throw unusable('the authorisation is used already');
-    return { success: false, transaction, network, payer, errorReason };
+    if (transaction !== '' || !NOT_SENT.test(errorReason)) throw unusable(`${errorReason} ${transaction}`.trimEnd());
+    return { success: false, transaction: '', network, payer, errorReason };
   }
   if (transaction === '') throw unusable('the answer names no transaction');
   if (said.network !== network) throw unusable('the answer is about another network');

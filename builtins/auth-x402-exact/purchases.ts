@@ -147,7 +147,7 @@ export class Purchases {
       // A mode that tells failures in its own way has them, too.
       addAnswerHeaders(exchange, headers);
       if (errorReason === undefined) return await this.#settled(purchase, transaction);
-      await this.#giveBack(purchase, 'unsettled', errorReason, transaction);
+      await this.#giveBack(purchase, 'unsettled', errorReason);
       throw refusal(payment.offer, errorReason, headers);
     } catch (error) {
       if (error instanceof FacilitatorFailure)
@@ -171,13 +171,13 @@ export class Purchases {
 
   /**
    * It can be used again: the chain takes it once. In doubt it stays what it is, whatever a later request is told.
-   * @param said why. @param sent a transaction that failed, if there is one.
+   * @param said why.
    */
-  async #giveBack(purchase: Purchase, outcome: 'unsettled' | 'unknown', said: string, sent = ''): Promise<void> {
+  async #giveBack(purchase: Purchase, outcome: 'unsettled' | 'unknown', said: string): Promise<void> {
     const { log } = this.#services;
     const details = detailsOf(purchase.ticket.about);
     if (outcome === 'unknown') log.error(UNKNOWN, { ...details, said });
-    else log.warn('a payment was not settled', { ...details, detail: said, ...(sent && { transaction: sent }) });
+    else log.warn('a payment was not settled', { ...details, detail: said });
     const isOpen = outcome === 'unknown' || purchase.isInDoubt;
     if (!isOpen) await purchase.identified?.drop();
     const state = isOpen ? 'unknown' : 'not settled';

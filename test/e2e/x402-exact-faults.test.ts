@@ -8,7 +8,7 @@ import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
 const UNAVAILABLE = 'Payment verification unavailable';
@@ -97,6 +97,11 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
 
   describe('when it is asked to settle', () => {
     const settled = { success: true, transaction: HASH, network: 'eip155:31337' };
+    const failed = (errorReason: string | undefined, transaction: string, told: string) =>
+      lie({ success: false, errorReason, transaction }, told);
+    const FAILED = 'invalid_exact_evm_transaction_failed';
+    const MISMATCH = 'invalid_exact_evm_transfer_event_mismatch';
+    const UNEXPECTED = 'unexpected_settle_error';
     const lie = (answer: object, text: string) => [faults.json({ ...settled, ...answer }), saying(text)] as const;
     const used = { success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' };
     const split = faults.json({ ...settled, isValid: false }, 400);
@@ -110,6 +115,23 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
       // By whom it was used it does not say: its own connection may have asked it twice.
       'finds it used since it was verified': lie(used, 'the authorisation is used already'),
       'does not know yet': lie({ success: false, errorReason: 'settlement_pending' }, `pending as ${HASH}`),
+      // After a broadcast that timed out, and for a transaction that is pending and could not be remembered.
+      'calls its transaction failed': failed(FAILED, '', FAILED),
+      'calls its transaction failed and names it': failed(FAILED, HASH, `${FAILED} ${HASH}`),
+      'does not find the transfer in its transaction': failed(MISMATCH, HASH, `${MISMATCH} ${HASH}`),
+      'finds the transaction in no state that it knows': failed(
+        'invalid_transaction_state',
+        '',
+        'invalid_transaction_state',
+      ),
+      'does not say why it failed': failed(undefined, '', UNEXPECTED),
+      'says why in other words': failed('nonce too low', '', UNEXPECTED),
+      'says so by a code of its own': failed('settle_timed_out', '', 'settle_timed_out'),
+      'blames the payment, and has sent a transaction': failed(
+        'insufficient_funds',
+        HASH,
+        `insufficient_funds ${HASH}`,
+      ),
     };
     for (const [name, [handler, reason]] of Object.entries(cases))
       it(`${name}: nothing is shown, and the operator is told`, async () => {
@@ -130,6 +152,22 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
         const sold = { endpoint: 'a/sync', network, asset, amount: String(PRICE) };
         assert.deepEqual(details, { ...sold, payer: alice.address, nonce });
         assert.equal(said, reason('settle', (BUDGET * 2) / 3));
+      });
+
+    for (const errorReason of [
+      'insufficient_funds',
+      'invalid_exact_evm_signature',
+      'invalid_exact_evm_transaction_simulation_failed',
+      'unsupported_scheme',
+    ])
+      it(`refuses the payment before it sends anything: ${errorReason}`, async () => {
+        const payload = await payloadFor(service, 'a/sync', alice);
+        shop.facilitator.json('/settle', { success: false, errorReason, transaction: '', network: 'eip155:31337' });
+        const response = await send(payload);
+        assert.equal(response.status, 402);
+        const { network } = shop.market;
+        const told = { success: false, transaction: '', network, payer: alice.address, errorReason };
+        assert.deepEqual(settledAs(response), told);
       });
 
     it('has settled, but its answer is lost: the same authorisation pays for nothing else', async () => {

@@ -140,7 +140,7 @@ describe('x402-exact: payments with an identifier', async () => {
     // The first settlement comes through while the second one waits for the upstream.
     shop.facilitator.on('/settle', async (_req, res, { body }) => {
       await shop.facilitator.settle(JSON.parse(body));
-      res.end(JSON.stringify(await shop.facilitator.settle(JSON.parse(body))));
+      res.end(JSON.stringify({ success: false, errorReason: 'insufficient_funds', transaction: '' }));
     });
     await costs(PRICE, async () => {
       assert.equal((await send(payload)).status, 402);

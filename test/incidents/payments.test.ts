@@ -81,7 +81,7 @@ describe('an alert says', { skip: withoutPromtool }, () => {
   });
 
   it('that the facilitator settles nothing', async (t) => {
-    const failed = { success: false, errorReason: 'transaction_failed', transaction: '', network: shop.market.network };
+    const failed = { success: false, errorReason: 'insufficient_funds', transaction: '', network: shop.market.network };
     shop.facilitator.json('/settle', failed);
     await assertFires(t, ['SettlementsFail'], () => paySix(402));
     shop.facilitator.reset();

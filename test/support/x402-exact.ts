@@ -110,7 +110,8 @@ export async function startFacilitator({ chain, network }: Market): Promise<Test
   type Signer = Parameters<typeof toFacilitatorEvmSigner>[0];
   // The types of the two libraries differ in what they leave out.
   const signer = { ...client, address: account.address } as unknown as Signer;
-  const scheme = new ExactFacilitator(toFacilitatorEvmSigner(signer));
+  // Without it no facilitator says more of a transaction that the chain would not take than that it failed.
+  const scheme = new ExactFacilitator(toFacilitatorEvmSigner(signer), { simulateInSettle: true });
   const facilitator = new x402Facilitator().register(network, scheme);
   let last: Promise<unknown> = Promise.resolve();
   /** One after the other: a transaction that fails leaves a gap before the nonces of those that were sent meanwhile. */
