@@ -73,7 +73,8 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
   // The record while nothing is sold: the authorisation, and the hash of its signature. Who has both is who has paid.
   const claim = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
   const own = JSON.stringify(claim);
-  const life = lifeUntil(payment.endsAt, now);
+  // Whether it was settled may stay unknown after its end: another payment would pay twice for what an answer is given again.
+  const life = Math.max(lifeUntil(payment.endsAt, now), KEPT_MS);
   return {
     /** What was bought by the identifier, and whether by this very payment. @throws StateUnavailable */
     find: async (): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> => {
@@ -93,10 +94,10 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
       (await update(area, key, (text) => text ?? own, { ttl: life, durable: true })) === own,
     /** Gives it back: the payment was not taken, and will not be by this request. */
     drop: async (): Promise<void> => {
-      // Where the state is away, it ends with the authorisation.
+      // Where the state is away, it ends with its time.
       await update(area, key, (text) => (text === own ? undefined : text)).catch(() => undefined);
     },
-    /** Keeps what was sold. Where that fails, the claim stays until its authorisation ends: the payer gets his answer all the same. */
+    /** Keeps what was sold. Where that fails, the claim stays for its time: the payer gets his answer all the same. */
     keep: async ({ json }: SignedResponse, fingerprint: string, exchange: Exchange): Promise<void> => {
       const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
       try {

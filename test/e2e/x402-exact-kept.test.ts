@@ -10,14 +10,17 @@ import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { ownEngine } from '../support/own-engine.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
 /** What is wrong with an operator's engine: it answers null where an answer is kept; what it says is there. */
 let engine: { readonly isOdd?: boolean; readonly found?: string } = {};
+/** Milliseconds by which the engine's clock is ahead. */
+let ahead = 0;
 const own = ownEngine('x402-exact-kept', (name) => {
-  const area = new MemoryArea();
+  const area = new MemoryArea({ now: () => Date.now() + ahead });
   if (name !== 'x402-exact identifiers') return area;
   return {
     get: async (key: string) => engine.found ?? area.get(key),
@@ -55,6 +58,7 @@ describe('x402-exact: answers that are kept for their payers', async () => {
 
   const odd = async (t: TestContext) => {
     engine = {};
+    ahead = 0;
     const settings = { plugins: [own.plugin], state: own.state };
     return serviceFor(t, shop.config({ e: {} }, { settings }), { files: own.files });
   };
@@ -66,6 +70,30 @@ describe('x402-exact: answers that are kept for their payers', async () => {
     await verifyEncoded(await buy(service, 'an-engine-that-is-odd'), TEST_ADDRESS);
     assert.equal(await shop.market.balance(alice.address), had - PRICE);
   });
+
+  const MINUTE = 60_000;
+  const lost = {
+    'whose settlement is unknown': () => shop.facilitator.on('/settle', faults.serverError()),
+    'whose answer could not be kept': () => (engine = { isOdd: true }),
+  };
+  for (const [what, lose] of Object.entries(lost))
+    it(`or may have been sold: a payment ${what} is not made again within the hour, although its authorisation has ended`, async (t) => {
+      t.after(() => shop.facilitator.reset());
+      const service = await odd(t);
+      lose();
+      await (await buy(service, 'lost-on-its-way-here')).arrayBuffer();
+      shop.facilitator.reset();
+      engine = {};
+      const had = await shop.market.balance(alice.address);
+      for (const minutes of [0, 21, 38]) {
+        ahead += minutes * MINUTE;
+        const { reason } = await askedFor(await buy(service, 'lost-on-its-way-here'));
+        assert.equal(reason, 'payment_in_progress');
+      }
+      assert.equal(await shop.market.balance(alice.address), had);
+      ahead += 2 * MINUTE;
+      await verifyEncoded(await buy(service, 'lost-on-its-way-here'), TEST_ADDRESS);
+    });
 
   it('and cannot be read, are no answer and cost nothing', async (t) => {
     const service = await odd(t);
