@@ -38,9 +38,12 @@ const KEPT_MS = 3_600_000;
 /** Characters of an answer that is kept. */
 const LONGEST_ANSWER = 32_768;
 const MIB = 1024 * 1024;
-/** Bytes of answers that a payer, and all, may add at once. They flow in again within the time that answers are kept. */
-const PAYER_LIMIT = { max: 8 * MIB, window: KEPT_MS };
-const LIMIT = { max: 64 * MIB, window: KEPT_MS };
+/**
+ * Bytes of answers that a payer, and all, may add at once. As many flow in again within the time that answers are kept, so that twice
+ * as many are kept at most.
+ */
+const PAYER_LIMIT = { max: 4 * MIB, window: KEPT_MS };
+const LIMIT = { max: 32 * MIB, window: KEPT_MS };
 
 /** What clients are told of answers that are not there, or of what cannot be bought. */
 export const OTHER_REQUEST = 'Payment identifier was used for another request';
@@ -118,8 +121,11 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
 async function keepable(area: StateArea, payer: string, json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
   if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
   const bytes = Buffer.byteLength(json);
-  const share = await area.takeTokens(`bytes of ${payer}`, PAYER_LIMIT, bytes);
-  const isRoom = share.granted === bytes && (await area.takeTokens('bytes', LIMIT, bytes)).granted === bytes;
+  const take = (n: number) =>
+    Promise.all([area.takeTokens(`bytes of ${payer}`, PAYER_LIMIT, n), area.takeTokens('bytes', LIMIT, n)]);
+  // Looks first: what finds no room costs nothing.
+  const hasRoom = (await take(0)).every(({ left }) => left >= bytes);
+  const isRoom = hasRoom && (await take(bytes)).every(({ granted }) => granted === bytes);
   return isRoom ? { answer: json } : { unkept: NO_ROOM };
 }
 

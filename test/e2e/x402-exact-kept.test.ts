@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { Wallet } from 'ethers';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
+import type { BucketLimit } from '../../plugins-sdk/state.ts';
 import { folderWith } from '../cli/run.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
@@ -19,6 +20,8 @@ import { shopFor } from '../support/x402-shop.ts';
 let engine: { readonly isOdd?: boolean; readonly found?: string } = {};
 /** Milliseconds by which the engine's clock is ahead. */
 let ahead = 0;
+/** For how many bytes the engine counts one of an answer: a few answers fill what is there. */
+const WEIGHT = 50;
 const own = ownEngine('x402-exact-kept', (name) => {
   const area = new MemoryArea({ now: () => Date.now() + ahead });
   if (name !== 'x402-exact identifiers') return area;
@@ -26,7 +29,10 @@ const own = ownEngine('x402-exact-kept', (name) => {
     get: async (key: string) => engine.found ?? area.get(key),
     compareAndSet: async (...args: Parameters<MemoryArea['compareAndSet']>) =>
       engine.isOdd && args[2]?.includes('"sold"') ? null : area.compareAndSet(...args),
-    takeTokens: area.takeTokens.bind(area),
+    takeTokens: async (key: string, limit: BucketLimit, n: number) => {
+      const { granted, left, ...taken } = await area.takeTokens(key, limit, n * WEIGHT);
+      return { ...taken, granted: granted / WEIGHT, left: left / WEIGHT };
+    },
   };
 });
 
@@ -34,12 +40,12 @@ describe('x402-exact: answers that are kept for their payers', async () => {
   const shop = await shopFor(suite);
   const alice = await shop.market.wallet(1_000_000n);
 
-  const identified = async (service: RunningService, id: string) => {
+  const identified = async (service: RunningService, id: string, endpoint: string) => {
     const extension = { ...declarePaymentIdentifierExtension(), info: { required: false, id } };
-    return { ...(await payloadFor(service, 'a/e', alice)), extensions: { 'payment-identifier': extension } };
+    return { ...(await payloadFor(service, endpoint, alice)), extensions: { 'payment-identifier': extension } };
   };
-  const buy = async (service: RunningService, id: string) =>
-    service.post('a/e', {}, paidBy(await identified(service, id)));
+  const buy = async (service: RunningService, id: string, endpoint = 'a/e') =>
+    service.post(endpoint, {}, paidBy(await identified(service, id, endpoint)));
 
   it('are not given again by another signer, which is said', async (t) => {
     const state = { type: 'file', path: join(await folderWith(t), 'state') };
@@ -60,7 +66,8 @@ describe('x402-exact: answers that are kept for their payers', async () => {
     engine = {};
     ahead = 0;
     const settings = { plugins: [own.plugin], state: own.state };
-    return serviceFor(t, shop.config({ e: {} }, { settings }), { files: own.files });
+    const endpoints = { e: {}, long: { path: '/long', encoding: undefined } };
+    return serviceFor(t, shop.config(endpoints, { settings }), { files: own.files });
   };
 
   it('are given to who has paid, whatever goes wrong while they are kept', async (t) => {
@@ -94,6 +101,24 @@ describe('x402-exact: answers that are kept for their payers', async () => {
       ahead += 2 * MINUTE;
       await verifyEncoded(await buy(service, 'lost-on-its-way-here'), TEST_ADDRESS);
     });
+
+  it('take at most 8 MiB of a payer, and what finds no room takes none of it', async (t) => {
+    const service = await odd(t);
+    shop.upstream.json('/long', 'x'.repeat(30_000));
+    const ids = Array.from({ length: 12 }, (_, n) => `of-many-answers-${n}`);
+    let bytes = 0;
+    for (const [index, id] of ids.entries()) {
+      bytes = (await (await buy(service, id, 'a/long')).arrayBuffer()).byteLength * WEIGHT;
+      // The third is the first for which too little is left: it is enough for a small one.
+      if (index === 2) await (await buy(service, 'of-a-small-answer')).arrayBuffer();
+      if (index >= 2) ahead += 5.5 * MINUTE;
+    }
+    const again = await Promise.all(ids.map((id) => buy(service, id, 'a/long')));
+    const kept = again.filter(({ status }) => status === 200).length * bytes;
+    assert.ok(kept > 4 * 2 ** 20 && kept <= 8 * 2 ** 20, `${kept} bytes`);
+    assert.deepEqual(new Set(again.map(({ status }) => status)), new Set([200, 409]));
+    assert.equal((await buy(service, 'of-a-small-answer')).status, 200);
+  });
 
   it('and cannot be read, are no answer and cost nothing', async (t) => {
     const service = await odd(t);
