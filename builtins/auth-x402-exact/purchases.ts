@@ -181,7 +181,7 @@ export class Purchases {
     const isOpen = outcome === 'unknown' || purchase.isInDoubt;
     if (!isOpen) await purchase.identified?.drop();
     const state = isOpen ? 'unknown' : 'not settled';
-    const life = isOpen ? OPEN_TTL_MS : purchase.life;
+    const life = isOpen ? OPEN_TTL_MS : 0;
     await this.#end(purchase, outcome, life, ({ by: _, before: __, ...mark }) => ({ ...mark, state }));
   }
 

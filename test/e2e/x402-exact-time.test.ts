@@ -11,6 +11,7 @@ import { faults } from '../support/upstream.ts';
 import { askedFor, exactTerms, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
+const HOUR = 3_600_000;
 const MARGIN = 900_000;
 const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const USED = 'invalid_exact_evm_nonce_already_used';
@@ -53,6 +54,7 @@ describe('x402-exact: the end of an authorisation', async () => {
   const settles = (answer: object) =>
     shop.facilitator.json('/settle', { transaction: '', network: shop.market.network, ...answer });
   const settled = { success: true, transaction: `0x${'34'.repeat(32)}` };
+  const failed = { success: false, errorReason: 'insufficient_funds' };
 
   it('while its answer is made has nothing settled', async (t) => {
     const { clock, end, send, meanwhile } = await start(t);
@@ -93,5 +95,17 @@ describe('x402-exact: the end of an authorisation', async () => {
     assert.deepEqual(await fatesOf(nonce), ['settled']);
     clock.now += 1;
     assert.deepEqual(await fatesOf(nonce), []);
+  });
+
+  it('is not waited for where nothing was taken: that is remembered for an hour', async (t) => {
+    const { clock, nonce, send, fatesOf } = await start(t);
+    settles(failed);
+    assert.equal((await send()).status, 402);
+    clock.now += HOUR - 1;
+    assert.deepEqual(await fatesOf(nonce), ['not settled']);
+    clock.now += 1;
+    assert.deepEqual(await fatesOf(nonce), []);
+    settles(settled);
+    assert.equal((await send()).status, 200);
   });
 });
