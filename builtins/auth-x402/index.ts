@@ -97,11 +97,10 @@ export const authX402 = definePlugin({
   requiresSharedState: { auth: ['x402'] },
   check: checkAllTerms,
   openapi: () => openApiPart,
-  setup(services) {
-    const payments = Payments.in(services, keys);
-    const paid = services.endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
-    return paid ? behaviour(services, payments) : {};
-  },
+  setup: (services) =>
+    services.endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'))
+      ? behaviour(services, Payments.in(services, keys))
+      : {},
 });
 
 /** A mode may go on after a refusal. */
