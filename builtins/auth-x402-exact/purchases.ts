@@ -69,17 +69,16 @@ export class Purchases {
    */
   async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
     const { payment, exchange, identified } = wanted;
-    const { offer } = payment;
     const now = this.#services.now();
     const ticket = ticketFor(idOf(payment), aboutOf(payment, exchange, now));
     const life = lifeUntil(payment.endsAt, now);
     const mark = await this.#payments.hold(ticket, life);
-    if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(offer) : refusal(offer, USED);
+    if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(payment.offer) : refusal(payment.offer, USED);
     const purchase: Purchase = { ...wanted, ticket, life, isInDoubt: mark.before?.state === 'unknown' };
     try {
       purchase.verifier = await this.verify(payment);
       // Only now: before, whoever names a payer could take his identifiers.
-      if ((await identified?.claim()) === false) throw busy(offer);
+      if ((await identified?.claim()) === false) throw busy(payment.offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       const { from: payer, nonce } = payment.authorization;
       paidBy.set(exchange, { network: payment.requirements.network, payer, nonce });
