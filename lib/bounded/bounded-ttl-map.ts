@@ -46,11 +46,6 @@ export class BoundedTtlMap<V> {
     return this.#find(key, now)?.expiresAt;
   }
 
-  /** All live entries; the map may change meanwhile, and what is added then may be among them. */
-  *live(now: number): Generator<{ readonly key: string; readonly value: V; readonly expiresAt: number }> {
-    for (const entry of this.#entries.values()) if (now < entry.expiresAt) yield entry;
-  }
-
   /**
    * Adds an entry, or gives the one of that key a new value and end.
    *

@@ -2,7 +2,7 @@ import { canonicalJson } from './canonical-json.ts';
 
 let trust: (text: string) => JsonText;
 
-/** Text that is known to be JSON: written as such, or checked. It never changes. */
+/** Text that is known to be JSON, since it was written as such. It never changes. */
 export class JsonText {
   readonly json: string;
   /** Nobody can pass for one: the guard looks for this. */
@@ -19,12 +19,6 @@ export class JsonText {
 
   static is(value: unknown): value is JsonText {
     return typeof value === 'object' && value !== null && #checked in value;
-  }
-
-  /** @throws SyntaxError unless the text is JSON. */
-  static parse(text: string): JsonText {
-    JSON.parse(text);
-    return new JsonText(text);
   }
 
   /** @throws TypeError for what has no JSON form: a function, a symbol, `undefined`, a cycle, a bigint. */
