@@ -64,13 +64,6 @@ export interface ClientBuckets {
   used(key: string): number;
 }
 
-export interface TokenBucketsOptions extends BucketLimit {
-  /** Most clients with a bucket of their own; 100,000 by default. */
-  readonly capacity?: number;
-  /** Milliseconds; the process's monotonic clock by default. One that goes back neither fills nor drains a bucket. */
-  readonly now?: () => number;
-}
-
 const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
 
 /**
@@ -92,11 +85,11 @@ export class TokenBuckets implements ClientBuckets {
   /** That of all clients without a place. */
   #shared: Bucket | undefined;
 
-  /** @throws RangeError when `max`, `window` or `capacity` is no positive integer. */
-  constructor({ max, window, capacity = 100_000, now }: TokenBucketsOptions) {
-    for (const [name, value] of Object.entries({ max, window, capacity }))
-      if (!Number.isSafeInteger(value) || value < 1)
-        throw new RangeError(`${name} must be a positive integer, not ${value}`);
+  /**
+   * @param capacity most clients with a bucket of their own.
+   * @param now milliseconds; the process's monotonic clock by default. One that goes back neither fills nor drains a bucket.
+   */
+  constructor({ max, window }: BucketLimit, capacity = 100_000, now?: () => number) {
     this.#limit = { max, window };
     this.#buckets = new BoundedTtlMap(capacity);
     this.#elapsed = steadyClock(now);
