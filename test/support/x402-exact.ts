@@ -95,8 +95,8 @@ export interface TestFacilitator extends Upstream {
   settle(question: Question): Promise<SettleResponse>;
 }
 
-/** Starts a facilitator of the public library on a chain; it pays the gas with an account of its own. */
-export async function startFacilitator({ chain, network }: Market): Promise<TestFacilitator> {
+/** A facilitator of the public library on a chain; it pays the gas with an account of its own. */
+function facilitatorOf({ chain, network }: Market): x402Facilitator {
   const transport = http(chain.url);
   const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 };
   const local = defineChain({
@@ -106,13 +106,23 @@ export async function startFacilitator({ chain, network }: Market): Promise<Test
     rpcUrls: { default: { http: [chain.url] } },
   });
   const account = privateKeyToAccount(payer(chain, 6).privateKey as Hex);
-  const client = createWalletClient({ account, chain: local, transport, pollingInterval: 20 }).extend(publicActions);
+  const client = createWalletClient({ account, chain: local, transport }).extend(publicActions);
   type Signer = Parameters<typeof toFacilitatorEvmSigner>[0];
+  // The client would ask for a receipt once more with the next block, and there is none without a transaction.
+  const waitForTransactionReceipt = async ({ hash }: { readonly hash: Hex }) => {
+    await chain.provider.waitForTransaction(hash);
+    return client.getTransactionReceipt({ hash });
+  };
   // The types of the two libraries differ in what they leave out.
-  const signer = { ...client, address: account.address } as unknown as Signer;
+  const signer = { ...client, address: account.address, waitForTransactionReceipt } as unknown as Signer;
   // Without it no facilitator says more of a transaction that the chain would not take than that it failed.
   const scheme = new ExactFacilitator(toFacilitatorEvmSigner(signer), { simulateInSettle: true });
-  const facilitator = new x402Facilitator().register(network, scheme);
+  return new x402Facilitator().register(network, scheme);
+}
+
+/** Starts it. */
+export async function startFacilitator(market: Market): Promise<TestFacilitator> {
+  const facilitator = facilitatorOf(market);
   let last: Promise<unknown> = Promise.resolve();
   /** One after the other: a transaction that fails leaves a gap before the nonces of those that were sent meanwhile. */
   const settle = ({ paymentPayload, paymentRequirements }: Question) => {
