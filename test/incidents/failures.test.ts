@@ -1,7 +1,7 @@
 /** Failures are found by metrics alone. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { assertFiring, assertFound, type Seen, withoutPromtool } from '../support/alerts.ts';
+import { assertFires, finding, type Seen, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
 import { queryOf } from '../support/incidents.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
@@ -43,12 +43,13 @@ describe('failures are found by metrics alone', { skip: withoutPromtool }, () =>
 
   it('a plugin that drops requests, by an alert that counts its 403', async (t) => {
     const hour = await hourOf(t, 'api/dropped', 403);
-    await assertFiring(t, hour.slice(0, 1), ALERTS, []);
-    await assertFiring(t, hour, ALERTS, ['PluginDropsRequests', 'PluginsFailRequests']);
     const failed = await queryOf('Requests for endpoints fail: which, and why?');
-    await assertFound(t, hour, failed, [{ api: 'api', endpoint: 'dropped', reason: 'plugin' }]);
     const culprit = { plugin: 'picky', stage: 'onBeforeApiCall', outcome: 'failed' };
-    await assertFound(t, hour, await queryOf('`PluginsFailRequests` fires'), [culprit]);
+    const found = [
+      finding(failed, { api: 'api', endpoint: 'dropped', reason: 'plugin' }),
+      finding(await queryOf('`PluginsFailRequests` fires'), culprit),
+    ];
+    await assertFires(t, hour, ALERTS, ['PluginDropsRequests', 'PluginsFailRequests'], ...found);
   });
 
   it('a plugin that needs most of its budget', async (t) => {
@@ -59,17 +60,15 @@ describe('failures are found by metrics alone', { skip: withoutPromtool }, () =>
       assert.match(String((await service.post(count === 1 ? 'api/plain' : 'api/late')).status), /200|403/);
       seen.push({ scrape: await scrapeAfter(service, count), minutes: count === 1 ? 40 : 6 });
     }
-    const asked = ['PluginNearItsBudget'];
-    await assertFiring(t, seen.slice(0, 1), asked, []);
-    await assertFiring(t, seen, asked, asked);
+    await assertFires(t, seen, ['PluginNearItsBudget']);
   });
 
   it('an upstream that fails', async (t) => {
     const hour = await hourOf(t, 'api/broken', 502);
-    await assertFiring(t, hour, ALERTS, ['RequestsFail', 'UpstreamFails']);
     const cause = { api: 'api', endpoint: 'broken', reason: 'status_5xx' };
-    await assertFound(t, hour, await queryOf('Requests for endpoints fail: which, and why?'), [cause]);
-    await assertFound(t, hour, await queryOf('`UpstreamFails` fires'), [cause]);
+    const queries = ['Requests for endpoints fail: which, and why?', '`UpstreamFails` fires'].map(queryOf);
+    const found = (await Promise.all(queries)).map((query) => finding(query, cause));
+    await assertFires(t, hour, ALERTS, ['RequestsFail', 'UpstreamFails'], ...found);
   });
 
   it('a process that was blocked for 6 seconds, though two ask for its metrics', async (t) => {
@@ -81,8 +80,6 @@ describe('failures are found by metrics alone', { skip: withoutPromtool }, () =>
       { scrape: before, minutes: 30 },
       { scrape: await scrape(service), minutes: 2 },
     ];
-    await assertFiring(t, blocked.slice(0, 1), ALERTS, []);
-    await assertFiring(t, blocked, ALERTS, ['EventLoopBlocked']);
-    await assertFound(t, blocked, await queryOf('`EventLoopBlocked` fires'), [{}]);
+    await assertFires(t, blocked, ALERTS, ['EventLoopBlocked'], finding(await queryOf('`EventLoopBlocked` fires'), {}));
   });
 });

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { folderWith, launch, PROGRAM } from '../cli/run.ts';
 import { configText, KEY } from '../cli/service-config.ts';
 import { onSignal } from '../cli/started.ts';
-import { assertFiring, withoutPromtool } from '../support/alerts.ts';
+import { assertFires, withoutPromtool } from '../support/alerts.ts';
 import { Scrape } from '../support/metrics.ts';
 
 /** A service of which a plugin takes something when it is told to. @param shell before the service starts. */
@@ -39,9 +39,7 @@ describe('an incident', { skip: withoutPromtool }, () => {
       while (process.memoryUsage().heapUsed < 0.93 * 2 ** 28) kept.push(Array(10_000).fill(kept.length + 0.5));`;
     const { take, before } = await start(t, fill, '', { NODE_OPTIONS: '--max-old-space-size=256' });
     const after = await take();
-    const alerts = ['HeapNearlyFull'];
-    await assertFiring(t, [before], alerts, []);
-    await assertFiring(t, [before, { scrape: after, minutes: 3 }], alerts, alerts);
+    await assertFires(t, [before, { scrape: after, minutes: 3 }], ['HeapNearlyFull']);
   });
 
   it('of file descriptors that run out', async (t) => {
@@ -50,8 +48,6 @@ describe('an incident', { skip: withoutPromtool }, () => {
       while (readdirSync('/proc/self/fd').length < 220) openSync('/dev/null');`;
     const { take, before } = await start(t, open, 'ulimit -n 256;');
     const after = await take();
-    const alerts = ['FileDescriptorsShort'];
-    await assertFiring(t, [before], alerts, []);
-    await assertFiring(t, [before, { scrape: after, minutes: 6 }], alerts, alerts);
+    await assertFires(t, [before, { scrape: after, minutes: 6 }], ['FileDescriptorsShort']);
   });
 });

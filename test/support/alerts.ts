@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import type { TestContext } from 'node:test';
-import { stringify } from 'yaml';
 import { folderWith } from '../cli/run.ts';
 import { readPage } from './docs.ts';
 import type { Scrape } from './metrics.ts';
@@ -17,31 +16,48 @@ export interface Seen {
   readonly minutes: number;
 }
 
+/** What a query finds. */
+export interface Finding {
+  readonly expr: string;
+  readonly found: readonly { readonly labels: string; readonly value: number }[];
+  /** Of the scrapes, how many have been seen by then; all of them by default. */
+  readonly after?: number;
+}
+
+/** Which alerts fire, among those asked for. */
+function firing(asked: readonly string[], expected: readonly string[]): Finding {
+  const found = expected.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 }));
+  return { expr: `group by (alertname) (ALERTS{alertstate="firing", alertname=~"${asked.join('|')}"})`, found };
+}
+
+/** For which series a query finds something. */
+export function finding(query: string, ...expected: readonly Readonly<Record<string, string>>[]): Finding {
+  const found = expected.map((each) => ({ labels: braced(each), value: 1 }));
+  return { expr: `count by (${Object.keys(expected[0] ?? {}).join(', ')}) (${query})`, found };
+}
+
 /**
  * Has promtool find out which alerts fire.
  * @param expected names of the alerts that fire in the end, among those asked for.
  */
-export async function assertFiring(
+export function assertFiring(
   t: TestContext,
   scrapes: readonly Seen[],
   asked: readonly string[],
   expected: readonly string[],
 ): Promise<void> {
-  const firing = `group by (alertname) (ALERTS{alertstate="firing", alertname=~"${asked.join('|')}"})`;
-  const samples = expected.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 }));
-  await assertSamples(t, scrapes, firing, samples);
+  return assertFindings(t, scrapes, [firing(asked, expected)]);
 }
 
-/** Has promtool find out for which series a query finds something in the end. */
-export async function assertFound(
+/** Has promtool find out that none of the alerts fires after the first scrape, and which do in the end, with what else is found then. */
+export function assertFires(
   t: TestContext,
   scrapes: readonly Seen[],
-  query: string,
-  expected: readonly Readonly<Record<string, string>>[],
+  asked: readonly string[],
+  expected: readonly string[] = asked,
+  ...more: readonly Finding[]
 ): Promise<void> {
-  const labels = Object.keys(expected[0] ?? {}).join(', ');
-  const samples = expected.map((each) => ({ labels: braced(each), value: 1 }));
-  await assertSamples(t, scrapes, `count by (${labels}) (${query})`, samples);
+  return assertFindings(t, scrapes, [{ ...firing(asked, []), after: 1 }, firing(asked, expected), ...more]);
 }
 
 function braced(labels: Readonly<Record<string, string>>): string {
@@ -50,12 +66,7 @@ function braced(labels: Readonly<Record<string, string>>): string {
     .join(',')}}`;
 }
 
-async function assertSamples(
-  t: TestContext,
-  scrapes: readonly Seen[],
-  expr: string,
-  samples: readonly { readonly labels: string; readonly value: number }[],
-): Promise<void> {
+async function assertFindings(t: TestContext, scrapes: readonly Seen[], findings: readonly Finding[]): Promise<void> {
   const rules = await readPage(ALERTS);
   const keys = new Map(
     scrapes.flatMap(({ scrape }) =>
@@ -64,7 +75,7 @@ async function assertSamples(
   );
   const values = (name: string, labels: Readonly<Record<string, string>>) =>
     scrapes.flatMap(({ scrape, minutes }) => Array<number | string>(minutes).fill(scrape.value(name, labels) ?? '_'));
-  const minutes = scrapes.reduce((sum, scrape) => sum + scrape.minutes, 0);
+  const minuteOf = (after: number) => scrapes.slice(0, after).reduce((sum, { minutes }) => sum + minutes, -1);
   const test = {
     rule_files: ['alerts.yaml'],
     evaluation_interval: '1m',
@@ -72,11 +83,13 @@ async function assertSamples(
       {
         interval: '1m',
         input_series: [...keys].map(([series, [name, labels]]) => ({ series, values: values(name, labels).join(' ') })),
-        promql_expr_test: [{ expr, eval_time: `${minutes - 1}m`, exp_samples: samples }],
+        promql_expr_test: findings.map(({ expr, found, after = scrapes.length }) => {
+          return { expr, eval_time: `${minuteOf(after)}m`, exp_samples: found };
+        }),
       },
     ],
   };
-  const cwd = await folderWith(t, { 'alerts.yaml': rules, 'test.yaml': stringify(test) });
+  const cwd = await folderWith(t, { 'alerts.yaml': rules, 'test.yaml': JSON.stringify(test) });
   const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'test.yaml'], { cwd, encoding: 'utf8' });
   assert.equal(status, 0, `${stdout}${stderr}`);
 }
