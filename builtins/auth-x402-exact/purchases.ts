@@ -57,7 +57,7 @@ export class Purchases {
         'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
       ],
       outcomes: ['settled', 'unsettled', 'unknown'],
-      others: ['refused', 'unavailable', 'limited', 'released'],
+      others: ['refused', 'unavailable', 'limited', 'released', 'repeated'],
       tokensOf: (endpoint) => acceptsOf(endpoint).map(({ accept }) => accept),
     });
   }
