@@ -19,7 +19,7 @@ const FIELD = 'settings.state';
 
 /** Bytes of the longest key that stands as it is. */
 const LONGEST_KEY = 500;
-/** A million payments, with what else they leave; bytes on the disk. */
+/** A payment takes two or three keys; bytes on the disk. */
 const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
 
 interface Opened {
