@@ -179,12 +179,7 @@ class Loading {
   /** @param entry the path of what has the block. @throws Noted when there is something wrong with it. */
   async #ownConfig(schema: unknown, value: unknown, entry: string): Promise<unknown> {
     const path = `${entry}.config`;
-    if (schema === undefined) {
-      if (value === undefined) return undefined;
-      this.#fail(path, 'the plugin takes no config');
-      throw new Noted();
-    }
-    if (!isConfigSchema(schema))
+    if (schema !== undefined && !isConfigSchema(schema))
       throw new PluginProblem('its configSchema is neither a schema nor anything with parse()');
     const { references, redact } = this.#request;
     const block: Block = { value, path, leaf: leafOf(this.#request), redact, doubtful: hasDoubt(references, path) };

@@ -26,8 +26,15 @@ export interface Validated {
   readonly findings: readonly Finding[];
 }
 
-/** Validates a plugin's `config` block; without one, an empty mapping. The result shares nothing with the block. */
-export async function validateOwn(schema: ConfigSchema, block: Block): Promise<Validated> {
+/**
+ * Validates a plugin's `config` block; without one, an empty mapping. The result shares nothing with the block.
+ * @param schema a plugin without one takes no config.
+ */
+export async function validateOwn(schema: ConfigSchema | undefined, block: Block): Promise<Validated> {
+  if (schema === undefined) {
+    const findings = block.value === undefined ? [] : [errorAt(block.path, 'the plugin takes no config')];
+    return { value: undefined, findings };
+  }
   const value = structuredClone(block.value ?? {});
   // What a parser says about samples says nothing about the config.
   if (block.doubtful && isParser(schema)) return { value, findings: [] };

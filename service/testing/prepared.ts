@@ -20,10 +20,6 @@ export function definitionOf(plugin: unknown, exported: EndpointKeys | undefined
 
 /** The config as the service hands it to `setup`: validated, with defaults. @throws Error with a line for each mistake */
 export async function configOf({ configSchema }: Definition, given: unknown): Promise<unknown> {
-  if (configSchema === undefined) {
-    if (given !== undefined) throw new Error('config: the plugin takes no config');
-    return undefined;
-  }
   const { value, findings } = await validateOwn(configSchema, {
     value: given,
     path: 'config',
