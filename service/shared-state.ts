@@ -187,7 +187,6 @@ export class StateClient implements SharedState {
 
   async #withTimeout<T>(answer: Promise<T>): Promise<T> {
     const { timeout = COMMAND_TIMEOUT_MS } = this.#use.type;
-    if (timeout === 'none') return answer;
     const first = await withTimeout(timeout, answer);
     if (first !== LATE) return first;
     // On a busy machine the timer is heard before an answer that has come long ago.

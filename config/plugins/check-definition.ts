@@ -24,11 +24,10 @@ const someOf = (members: Readonly<Record<string, TSchema>>) =>
   closedObject(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])));
 const opened = { schema: aSchema, open: aFunction };
 const more = Type.Number({ exclusiveMinimum: 0 });
-const engine = (processes: string, timeout: TSchema) =>
-  Type.Object({ ...opened, processes: Type.Literal(processes), timeout: Type.Optional(timeout) });
+const engine = Type.Object({ ...opened, processes: Type.Enum(['one', 'many']), timeout: Type.Optional(more) });
 
 /** What a function may return; budgets need no timers, so that those of built-ins follow any timeout. */
-const BUDGET = Type.Union([Type.Literal('none'), Type.Number({ exclusiveMinimum: 0 })]);
+const BUDGET = Type.Union([Type.Literal('none'), more]);
 
 /** What a plugin with `setup` may be. */
 const definition: Members<Definition> = {
@@ -50,8 +49,7 @@ const definition: Members<Definition> = {
   credentials: texts,
   exposes: texts,
   signers: tableOf(Type.Object(opened)),
-  // What others share may be far away, and hang: it is given up in the end.
-  engines: tableOf(Type.Union([engine('one', Type.Union([more, Type.Literal('none')])), engine('many', more)])),
+  engines: tableOf(engine),
   requiresSharedState: someOf({ auth: texts, modes: texts }),
   identity: someOf(Object.fromEntries(identityParts.map((part) => [part, aFunction]))),
   check: aFunction,

@@ -73,8 +73,8 @@ export interface StateEngineType<S extends TSchema = TSchema> {
   readonly schema: S;
   /** Whether several processes can share it, or it only outlives the one that uses it. */
   readonly processes: 'one' | 'many';
-  /** Milliseconds that a command may take; default 250. `none`: it is never given up; only with one process. */
-  readonly timeout?: number | 'none';
+  /** Milliseconds that a command may take; default 250. */
+  readonly timeout?: number;
   /** Does nothing slow: `start` does. @param config validated. */
   open(config: Static<S>, services: EngineServices): StateEngine;
 }
