@@ -25,7 +25,7 @@
  */
 import type { Definition, SimplePlugin } from '../plugins-sdk/define.ts';
 import type { HarnessOptions, PluginHarness } from '../plugins-sdk/testing/index.ts';
-import type { Serve } from '../plugins-sdk/testing/service.ts';
+import type { Serve } from '../plugins-sdk/testing/plugin-harness.ts';
 import { createHarness } from './testing/harness.ts';
 
 export * from '../plugins-sdk/testing/index.ts';

@@ -154,13 +154,13 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   kernel: { lines: 1292, files: 9 },
   http: { lines: 524, files: 7 },
   lib: { lines: 2086 },
-  'plugins-sdk': { lines: 3458 },
-  config: { lines: 2607 },
-  service: { lines: 3032 },
+  'plugins-sdk': { lines: 3456 },
+  config: { lines: 2601 },
+  service: { lines: 3019 },
   builtins: { lines: 14449 },
   cli: { lines: 2998 },
   verify: { lines: 1400 },
-  tools: { lines: 1318 },
+  tools: { lines: 1303 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

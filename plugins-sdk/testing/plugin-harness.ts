@@ -1,5 +1,5 @@
 import type { StageName } from '../../kernel/stages.ts';
-import type { EndpointKeys } from '../define.ts';
+import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import type { Services } from '../services.ts';
 import type { Complaint, RequestInput, StageInput, StageOutcome } from './inputs.ts';
 import type { Metrics } from './metrics.ts';
@@ -19,13 +19,23 @@ export interface HarnessOptions {
   readonly services?: Partial<Services> | undefined;
 }
 
+/** The plugin under test, as its harness got it. */
+export interface ServedPlugin extends Pick<HarnessOptions, 'keys' | 'config' | 'budget'> {
+  readonly plugin: SimplePlugin | Definition;
+  /** The harness's clock: epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** Makes a service of a config, and of the plugin behind those that the config names. @throws ConfigErrors as a start does */
+export type Serve = (subject: ServedPlugin, config: ServiceConfig, options: ServeOptions) => Promise<TestService>;
+
 /** One plugin, ready to be run. Each {@link PluginHarness.run} is a request of its own, with a budget of its own. */
 export class PluginHarness {
   /**
    * What the service would refuse or warn of, so far. At the start: auth types and modes without their function, and findings of the
    * plugin's `check`. Of requests: failures of stages that go on without the plugin, results of a wrong shape, and invalid measurements.
    * Each drop, spent budget and 500 has its reason here. A deliberate rejection is no complaint, and neither is the notice that a plugin
-   * can change what gets signed. Complaints of a service of {@link serve} are here too.
+   * can change what gets signed. A service of {@link serve} has a log of its own.
    */
   readonly complaints: readonly Complaint[];
   readonly #subject: Subject;

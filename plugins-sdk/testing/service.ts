@@ -1,5 +1,4 @@
 import type { Address } from '../../lib/eth/hex.ts';
-import type { Definition, EndpointKeys, SimplePlugin } from '../define.ts';
 import type { Endpoint, Json, Parameters } from '../kernel.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from './metrics.ts';
@@ -73,19 +72,3 @@ export interface TestService {
   /** Lets requests and work in the background end, and stops the plugins. */
   stop(): Promise<void>;
 }
-
-/** The plugin under test, as its harness got it. */
-export interface ServedPlugin {
-  readonly plugin: SimplePlugin | Definition;
-  readonly name: string;
-  readonly keys: EndpointKeys | undefined;
-  readonly config: unknown;
-  readonly budget: number | 'none' | undefined;
-  /** The harness's clock: epoch milliseconds. */
-  readonly now: () => number;
-  /** Adds to the harness's complaints. */
-  readonly complain: (hook: string, detail: string, requestId?: string) => void;
-}
-
-/** Makes a service of a config, and of the plugin behind those that the config names. @throws ConfigErrors as a start does */
-export type Serve = (subject: ServedPlugin, config: ServiceConfig, options: ServeOptions) => Promise<TestService>;

@@ -6,8 +6,7 @@ import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
 import { complaint, errorText } from '../../plugins-sdk/testing/hook-outcome.ts';
 import type { Complaint } from '../../plugins-sdk/testing/inputs.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
-import { type HarnessOptions, PluginHarness } from '../../plugins-sdk/testing/plugin-harness.ts';
-import type { Serve } from '../../plugins-sdk/testing/service.ts';
+import { type HarnessOptions, PluginHarness, type Serve } from '../../plugins-sdk/testing/plugin-harness.ts';
 import { TestClock } from '../../plugins-sdk/testing/test-clock.ts';
 import { inBackground } from '../background.ts';
 import { MeterRegistry } from '../meter-registry.ts';
@@ -41,11 +40,10 @@ export async function createHarness(
     { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
   );
   for (const message of startFaults(definition, taps, services, options)) complain('start', message);
-  const served = { plugin, name, keys: options.keys, config: options.config, budget: options.budget };
   const harness = new PluginHarness({
     ...{ hooks, observer, taps, plugin: behaviour, ...instruments },
     endpoint: services.endpoints[0] ?? testEndpoint(),
-    serve: (given, more) => serve({ ...served, now: instruments.clock.now, complain }, given, more),
+    serve: (given, more) => serve({ ...options, plugin, now: instruments.clock.now }, given, more),
   });
   options.t?.after(() => harness.stop());
   await behaviour.start?.();

@@ -7,7 +7,8 @@ import type { Parameters } from '../../plugins-sdk/index.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
-import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
+import type { Serve, ServedPlugin } from '../../plugins-sdk/testing/plugin-harness.ts';
+import type { LogLine, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
 import { definitions } from '../index.ts';
 import { Server } from '../server.ts';
 import { Signers } from '../signers.ts';
@@ -17,7 +18,7 @@ import { openIn, requestOf } from './in-process.ts';
 /** A whole service of a config that is no file, with a plugin that is no module, and with no port. */
 export const serve: Serve = async (subject, given, { env, folder = process.cwd() }) => {
   const lines: LogLine[] = [];
-  const log = logInto(lines, subject);
+  const log = logInto(lines);
   const source = `./${subject.plugin.name}`;
   const variables = withKey(env);
   const signers = new Signers(variables, log);
@@ -96,18 +97,10 @@ function withKey(env: Readonly<Record<string, string | undefined>> = {}): Readon
   return hasOwn ? env : { ...env, SERVICE_PRIVATE_KEY: randomBytes(32).toString('hex') };
 }
 
-/** Keeps the lines; those against the plugin under test are complaints, too, but for the sums of its budget. */
-function logInto(lines: LogLine[], { name, complain }: ServedPlugin): Log {
-  const isAgainst = (message: string) => message.toLowerCase().includes(`plugin "${name.toLowerCase()}"`);
+function logInto(lines: LogLine[]): Log {
   const at =
     (level: keyof Log): Log['info'] =>
-    (message, fields = {}) => {
-      lines.push({ level, message, fields });
-      const isNotice = / can change what gets signed /.test(message) || 'used' in fields;
-      if (!/^(?:warn|error)$/.test(level) || !isAgainst(message) || isNotice) return;
-      const { stage = 'serve', requestId = '', error, detail = error } = fields;
-      const more = detail === undefined ? '' : `: ${String(detail)}`;
-      complain(String(stage), message + more, String(requestId));
-    };
+    (message, fields = {}) =>
+      void lines.push({ level, message, fields });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

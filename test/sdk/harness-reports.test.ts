@@ -61,27 +61,6 @@ describe('harness.complaints', () => {
     assert.deepEqual(hooks, ['onAfterApiCall', 'respond']);
     for (const [, message = ''] of messages(harness)) assert.match(message, /returned|must|data|header/);
   });
-
-  it('have what a service of it logs against the plugin', async (t) => {
-    const plugin = {
-      name: 'p',
-      hooks: {
-        onAfterApiCall: () => ({ data: 2 }),
-        onResponseSent: () => {
-          throw new Error('no route');
-        },
-      },
-    };
-    const harness = await testPlugin(plugin, { t });
-    const { config } = await configFor(t);
-    const service = await harness.serve(config);
-    assert.equal((await service.ask('p/eth')).status, 200);
-    await service.stop();
-    const [complaint, ...others] = harness.complaints;
-    assert.deepEqual([complaint?.hook, others], ['serve', []]);
-    assert.equal(complaint?.message, 'plugin "p" failed in onResponseSent: Error: no route');
-    assert.match(complaint?.requestId ?? '', /^0x[0-9a-f]{64}$/);
-  });
 });
 
 /** Counts requests, and how long they took. */
