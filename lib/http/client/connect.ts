@@ -6,7 +6,7 @@ import type { buildConnector } from 'undici';
 import { undici } from '../../process/lazy.ts';
 import { withTimeout } from '../../time/with-timeout.ts';
 import { faultText, proxyFault } from './faults.ts';
-import type { Proxies } from './proxies.ts';
+import type { HttpProxy } from './proxies.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** What servers are shown and believed, as PEM texts. */
@@ -52,17 +52,16 @@ const lookup: LookupFunction = (host, { all }, callback) => {
 /** Connects to a server, and tells `opening` of each socket for it, also of one that is still connecting. */
 export type Connect = (target: buildConnector.Options, opening: (socket: Socket) => void) => Promise<Socket>;
 
-/** Opens connections to servers, for those that `proxies` has a proxy for through that one. */
-export function connectorThrough(proxies: Proxies, tls?: ClientTls): Connect {
+/** Opens connections to a server, through its proxy where it has one. */
+export function connectorThrough(proxy: HttpProxy | undefined, tls?: ClientTls): Connect {
   const { buildConnector } = undici();
   // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
   const options = { timeout: 0, lookup };
   const [toServer, toProxy] = [buildConnector({ ...options, ...tls }), buildConnector(options)];
+  if (proxy === undefined) return (target, opening) => connected(toServer, target, opening);
+  const { hostname, host, protocol, port } = proxy.url;
+  const way = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port };
   return async (target, opening) => {
-    const proxy = proxies.of(new URL(`${target.protocol}//${target.host}`));
-    if (proxy === undefined) return connected(toServer, target, opening);
-    const { host, protocol, port } = proxy.url;
-    const way = { hostname: proxy.url.hostname.replace(/^\[|\]$/g, ''), host, protocol, port };
     const socket = await connected(toProxy, way, opening).catch((error) => {
       throw proxyFault(`the proxy cannot be reached: ${faultText(error)}`);
     });

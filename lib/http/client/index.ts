@@ -8,7 +8,7 @@ import { type BoundedRequest, type BoundedResponse, failure, parseTarget, Reques
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 
 const DEFAULT_CONNECTIONS = 128;
-/** Origins that are remembered without a connection. */
+/** Origins that are remembered without a call under way. */
 const MOST_POOLS = 1000;
 
 /** Limits of an {@link HttpClient}. */
@@ -82,11 +82,11 @@ class PooledClient implements HttpClient {
     const known = this.#pools.get(origin);
     if (known) return known;
     if (this.#pools.size >= MOST_POOLS)
-      for (const [other, { isUnused }] of this.#pools) if (isUnused) this.#pools.delete(other);
+      for (const [other, pool] of this.#pools) if (pool.isUnused && this.#pools.delete(other)) void pool.close();
     const { connections = DEFAULT_CONNECTIONS, tls } = this.#options;
-    const connect = connectorThrough(this.#proxies, tls);
-    const forwarder = protocol === 'http:' ? this.#proxies.of(url) : undefined;
-    const pool = new Pool(connections, () => new Connection(origin, connect), forwarder);
+    const proxy = this.#proxies.of(url);
+    const connect = connectorThrough(proxy, tls);
+    const pool = new Pool(connections, () => new Connection(origin, connect), protocol === 'http:' ? proxy : undefined);
     this.#pools.set(origin, pool);
     return pool;
   }

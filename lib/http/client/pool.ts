@@ -37,10 +37,6 @@ export class Connection {
     });
   }
 
-  get isOpen(): boolean {
-    return this.#socket?.destroyed === false;
-  }
-
   /** Whether an exchange was complete on the present socket. */
   get isReused(): boolean {
     return this.#restingSince !== undefined;
@@ -59,7 +55,7 @@ export class Connection {
 
   /** Has the next request use a new socket, unless the server surely keeps this one. */
   renew(): void {
-    if (this.#restingSince !== undefined && performance.now() - this.#restingSince > SURELY_KEPT_MS) this.#abandon();
+    if (performance.now() - (this.#restingSince ?? Number.POSITIVE_INFINITY) > SURELY_KEPT_MS) this.#abandon();
   }
 
   /** Resolves when the socket is closed. */
@@ -71,7 +67,7 @@ export class Connection {
   }
 
   #abandon(): void {
-    if (this.isOpen) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
+    this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
   }
 }
 
@@ -105,9 +101,9 @@ export class Pool {
     this.forwarder = forwarder;
   }
 
-  /** Whether no call is under way and no socket open. */
+  /** Whether no call is under way. */
   get isUnused(): boolean {
-    return this.#idle.length === this.#all.size && !this.#idle.some(({ isOpen }) => isOpen);
+    return this.#idle.length === this.#all.size;
   }
 
   /** Lends the call a connection, now or when its turn comes. */
