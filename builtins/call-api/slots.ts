@@ -51,7 +51,7 @@ export function limitsOf(endpoints: readonly Endpoint[], config: Config): SlotLi
 
 /** The slots of all APIs. Calls under way from before a reload count, so that a reload never doubles the load of an upstream. */
 export function slotsFor(limits: SlotLimits, states: States): Semaphore {
-  return states.keep(kept, '', () => new Semaphore(limits.limit, limits.caps));
+  return states.keep(kept, '', () => new Semaphore(limits.limit));
 }
 
 /** The refusal when no slot came free in time. */

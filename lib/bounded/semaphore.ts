@@ -30,18 +30,14 @@ interface Waiter {
  * it. It is never up for grabs in between, so nobody can overtake.
  */
 export class Semaphore {
-  /** The last ones are in force. */
-  readonly #all: SlotLimits[] = [];
   #limits: SlotLimits;
   #inUse = 0;
   /** Slots held, by name. */
   readonly #held = new Map<string, number>();
   readonly #waiting = new Set<Waiter>();
 
-  /** @throws {RangeError} when a limit is no positive integer */
-  constructor(limit: number, caps?: ReadonlyMap<string, number>) {
-    this.#limits = { limit, caps };
-    this.change(this.#limits);
+  constructor(limit: number) {
+    this.#limits = { limit };
   }
 
   /** How many slots are held. */
@@ -56,19 +52,13 @@ export class Semaphore {
 
   /**
    * Has other limits in force from now on. Slots that are held count, so that there may be none for a while.
-   * @returns what takes the limits back: then those before them are in force, unless there are newer ones.
-   * @throws {RangeError} when a limit is no positive integer
+   * @returns what has those before them in force again, unless there are newer ones.
    */
   change(limits: SlotLimits): () => void {
-    for (const each of [limits.limit, ...(limits.caps?.values() ?? [])])
-      if (!Number.isSafeInteger(each) || each < 1) throw new RangeError('limit must be a positive integer');
-    const own = { ...limits };
-    this.#all.push(own);
-    this.#apply();
+    const before = this.#limits;
+    this.#apply(limits);
     return () => {
-      const place = this.#all.indexOf(own);
-      if (place >= 0) this.#all.splice(place, 1);
-      this.#apply();
+      if (this.#limits === limits) this.#apply(before);
     };
   }
 
@@ -104,8 +94,8 @@ export class Semaphore {
     });
   }
 
-  #apply(): void {
-    this.#limits = this.#all.at(-1) ?? this.#limits;
+  #apply(limits: SlotLimits): void {
+    this.#limits = limits;
     this.#serve();
   }
 
