@@ -10,7 +10,7 @@ class OnGiven {
  * Tells which objects one module has seen; nobody else can mark an object. It is for objects that every request makes: entries of a
  * `WeakSet` cost each garbage collection more than the objects do.
  */
-export function privateMark() {
+export function privateMark(): { has(value: unknown): boolean; add<T extends object>(value: T): T } {
   return class Marked extends OnGiven {
     readonly #isMarked = true;
 
