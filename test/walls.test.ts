@@ -160,7 +160,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 14449 },
   cli: { lines: 2998 },
   verify: { lines: 1400 },
-  tools: { lines: 1303 },
+  tools: { lines: 1296 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

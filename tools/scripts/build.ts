@@ -1,13 +1,11 @@
-import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { root, run } from './package/run.ts';
 import { type Manifest, PUBLISHED, writePackages } from './packages.ts';
 import { bundleProgram } from './program.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 
 /** What operators and plugin authors read, folders and pages. It is published without pictures, with the pages that these link to. */
@@ -33,13 +31,6 @@ function filesIn(base: string, folder: string): string[] {
 function copy(file: string): void {
   mkdirSync(dirname(join(dist, file)), { recursive: true });
   cpSync(join(root, file), join(dist, file));
-}
-
-function compile(): void {
-  const tsc = join(root, 'node_modules', '.bin', 'tsc');
-  const { status } = spawnSync(tsc, ['-p', join(root, 'tools/scripts/tsconfig.build.json')], { stdio: 'inherit' });
-  // The compiler has said why.
-  if (status !== 0) process.exit(1);
 }
 
 /** The compiler takes no file that is JavaScript already, no data, and not what is to stay TypeScript. */
@@ -97,7 +88,7 @@ async function bundlePage(): Promise<void> {
 
 const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 rmSync(dist, { recursive: true, force: true });
-compile();
+run(root, join(root, 'node_modules/.bin/tsc'), '-p', 'tools/scripts/tsconfig.build.json');
 copyRest();
 leaveOutPictures();
 renameInDeclarations();
