@@ -53,21 +53,17 @@ export class Connection {
     this.#restingSince = performance.now();
   }
 
-  /** Has the next request use a new socket, unless the server surely keeps this one. */
-  renew(): void {
-    if (performance.now() - (this.#restingSince ?? Number.POSITIVE_INFINITY) > SURELY_KEPT_MS) this.#abandon();
+  /** Whether the server may be closing the socket just now. */
+  get isDoubtful(): boolean {
+    return performance.now() - (this.#restingSince ?? 0) > SURELY_KEPT_MS;
   }
 
   /** Resolves when the socket is closed. */
   async destroy(): Promise<void> {
     const closed = this.client.destroy();
     // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
-    this.#abandon();
-    await closed;
-  }
-
-  #abandon(): void {
     this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
+    await closed;
   }
 }
 
@@ -108,14 +104,12 @@ export class Pool {
 
   /** Lends the call a connection, now or when its turn comes. */
   acquire(call: Borrower): void {
-    const connection = this.#idle.pop() ?? (this.#all.size < this.#limit ? this.#open() : undefined);
+    const connection = this.#idleFor(call) ?? (this.#all.size < this.#limit ? this.#open() : undefined);
     if (connection === undefined) {
       this.#waiting.add(call);
       return;
     }
     this.#all.add(connection);
-    // A request that must not be repeated never uses a socket that the server may be about to close.
-    if (!call.isRepeatable) connection.renew();
     call.run(connection);
   }
 
@@ -133,8 +127,7 @@ export class Pool {
 
   /** Destroys a connection, and with it whatever still runs on it. */
   discard(connection: Connection): void {
-    this.#all.delete(connection);
-    void connection.destroy();
+    this.#drop(connection);
     this.#serveNext();
   }
 
@@ -142,6 +135,19 @@ export class Pool {
   async close(): Promise<void> {
     for (const call of this.#waiting) call.fail('aborted', CLIENT_CLOSED);
     await Promise.all(Array.from(this.#all, (connection) => connection.destroy()));
+  }
+
+  /** A request that must not be repeated never uses a socket that the server may be about to close. */
+  #idleFor({ isRepeatable }: Borrower): Connection | undefined {
+    const last = this.#idle.pop();
+    if (last === undefined || isRepeatable || !last.isDoubtful) return last;
+    this.#drop(last);
+    return undefined;
+  }
+
+  #drop(connection: Connection): void {
+    this.#all.delete(connection);
+    void connection.destroy();
   }
 
   #serveNext(): void {
