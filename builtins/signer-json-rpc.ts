@@ -33,7 +33,7 @@ const NO_SUCH_METHOD = -32601;
 const LARGEST_ANSWER = 16_384;
 
 async function signed(rpc: JsonRpc, [method, params]: Question, limits: JsonRpcLimits): Promise<Hex> {
-  const result = await rpc.ask(method, params, limits);
+  const result = await rpc(method, params, limits);
   try {
     return normalizedSignature(result);
   } catch (error) {

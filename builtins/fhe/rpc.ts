@@ -30,7 +30,7 @@ export function connectRpc(url: string) {
     close: () => client.close(),
     request: async ({ method, params = [] }: { readonly method: string; readonly params?: object }) => {
       try {
-        return await rpc.ask(method, params, { timeout: CALL_TIMEOUT_MS, signal });
+        return await rpc(method, params, { timeout: CALL_TIMEOUT_MS, signal });
       } catch (error) {
         const failure = new Error(`settings.fhe.rpcUrl, ${error instanceof Error ? error.message : String(error)}`);
         fail(failure);

@@ -76,7 +76,7 @@ export type Ask = <T>(method: string, params: readonly unknown[], shape: Shape<T
 export function askerOf(rpc: JsonRpc, { timeout, signal }: JsonRpcLimits): Ask {
   const deadline = performance.now() + timeout;
   return async (method, params, shape) => {
-    const answer = await rpc.ask(method, params, { timeout: Math.max(deadline - performance.now(), 0), signal });
+    const answer = await rpc(method, params, { timeout: Math.max(deadline - performance.now(), 0), signal });
     if (shape.Check(answer)) return answer;
     throw new JsonRpcFailure(`the result of ${method} has a wrong shape`);
   };

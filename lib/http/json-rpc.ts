@@ -24,15 +24,13 @@ export interface JsonRpcLimits {
   readonly signal: AbortSignal;
 }
 
-/** A node that is asked one question at a time, over JSON-RPC 2.0. */
-export interface JsonRpc {
-  /**
-   * @param params a list, or an object of names.
-   * @returns the `result`, whatever its shape.
-   * @throws JsonRpcFailure naming the method.
-   */
-  ask(method: string, params: object, limits: JsonRpcLimits): Promise<unknown>;
-}
+/**
+ * Asks a node one question, over JSON-RPC 2.0.
+ * @param params a list, or an object of names.
+ * @returns the `result`, whatever its shape.
+ * @throws JsonRpcFailure naming the method.
+ */
+export type JsonRpc = (method: string, params: object, limits: JsonRpcLimits) => Promise<unknown>;
 
 /** Bytes of an answer: a receipt of some thousand events, or a block of some ten thousand transactions by their hashes. */
 const LARGEST_ANSWER = 1024 * 1024;
@@ -42,25 +40,20 @@ export function createJsonRpc(client: HttpClient, target: HttpTarget, maxBytes =
   const { url } = target;
   const headers = { 'content-type': 'application/json', accept: 'application/json', ...target.headers };
   let lastId = 0;
-  return {
-    async ask(method, params, { timeout, signal }) {
-      lastId += 1;
-      const id = lastId;
-      const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
-      try {
-        const request = { method: 'POST', url, headers, body, timeout, maxBytes, signal };
-        const answer = await client.request(request);
-        if (answer.status !== 200) throw new JsonRpcFailure(`HTTP status ${answer.status}`);
-        return resultOf(answer.body, id);
-      } catch (error) {
-        if (error instanceof JsonRpcFailure) throw new JsonRpcFailure(`${method}: ${error.message}`, error.code);
-        if (error instanceof RequestFailure) {
-          const { kind, message } = error;
-          throw new JsonRpcFailure(`${method}: ${kind}: ${message}`, undefined, kind);
-        }
-        throw error;
-      }
-    },
+  return async (method, params, limits) => {
+    lastId += 1;
+    const id = lastId;
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    try {
+      const answer = await client.request({ ...limits, method: 'POST', url, headers, body, maxBytes });
+      if (answer.status !== 200) throw new JsonRpcFailure(`HTTP status ${answer.status}`);
+      return resultOf(answer.body, id);
+    } catch (error) {
+      if (error instanceof JsonRpcFailure) throw new JsonRpcFailure(`${method}: ${error.message}`, error.code);
+      if (!(error instanceof RequestFailure)) throw error;
+      const { kind, message } = error;
+      throw new JsonRpcFailure(`${method}: ${kind}: ${message}`, undefined, kind);
+    }
   };
 }
 
