@@ -22,44 +22,37 @@ interface Ecdsa {
 
 const require = createRequire(import.meta.url);
 
-function binding(): Secp256k1 | undefined {
+function native(): Ecdsa | undefined {
   try {
     // The main entry of the package would silently use slow JavaScript where its binding is missing.
-    return require('secp256k1/bindings');
-  } catch {
-    // Not installed, not built for this platform, or forbidden: the caller says what follows.
-    return undefined;
-  }
-}
-
-function native(): Ecdsa | undefined {
-  const secp256k1 = binding();
-  // Blinds the arithmetic against side channels; signatures stay the same.
-  secp256k1?.contextRandomize(randomBytes(32));
-  return (
-    secp256k1 && {
+    const secp256k1: Secp256k1 = require('secp256k1/bindings');
+    // Blinds the arithmetic against side channels; signatures stay the same.
+    secp256k1.contextRandomize(randomBytes(32));
+    return {
       publicKeyOf: (key) => secp256k1.publicKeyCreate(key, false),
       sign: (hash, key) => {
         const { signature, recid: recoveryId } = secp256k1.ecdsaSign(hash, key);
         return { signature, recoveryId };
       },
       recover: (hash, signature, recoveryId) => secp256k1.ecdsaRecover(signature, recoveryId, hash, false),
-    }
-  );
+    };
+  } catch {
+    // Not installed, not built for this platform, or forbidden: the caller says what follows.
+    return undefined;
+  }
 }
 
 function javaScript(): Ecdsa {
-  const bytesOf = (hex: string) => Buffer.from(hex.slice(2), 'hex');
   const keyOf = (key: Uint8Array) => new (ethers().SigningKey)(key);
   return {
-    publicKeyOf: (key) => bytesOf(keyOf(key).publicKey),
+    publicKeyOf: (key) => ethers().getBytes(keyOf(key).publicKey),
     sign: (hash, key) => {
       const { r, s, yParity: recoveryId } = keyOf(key).sign(hash);
-      return { signature: Buffer.concat([bytesOf(r), bytesOf(s)]), recoveryId };
+      return { signature: Buffer.concat([ethers().getBytes(r), ethers().getBytes(s)]), recoveryId };
     },
     recover: (hash, signature, recoveryId) => {
       const [r, s] = [toHex(signature.subarray(0, 32)), toHex(signature.subarray(32))];
-      return bytesOf(ethers().SigningKey.recoverPublicKey(hash, { r, s, v: 27 + recoveryId }));
+      return ethers().getBytes(ethers().SigningKey.recoverPublicKey(hash, { r, s, v: 27 + recoveryId }));
     },
   };
 }

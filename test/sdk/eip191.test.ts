@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashMessage, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';
 import fc from 'fast-check';
+import type { EcdsaBackend } from '../../lib/eth/ecdsa.ts';
 import {
   addressOfPublicKey,
   CURVE_ORDER,
   dataDigest,
-  type EcdsaBackend,
   paymentDigest,
   personalDigest,
   personalTextDigest,
