@@ -56,8 +56,6 @@ interface Meter extends Described {
   readonly plugin: string;
   readonly initial: Labels[];
   read: () => number;
-  /** Absent while the set is not in force. */
-  exported?: Exported;
 }
 
 /** Told when a sink fails: once for each of its instruments. */
@@ -87,27 +85,27 @@ export class MeterRegistry {
   draft() {
     const meters = new Map<string, Meter>();
     let isCommitted = false;
-    const ask = (plugin: string, kind: Kind, instrument: Instrument, initial: Iterable<Labels>, read: () => number) => {
+    const make = (plugin: string, series: number, kind: Kind, { initial = [], ...spec }: MeterSpec, read = () => 0) => {
+      const instrument = instrumentOf(kind, spec, series);
+      const { name } = instrument;
       this.#checkName({ plugin, kind, instrument }, meters.values());
-      const meter = meters.get(instrument.name) ?? { plugin, kind, instrument, initial: [], read };
+      const meter: Meter = meters.get(name) ?? { plugin, kind, instrument, initial: [], read };
       meter.initial.push(...initial);
       meter.read = read;
-      meters.set(instrument.name, meter);
+      meters.set(name, meter);
       if (isCommitted) this.#export(meter);
-      return (labels: Labels, value = 1) => meter.exported?.measure?.(labels, value);
+      return (labels: Labels, value = 1) => {
+        if (isCommitted) this.#exported.get(name)?.measure?.(labels, value);
+      };
     };
     return {
       /** The instruments of one plugin of the set, each with so many combinations of label values. */
-      of: (plugin: string, series = 1000): Meters => {
-        const make = (kind: Kind, { initial = [], ...spec }: MeterSpec, read = () => 0) =>
-          ask(plugin, kind, instrumentOf(kind, spec, series), initial, read);
-        return {
-          counter: (spec) => make('counter', spec),
-          histogram: (spec) => make('histogram', spec),
-          gauge: (spec, read) => void make('gauge', spec, read),
-          connect: (sink) => this.connect(sink),
-        };
-      },
+      of: (plugin: string, series = 1000): Meters => ({
+        counter: (spec) => make(plugin, series, 'counter', spec),
+        histogram: (spec) => make(plugin, series, 'histogram', spec),
+        gauge: (spec, read) => void make(plugin, series, 'gauge', spec, read),
+        connect: (sink) => this.connect(sink),
+      }),
       /** Has the set take the place of the one before: gauges are read here from now on. */
       commit: (): void => {
         isCommitted = true;
@@ -135,14 +133,11 @@ export class MeterRegistry {
   }
 
   /** Has it measure as the instrument that is in force already, or as one that is so from now on. */
-  #export(meter: Meter): void {
-    const { kind, instrument } = meter;
-    const known = this.#exported.get(instrument.name);
-    const exported: Exported = known ?? { kind, instrument };
+  #export({ kind, instrument, initial }: Meter): void {
+    const exported: Exported = this.#exported.get(instrument.name) ?? { kind, instrument };
+    if (!this.#exported.has(instrument.name)) this.#open(exported);
     this.#exported.set(instrument.name, exported);
-    if (known === undefined) this.#open(exported);
-    meter.exported = exported;
-    for (const labels of meter.initial) exported.measure?.(labels, 0);
+    for (const labels of initial) exported.measure?.(labels, 0);
   }
 
   #open(exported: Exported): void {
