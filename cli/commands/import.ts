@@ -7,16 +7,12 @@ import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { codeOf } from '../../service/text.ts';
 import { type Given, suggestion, UsageError } from '../arguments.ts';
-import {
-  fileText,
-  type Imported,
-  importDocument,
-  isUrl,
-  leftOutLines,
-  merge,
-  nameOfSource,
-  readDocument,
-} from '../import/index.ts';
+import type { Imported } from '../import/convert.ts';
+import { importDocument } from '../import/index.ts';
+import { leftOutLines } from '../import/left-out.ts';
+import { merge } from '../import/merge.ts';
+import { isUrl, nameOfSource, readDocument } from '../import/read.ts';
+import { fileText } from '../import/write.ts';
 import { printJson } from '../json-output.ts';
 
 const MAX_CONFIG = 1024 * 1024;

@@ -5,12 +5,6 @@ import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { Conversion, type Imported, type ImportOptions } from './convert.ts';
 import { repair } from './repair.ts';
 
-export type { Imported } from './convert.ts';
-export { leftOutLines } from './left-out.ts';
-export { type Merged, merge } from './merge.ts';
-export { isUrl, nameOfSource, readDocument } from './read.ts';
-export { fileText } from './write.ts';
-
 /**
  * What a config has of an OpenAPI document, which the service would start with. Environment and files do not matter.
  * @throws Error for a document of another kind.

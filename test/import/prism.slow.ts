@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { importDocument, readDocument } from '../../cli/import/index.ts';
+import { importDocument } from '../../cli/import/index.ts';
+import { readDocument } from '../../cli/import/read.ts';
 import { definitions } from '../../service/index.ts';
 import { Linter } from '../../tools/scripts/linter.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
