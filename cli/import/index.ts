@@ -3,7 +3,6 @@ import { loadConfig } from '../../config/load.ts';
 import type { Tree } from '../../config/yaml.ts';
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { Conversion, type Imported, type ImportOptions } from './convert.ts';
-import { repair } from './repair.ts';
 
 /**
  * What a config has of an OpenAPI document, which the service would start with. Environment and files do not matter.
@@ -14,16 +13,72 @@ export async function importDocument(
   options: ImportOptions & { readonly builtins: readonly Definition[] },
 ): Promise<Imported> {
   const imported = new Conversion(tree, options);
-  await repair(imported, (apis) => findingsOf({ version: '1.0', apis }, options.builtins));
+  await repair(imported, options.builtins);
   return imported;
 }
 
-async function findingsOf(tree: Tree, builtins: readonly Definition[]): Promise<readonly Finding[]> {
+/** Rounds of checks; each removes something, mostly all that is wrong. */
+const MOST_ROUNDS = 50;
+
+/**
+ * Removes what the service would refuse, and lists it with the words of the refusal. That is a schema, a parameter, an endpoint,
+ * or an API. What is left is a config that can be used.
+ */
+async function repair(imported: Imported, builtins: readonly Definition[]): Promise<void> {
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    imported.apis = imported.apis.filter(({ endpoints }) => endpoints.length > 0);
+    const { apis } = imported;
+    const errors = apis.length === 0 ? [] : await errorsIn({ version: '1.0', apis }, builtins);
+    if (errors.length === 0) return;
+    const removed = new Set<object>();
+    for (const error of errors) remove(imported, error, removed);
+    const isLeft = (part: object) => !removed.has(part);
+    imported.apis = imported.apis.filter(isLeft);
+    for (const api of imported.apis) {
+      api.endpoints = api.endpoints.filter(isLeft);
+      for (const endpoint of api.endpoints) {
+        const left = endpoint.parameters?.filter(isLeft) ?? [];
+        if (left.length > 0) endpoint.parameters = left;
+        else delete endpoint.parameters;
+      }
+    }
+  }
+  throw new Error('the document cannot be made a config: there is always more that is wrong');
+}
+
+const PLACE = /^apis\[(\d+)\](?:\.endpoints\[(\d+)\](?:\.parameters\[(\d+)\])?)?(?:\.(\w+))?/;
+
+/** @throws Error for a finding that is about no part of an API. */
+function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed: Set<object>): void {
+  const [, a, e, p, key = ''] = PLACE.exec(path) ?? [];
+  const api = apis[Number(a)];
+  if (api === undefined) throw new Error(`${path}: ${message}`);
+  const endpoint = e === undefined ? undefined : api.endpoints[Number(e)];
+  const parameter = p === undefined ? undefined : endpoint?.parameters?.[Number(p)];
+  const at = endpoint === undefined ? api.name : `${endpoint.method ?? 'GET'} ${endpoint.path}`;
+  const leave = (what: string) => leftOut.push({ what, at, reason: message });
+  if (parameter !== undefined && key === 'schema') {
+    leave(`the schema of parameter "${parameter.name}"`);
+    delete parameter.schema;
+  } else if (parameter !== undefined && parameter.required !== true) {
+    leave(`parameter "${parameter.name}"`);
+    removed.add(parameter);
+  } else if (endpoint === undefined && (key === 'headers' || key === 'oauth2')) {
+    leave(`"${key}" of the API ${api.name}`);
+    if (key === 'oauth2') delete api.oauth2;
+    else api.headers = {};
+  } else {
+    leave('');
+    removed.add(endpoint ?? api);
+  }
+}
+
+async function errorsIn(tree: Tree, builtins: readonly Definition[]): Promise<readonly Finding[]> {
   try {
     await loadConfig({ file: '/config.yaml', tree, env: {}, builtins, allowUnset: true });
     return [];
   } catch (error) {
-    if (error instanceof ConfigErrors) return error.findings;
+    if (error instanceof ConfigErrors) return error.findings.filter(({ level }) => level === 'error');
     throw error;
   }
 }
