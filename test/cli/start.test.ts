@@ -10,7 +10,7 @@ import { silentLog } from '../../plugins-sdk/log.ts';
 import { startService } from '../../service/index.ts';
 import { packageVersion } from '../../service/surroundings.ts';
 import { describeError } from '../../service/terminal.ts';
-import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
+import { folderWith, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 import { heldUpstream, lastLine, postTo, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
@@ -43,12 +43,18 @@ describe('start', { concurrency: 4 }, () => {
     assert.deepEqual(texts.slice(-2), ['stopping signal=SIGTERM', 'stopped']);
   });
 
-  it('logs JSON for machines, as .env may ask', async (t) => {
-    const running = await startIn(t, { 'c.yaml': configText(), '.env': 'LOG_FORMAT=json\n' });
+  it('logs JSON for machines, as .env may ask, traces the stages of a request with LOG_LEVEL=debug or trace, and never logs a secret', async (t) => {
+    const files = { 'c.yaml': configText(), '.env': 'LOG_FORMAT=json\n' };
+    const running = await startIn(t, files, { LOG_LEVEL: 'trace', SERVICE_MNEMONIC: MNEMONIC });
     await running.output(/"msg":"prices\/all/);
+    const [, url] = await running.output(/"msg":"listening on (http:[^"]+)"/);
+    await postTo(url, endpointId(all));
+    await running.output(/"level":"debug",[^\n]*"msg":"stage validate"/);
     running.child.kill('SIGINT');
-    const { code, stdout } = await running.ended;
+    const { code, stdout, stderr } = await running.ended;
     assert.equal(code, 0);
+    assert.ok(!`${stdout}${stderr}`.includes(KEY.slice(2)));
+    assert.ok(!`${stdout}${stderr}`.includes(MNEMONIC));
     const lines = stdout
       .trimEnd()
       .split('\n')
@@ -57,17 +63,6 @@ describe('start', { concurrency: 4 }, () => {
     assert.match(time, new RegExp(`^${TIME}$`));
     assert.deepEqual(line, { level: 'info', msg: `prices/eth ${endpointId(eth)}` });
     assert.deepEqual(lines.at(-2), { ...lines.at(-2), level: 'info', msg: 'stopping', signal: 'SIGINT' });
-  });
-
-  it('traces the stages of a request with LOG_LEVEL=debug or trace, and never logs a secret', async (t) => {
-    const running = await startIn(t, { 'c.yaml': configText() }, { LOG_LEVEL: 'trace', SERVICE_MNEMONIC: MNEMONIC });
-    const url = await urlOf(running);
-    await postTo(url, endpointId(all));
-    await running.output(/DEBUG stage validate /);
-    running.child.kill('SIGTERM');
-    const { stdout, stderr } = await running.ended;
-    assert.ok(!`${stdout}${stderr}`.includes(KEY.slice(2)));
-    assert.ok(!`${stdout}${stderr}`.includes(MNEMONIC));
   });
 });
 
@@ -121,11 +116,9 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
       .replace('encoding:', 'encodign:')
       .replace('name: q,', 'nmae: q,')
       .replace('port: 0', 'port: 70000');
-    const { ended } = await start(t, { 'c.yaml': text }, key);
-    assert.deepEqual([ended.code, ended.stdout], [1, '']);
-    const lines = ended.stderr.trimEnd().split('\n');
-    assert.ok(lines.length >= 3, ended.stderr);
-    for (const line of lines) assert.match(line, /^error: (server|apis)[^ ]*: /);
+    const lines = await refused(t, text);
+    assert.ok(lines.length >= 3, lines.join('\n'));
+    for (const line of lines) assert.match(line, /^(server|apis)[^ ]*: [^\n]+$/);
   });
 
   it('an invalid LOG_LEVEL', async (t) => {
@@ -197,28 +190,5 @@ describe('signals', { concurrency: 4 }, () => {
     running.child.kill('SIGINT');
     const { code, stderr } = await running.ended;
     assert.deepEqual([code, stderr], [0, '']);
-  });
-});
-
-describe('npm start', { concurrency: 4 }, () => {
-  it('finds files where the user stands, passes signals on and exits 0', async (t) => {
-    const cwd = await folderWith(t, { 'c.yaml': configText(), '.env': `SERVICE_PRIVATE_KEY=${KEY}\n` });
-    const running = launch(t, 'npm', ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'], { cwd });
-    await running.output(lastLine);
-    running.child.kill('SIGTERM');
-    const { code, signal, stdout, stderr } = await running.ended;
-    assert.deepEqual([code, signal, stderr], [0, null, '']);
-    assert.match(stdout, /INFO stopped\n$/);
-  });
-
-  it('exits 1 with one line on an error', async (t) => {
-    const cwd = await folderWith(t);
-    const { code, stdout, stderr } = await launch(
-      t,
-      'npm',
-      ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'],
-      { cwd },
-    ).ended;
-    assert.deepEqual([code, stdout, stderr], [1, '', `error: ${join(cwd, 'c.yaml')}: file not found\n`]);
   });
 });

@@ -8,7 +8,7 @@ const GETTING_STARTED = 'docs/getting-started.md';
 it('docs/getting-started.md', async (t) => {
   await walk(t, GETTING_STARTED, {
     until: 'Pay offline',
-    skip: { 'npm ci && npm run demo': 'installs packages; test/cli/demo.test.ts runs the demo' },
+    skip: { 'npm ci && npm run demo': 'installs packages; test/cli/demo.slow.ts runs the demo' },
   });
 });
 
@@ -36,14 +36,14 @@ it('docs/operate.md', async (t) => {
 });
 
 it('docs/on-chain.md', async (t) => {
-  const part = 'part of a contract; test/docs/on-chain.test.ts has one of these parts';
+  const part = 'part of a contract; test/docs/on-chain.slow.ts has one of these parts';
   await walk(t, 'docs/on-chain.md', {
     instead: { '--port 8545': '--port 0' },
     skip: {
       'function verifyAndFulfill(': 'part of a contract; test/e2e/verifier-contract.test.ts delivers to it',
       'new SignedDataQuorum(': part,
       '(int256 price': part,
-      'import { AbiCoder': 'test/docs/on-chain.test.ts runs it',
+      'import { AbiCoder': 'test/docs/on-chain.slow.ts runs it',
       'require(timestamp': part,
     },
   });

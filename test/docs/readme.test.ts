@@ -22,7 +22,7 @@ it(PAGE, async (t) => {
   upstream.text('*', '{"ethereum":{"usd":2064.012345678901234567}}');
   await walk(t, PAGE, {
     instead: { 'https://api.coingecko.com/api/v3': upstream.url },
-    skip: { 'npm ci': 'installs packages; test/cli/demo.test.ts runs the demo, and this is npm test' },
+    skip: { 'npm ci': 'installs packages; test/cli/demo.slow.ts runs the demo, and this is npm test' },
   });
 });
 
