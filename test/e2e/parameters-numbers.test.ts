@@ -239,8 +239,8 @@ describe('numbers in requests', async () => {
         if (place !== 'body') assert.match(reached, /^-?\d+(\.\d+)?$/);
         sent++;
       }),
-      { numRuns: 600 },
+      { numRuns: 200 },
     );
-    assert.ok(sent > 100, `only ${sent} of 600 were sent`);
+    assert.ok(sent > 30, `only ${sent} of 200 were sent`);
   });
 });

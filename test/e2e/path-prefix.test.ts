@@ -179,7 +179,7 @@ describe('behind nginx, which decodes paths', { skip: withoutNginx }, async () =
       await stays(name, { id: a, a, b });
       arrived += upstream.requests.length;
     });
-    await fc.assert(claim, { numRuns: 500 });
-    assert.ok(arrived > 20, `only ${arrived} of 500 reached the backend`);
+    await fc.assert(claim, { numRuns: 150 });
+    assert.ok(arrived > 10, `only ${arrived} of 150 reached the backend`);
   });
 });
