@@ -44,7 +44,8 @@ export class View {
         path: (relative: string) => resolve(folder, relative),
       });
     this.context = contextOf(this.config);
-    this.#named = contextOf(deepFreeze(fill(source, schema, (text) => text)));
+    const isCertain = [...source.references.values()].every(({ doubtful }) => !doubtful);
+    this.#named = isCertain ? this.context : contextOf(deepFreeze(fill(source, schema, (text) => text)));
   }
 
   /** Whether the text at a path is not what the operator meant. */

@@ -9,15 +9,13 @@ import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { checkDefinition, isDefinition, signingWarning, simplePlugin } from './check-definition.ts';
-import type { LoadedPlugins, PluginChoice, PluginDraft, PluginRequest } from './choice.ts';
+import type { LoadedPlugins, PluginDraft, PluginRequest } from './choice.ts';
 import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import { isFactory, type PluginModule } from './module-exports.ts';
 import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
 import { resolveSource } from './source.ts';
-
-export type { PluginChoice };
 
 const DEFAULT_BUDGET_MS = 1000;
 /** Milliseconds that a module, and then its factory, may take. */
