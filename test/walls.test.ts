@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1292, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2066 },
+  lib: { lines: 2070 },
   'plugins-sdk': { lines: 3456 },
   config: { lines: 2601 },
   service: { lines: 3015 },

@@ -87,7 +87,12 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Called by the pool: sends the request on `connection`, which is this call's alone until it hands it back. */
   run(connection: Connection): void {
     this.#connection = connection;
-    connection.client.dispatch(this.#options, this);
+    const dispatch = () => {
+      if (!this.#settled) connection.client.dispatch(this.#options, this);
+    };
+    // What must not be repeated waits for node to look at its sockets: until then one that was closed seems to be open.
+    if (this.isRepeatable || !connection.isReused) dispatch();
+    else setImmediate(dispatch);
   }
 
   /** Called when the caller's signal aborts. */
