@@ -28,3 +28,22 @@ describe('npm start', { concurrency: 4 }, () => {
     assert.deepEqual([code, stdout, stderr], [1, '', `error: ${join(cwd, 'c.yaml')}: file not found\n`]);
   });
 });
+
+it('npm start makes the service the child of npm, with no shell between that would get its SIGHUP', async (t) => {
+  const plugin = `console.log('pid ' + process.pid + ' below ' + process.ppid);
+    export default { name: 'p', hooks: { onResponseSent() {} } };`;
+  const config = configText(undefined, 'settings: { plugins: [{ source: ./p.mjs }] }');
+  const files = { 'c.yaml': config, 'p.mjs': plugin, '.env': `SERVICE_PRIVATE_KEY=${KEY}\n` };
+  const cwd = await folderWith(t, files);
+  const running = launch(t, 'npm', ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'], { cwd });
+  const [, pid, parent] = await running.output(/pid (\d+) below (\d+)\n/);
+  assert.equal(Number(parent), running.child.pid);
+  await running.output(lastLine);
+  process.kill(Number(pid), 'SIGHUP');
+  await running.output(
+    /INFO config reloaded\n\S+ INFO = prices\/eth \S+\n\S+ INFO = prices\/all \S+\n\S+ INFO plugins were set up anew/,
+  );
+  running.child.kill('SIGTERM');
+  const { code, signal, stderr } = await running.ended;
+  assert.deepEqual([code, signal, stderr], [0, null, '']);
+});

@@ -4,7 +4,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { folderWith, launch, launchCli, PACKAGE_ROOT, type Running } from './run.ts';
+import { folderWith, launchCli, type Running } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
 const ONE = 'https://one.example.com';
@@ -53,26 +53,13 @@ async function startIn(t: TestContext, files: Readonly<Record<string, string>>, 
 }
 
 describe('SIGHUP', { concurrency: 3 }, () => {
-  it('warns of new lines of the variables file that say nothing', async (t) => {
-    const { running, write } = await startIn(
-      t,
-      { 'c.yaml': configText(BASE), 'my.env': `BASE=${ONE}\n` },
-      '--env',
-      'my.env',
-    );
-    await serving(running, ONE);
-    await write('my.env', `BASE=${ONE}\nKEY hunter2\n`);
-    running.child.kill('SIGHUP');
-    await running.output(/ WARN \S+\/my\.env:2: this line is ignored: write NAME=value\n/);
-  });
-
-  it('reads the config and the variables again; after an error the process goes on as it was', async (t) => {
+  it('reads the config and the variables again, and warns of lines that say nothing; after an error the process goes on as it was', async (t) => {
     const files = { 'c.yaml': configText(BASE), 'my.env': `BASE=${ONE}\n` };
     const { cwd, running, write } = await startIn(t, files, '--env', 'my.env');
     await serving(running, ONE);
     const { child, output } = running;
 
-    await write('my.env', `BASE=${TWO}\n`);
+    await write('my.env', `BASE=${TWO}\nKEY hunter2\n`);
     child.kill('SIGHUP');
     await logged(running, '-', ONE);
 
@@ -94,9 +81,10 @@ describe('SIGHUP', { concurrency: 3 }, () => {
     const lines = await linesOf(running);
     const wrong = lines.findIndex((line) => line.includes('encodign'));
     assert.match(lines.splice(wrong, 1)[0] ?? '', /^ERROR apis\[0\]\.endpoints\[0\]\.encodign: .*"encoding"/);
+    const ignored = `WARN ${join(cwd, 'my.env')}:2: this line is ignored: write NAME=value`;
     assert.deepEqual(lines, [
-      ...reloaded(TWO, ONE),
-      KEPT,
+      ...[ignored, ...reloaded(TWO, ONE)],
+      ...[ignored, KEPT],
       `ERROR ${join(cwd, 'my.env')}: file not found`,
       KEPT,
       // The key that came with the process wins over that of a file for as long as it lives: nothing to warn of.
@@ -195,19 +183,4 @@ describe('start --watch', () => {
     const rest = lines.slice(first.length).filter((line) => !line.startsWith('ERROR '));
     assert.deepEqual(rest, [...reloaded(THREE, TWO), ...reloaded(ONE, THREE), ...reloaded(TWO, ONE)]);
   });
-});
-
-it('npm start makes the service the child of npm, with no shell between that would get its SIGHUP', async (t) => {
-  const plugin = `console.log('pid ' + process.pid + ' below ' + process.ppid);
-    export default { name: 'p', hooks: { onResponseSent() {} } };`;
-  const config = configText(ONE, 'settings: { plugins: [{ source: ./p.mjs }] }');
-  const files = { 'c.yaml': config, 'p.mjs': plugin, '.env': `SERVICE_PRIVATE_KEY=${KEY}\n` };
-  const cwd = await folderWith(t, files);
-  const running = launch(t, 'npm', ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'], { cwd });
-  const [, pid, parent] = await running.output(/pid (\d+) below (\d+)\n/);
-  assert.equal(Number(parent), running.child.pid);
-  await serving(running, ONE);
-  process.kill(Number(pid), 'SIGHUP');
-  await running.output(/set up anew/);
-  assert.deepEqual((await linesOf(running)).slice(0, 3), reloaded(ONE));
 });
