@@ -127,6 +127,16 @@ describe('the connections', () => {
     }
   });
 
+  it('to a thousand other hosts are kept, and closed when there is one more', async () => {
+    upstream.on('/', (_req, res) => void res.setHeader('Keep-Alive', 'timeout=600').end('1'));
+    const ask = (host: number) => text('', { url: `${upstream.url.replace('127.0.0.1', `n${host}.localhost`)}/` });
+    for (let host = 0; host < 1000; host += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, index) => ask(host + index)));
+    assert.equal(upstream.sockets, 1000);
+    await ask(1000);
+    await upstream.until(() => upstream.sockets === 1);
+  });
+
   for (const method of ['GET', 'HEAD', 'OPTIONS']) {
     it(`that turn out to be closed are replaced once for ${method}`, async () => {
       upstream.on('*', faults.onReuse(faults.empty(200), faults.reset()));
