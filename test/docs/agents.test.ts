@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { format } from 'node:util';
 import { refusals } from '../../builtins/mcp/refusals.ts';
 import { blocksOf, filesOf, readPage, wholeConfig } from '../support/docs.ts';
-import { startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { openShop } from '../support/x402-shop.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { shopFor } from '../support/x402-shop.ts';
 import { loadText } from './walk.ts';
 
 const PAGE = 'docs/agents.md';
@@ -18,7 +19,7 @@ const KEY = 'the-key-of-an-agent';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe(PAGE, async () => {
-  const shop = await openShop();
+  const shop = await shopFor(suite);
   await mkdir(join(root, '.cache'), { recursive: true });
   const folder = await mkdtemp(join(root, '.cache', 'agents-'));
   const parameters = [{ name: 'symbol', required: true }];
@@ -35,13 +36,9 @@ describe(PAGE, async () => {
   ];
   const { settings } = shop.config({});
   const apis = [{ name: 'prices', url: shop.upstream.url, auth: shop.auth, endpoints }];
-  const service = await startTestService({ settings: { ...Object(settings), mcp: true }, apis });
+  const service = await serviceFor(suite, { settings: { ...Object(settings), mcp: true }, apis });
 
-  after(async () => {
-    await rm(folder, { recursive: true });
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => rm(folder, { recursive: true }));
 
   let runs = 0;
   /** What a program of the page prints: it runs here, since to load what it imports takes longer than all it does. */

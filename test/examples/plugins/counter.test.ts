@@ -6,18 +6,18 @@ import { example } from '../../support/examples.ts';
 import { endpointUrl } from '../../support/http.ts';
 import { scrape } from '../../support/metrics.ts';
 import { reload } from '../../support/reload.ts';
-import { startTestService } from '../../support/service.ts';
-import { faults, startUpstream } from '../../support/upstream.ts';
+import { serviceFor } from '../../support/service.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
-it('counter counts how requests ended, as a metric and as a route, across a reload', async () => {
-  const upstream = await startUpstream({
+it('counter counts how requests ended, as a metric and as a route, across a reload', async (t) => {
+  const upstream = await upstreamFor(t, {
     '/e': faults.json(7),
     '/broken': faults.serverError(),
     '/hang': faults.hang(),
   });
   const settings = { metrics: { port: 0 }, plugins: [example('counter')] };
   const config = oneApi(upstream.url, { e: {}, broken: {}, hang: {} }, { settings });
-  const service = await startTestService(config);
+  const service = await serviceFor(t, config);
   for (const name of ['e', 'e', 'broken']) await (await service.post(`api/${name}`)).arrayBuffer();
   assert.equal((await reload(service, config)).done, true);
   await (await service.post('api/e')).arrayBuffer();
@@ -34,8 +34,6 @@ it('counter counts how requests ended, as a metric and as a route, across a relo
   assert.deepEqual(JSON.parse(await (await fetch(`${service.url}/counts`)).text()), counts);
   const table = (await scrape(service)).table('settlements_total');
   assert.deepEqual(table, { 'api/e signed': 3, 'api/broken refused': 1, 'api/hang abandoned': 1 });
-  await service.stop();
-  await upstream.close();
 });
 
 const gone = new AbortController();

@@ -4,14 +4,14 @@ import { it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { REQUEST_ID } from '../../support/http.ts';
-import { startTestService } from '../../support/service.ts';
-import { faults, startUpstream } from '../../support/upstream.ts';
+import { serviceFor } from '../../support/service.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
-it('response-headers adds headers to every response', async () => {
-  const upstream = await startUpstream({ '/e': faults.json(7) });
+it('response-headers adds headers to every response', async (t) => {
+  const upstream = await upstreamFor(t, { '/e': faults.json(7) });
   const headers = { 'X-Served-By': 'here', 'Access-Control-Allow-Origin': 'https://a.example' };
   const plugins = [example('response-headers', { headers })];
-  const service = await startTestService(oneApi(upstream.url, { e: {} }, { settings: { plugins } }));
+  const service = await serviceFor(t, oneApi(upstream.url, { e: {} }, { settings: { plugins } }));
   const responses = [
     await service.post('api/e'),
     await fetch(`${service.url}/health`),
@@ -23,6 +23,4 @@ it('response-headers adds headers to every response', async () => {
     for (const [name, value] of Object.entries(headers)) assert.equal(response.headers.get(name), value);
     assert.match(response.headers.get('x-request-id') ?? '', REQUEST_ID);
   }
-  await service.stop();
-  await upstream.close();
 });
