@@ -60,6 +60,9 @@ export function signalOf(source: AbortSource | undefined): AbortController {
   return controller;
 }
 
+/** Milliseconds from one look at a budget to the next: what is less would cost much while a call waits, and node has no longer timers. */
+const LOOKS = { soonest: 5, latest: 2 ** 31 - 1 };
+
 /**
  * What one plugin has left of its budget in one request, shared by all its functions, which get it for its signal. Time is charged
  * once, however many of its calls are under way.
@@ -166,12 +169,13 @@ export class Charge implements CallContext {
   /** The result of a call. It fails if the budget ends first, and a later result is dropped. */
   within<T>(pending: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
+      const start = () => setTimeout(look, Math.min(Math.max(this.remaining, LOOKS.soonest), LOOKS.latest));
       // While the call waits for uncharged work, what is left stays the same.
       const look = () => {
-        if (this.chargeTime()) timer = setTimeout(look, this.remaining);
+        if (this.chargeTime()) timer = start();
         else reject(new Error('the budget has ended'));
       };
-      let timer = setTimeout(look, this.remaining);
+      let timer = start();
       // `finally` would cost three promises more.
       const settle = (how: () => void) => {
         clearTimeout(timer);

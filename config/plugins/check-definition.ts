@@ -26,7 +26,7 @@ const opened = { schema: aSchema, open: aFunction };
 const more = Type.Number({ exclusiveMinimum: 0 });
 const engine = Type.Object({ ...opened, processes: Type.Enum(['one', 'many']), timeout: Type.Optional(more) });
 
-/** What a function may return; budgets need no timers, so that those of built-ins follow any timeout. */
+/** What a function may return; a budget may be longer than a timer, so that those of built-ins follow any timeout. */
 const BUDGET = Type.Union([Type.Literal('none'), more]);
 
 /** What a plugin with `setup` may be. */

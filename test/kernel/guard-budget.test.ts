@@ -1,6 +1,6 @@
 /** A plugin has one budget for all its functions in a request: time is charged to whoever spends it, and to nobody else. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { control } from '../../kernel/exchange.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
@@ -329,30 +329,45 @@ describe('the time inside the rest of the pipeline', () => {
 });
 
 describe('timers', () => {
-  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  /** Those of at least `least` milliseconds that begin from now on, and those that are ended. */
+  function watched(t: TestContext, least: number) {
+    const { mock: begun } = t.mock.method(globalThis, 'setTimeout');
+    const { mock: ended } = t.mock.method(globalThis, 'clearTimeout');
+    const own = () => begun.calls.filter(({ arguments: [, delay = 0] }) => delay >= least);
+    return {
+      delays: () => own().map(({ arguments: [, delay = 0] }) => Math.ceil(delay)),
+      left: () => own().filter(({ result }) => !ended.calls.some(({ arguments: [timer] }) => timer === result)).length,
+    };
+  }
 
   it('are armed for promises only', async (t) => {
-    const armed = t.mock.method(globalThis, 'setTimeout');
+    const { delays } = watched(t, 1000);
     await run('onBeforeSign', () => ({ data: '0x02' }), { budget: 1234 });
     await run('onBeforeSign', () => undefined, { budget: 1234 });
     await run('sign', () => assert.fail('thrown at once'), { budget: 1234 });
     await run('onBeforeSign', async () => undefined, { budget: 'none' });
-    assert.equal(armed.mock.callCount(), 0);
+    assert.deepEqual(delays(), []);
     await run('onBeforeSign', async () => undefined, { budget: 1234 });
-    assert.equal(armed.mock.callCount(), 1);
+    assert.deepEqual(delays(), [1234]);
   });
 
-  it('end with the calls that wait', async () => {
-    const idle = timers();
+  it('end with the calls that wait', async (t) => {
+    const { left } = watched(t, 1000);
     const during: number[] = [];
     const waiting = async () => {
       await turn();
-      during.push(timers());
+      during.push(left());
     };
-    await run('onBeforeSign', waiting);
-    assert.equal(timers(), idle);
-    await run('onBeforeSign', async () => Promise.reject(await waiting()));
-    assert.equal(timers(), idle);
-    assert.deepEqual(during, [idle + 1, idle + 1]);
+    const budget = 5000;
+    await Promise.all([run('onBeforeSign', waiting, { budget }), run('onBeforeSign', waiting, { budget })]);
+    await run('onBeforeSign', async () => Promise.reject(await waiting()), { budget });
+    assert.deepEqual([during, left()], [[2, 1, 1], 0]);
+  });
+
+  it('are no longer than node has them, and never so short that waiting costs much', async (t) => {
+    const { delays } = watched(t, 5);
+    await run('onBeforeSign', async () => undefined, { budget: 2 ** 32 });
+    await run('onBeforeSign', async () => undefined, { budget: 2 });
+    assert.deepEqual(delays(), [2 ** 31 - 1, 5]);
   });
 });
