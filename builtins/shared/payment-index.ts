@@ -64,7 +64,8 @@ async function changeList(area: StateArea, key: string, change: (names: Names) =
     const names = change(listIn(seen));
     return names.length === 0 ? undefined : JSON.stringify(names);
   };
-  await update(area, key, text, { ttl });
+  // The others of a list may have to be found for longer.
+  await update(area, key, text, { ttl, keepLonger: true });
 }
 
 /** What was written here; nothing of what others wrote. */

@@ -217,6 +217,25 @@ describe('a redemption', () => {
     assert.deepEqual(await found(), []);
   });
 
+  it('is found by its transaction while it is remembered, though another of it ends later and is forgotten before', async () => {
+    const { payments, clock } = setUp();
+    const id = `0x${'ab'.repeat(32)}`;
+    for (const [payer, life] of [
+      ['one', 2 * LIFE],
+      ['other', LIFE],
+    ] as const) {
+      const ticket = ticketOf(`${id}:${payer}`, { transaction: id, payer });
+      await payments.hold(ticket, life);
+      await payments.advance(ticket, 'redeemed', life);
+      await steps(payments, ticket, life).answer();
+    }
+    clock.now += LIFE;
+    assert.deepEqual(
+      (await payments.find(id)).map(({ payer }) => payer),
+      ['one'],
+    );
+  });
+
   it('leaves nothing behind once it is not remembered any more: many are sold, each is found, and others have room', async () => {
     const { payments, clock } = setUp(10);
     for (let n = 0; n < 300; n++) {
