@@ -55,6 +55,11 @@ export class Upstream {
     return this;
   }
 
+  /** @param milliseconds after which it closes an idle socket. */
+  keepIdle(milliseconds: number): void {
+    this.#server.keepAliveTimeout = milliseconds;
+  }
+
   /** Sockets that are open at present. */
   get sockets(): number {
     return this.#sockets.size;

@@ -35,11 +35,12 @@ const addresses = new LRUCache<string, LookupAddress[]>({
   fetchMethod: (host) => promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true }),
 });
 
-/** Few threads of node look up names: silent ones hold up others, which are then reached where they were. */
+/** Few threads of node look up names: silent ones hold up others, which are then reached where they were, until they are asked for again. */
 async function addressesOf(host: string): Promise<LookupAddress[]> {
   const found = addresses.fetch(host);
   const old = addresses.get(host, { allowStale: true });
-  return (await (old === undefined ? found : withTimeout(PATIENCE_MS, found, () => old))) ?? [];
+  if (old === undefined) return (await found) ?? [];
+  return (await withTimeout(PATIENCE_MS, found, () => addresses.set(host, old).get(host))) ?? [];
 }
 
 const lookup: LookupFunction = (host, { all }, callback) => {

@@ -36,7 +36,7 @@ export interface HttpClient {
    * @throws {RequestFailure}
    */
   request(request: BoundedRequest): Promise<BoundedResponse>;
-  /** Ends calls under way as `aborted`, closes every socket, and refuses calls from then on. */
+  /** Ends calls that wait for a server as `aborted`, closes every socket, and refuses calls from then on. */
   close(): Promise<void>;
 }
 
