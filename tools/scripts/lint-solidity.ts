@@ -8,19 +8,38 @@ import { complain, fail, root } from './package/run.ts';
 
 const CONTRACTS = ['verify/contracts', 'examples/contracts'];
 
-/** A warning is an error. @param beside a file beside which the compiler is installed. */
+interface Contract {
+  readonly abi: readonly { readonly stateMutability?: string }[];
+  readonly evm: { readonly deployedBytecode: { readonly opcodes: string } };
+}
+
+interface CompilerOutput {
+  readonly errors?: readonly unknown[];
+  readonly contracts: Readonly<Record<string, Readonly<Record<string, Contract>>>>;
+}
+
+/** By these a contract has others' code act as its own, ends, or takes who began a transaction for its caller: none of ours does. */
+const FORBIDDEN = /\b(?:DELEGATECALL|CALLCODE|SELFDESTRUCT|CREATE2|ORIGIN)\b/;
+
+/** A warning is an error, and so is a contract that takes ether or has a forbidden opcode. @param beside a file beside which the compiler is installed. */
 function compile(beside: string, files: readonly string[], viaIR: boolean): void {
   const compiler: { compile(input: string): string; version(): string } = createRequire(beside)('solc');
   const input = {
     language: 'Solidity',
     sources: Object.fromEntries(files.map((file) => [file, { content: readFileSync(join(root, file), 'utf8') }])),
     settings: {
-      ...{ viaIR, optimizer: { enabled: true, runs: 200 } },
-      outputSelection: { '*': { '*': ['evm.deployedBytecode.object'] } },
+      // Without the hash behind the code, whose bytes would be read as opcodes.
+      ...{ viaIR, optimizer: { enabled: true, runs: 200 }, metadata: { appendCBOR: false } },
+      outputSelection: { '*': { '*': ['abi', 'evm.deployedBytecode.opcodes'] } },
     },
   };
-  const { errors = [] } = JSON.parse(compiler.compile(JSON.stringify(input)));
+  const { errors = [], contracts }: CompilerOutput = JSON.parse(compiler.compile(JSON.stringify(input)));
   if (errors.length > 0) fail(`${compiler.version()}:\n${JSON.stringify(errors, undefined, 2)}`);
+  for (const [name, { abi, evm }] of Object.values(contracts).flatMap(Object.entries<Contract>)) {
+    const [opcode] = FORBIDDEN.exec(evm.deployedBytecode.opcodes) ?? [];
+    if (opcode !== undefined) fail(`${name} has the opcode ${opcode}`);
+    if (abi.some(({ stateMutability }) => stateMutability === 'payable')) fail(`${name} takes ether, and needs none`);
+  }
 }
 
 try {
