@@ -19,7 +19,7 @@ const ALONE = [
 const LAST = ['cli/drain.slow.ts'];
 
 /** What takes longest comes first, so that nothing waits for it in the end. */
-const FIRST = { test: ['cli', 'e2e', 'incidents', 'http', 'docs', 'examples', 'explorer'], slow: ['fhe'] };
+const FIRST = { test: ['cli', 'e2e', 'incidents', 'http', 'docs', 'examples', 'explorer', 'contracts'], slow: ['fhe'] };
 
 /** Files of one process; folders with few files share one. */
 const MOST = { test: 40, slow: 5 };
