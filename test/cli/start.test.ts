@@ -24,16 +24,19 @@ const failed = (...messages: string[]) => ({
 });
 
 describe('start', { concurrency: 4 }, () => {
-  it('logs the address, the signer and one line per endpoint, and serves until SIGTERM', async (t) => {
-    const running = await startIn(t, { 'c.yaml': configText() });
+  it('logs the address, the signer, one line per endpoint and the stages of a request, no secret, and serves until SIGTERM', async (t) => {
+    const running = await startIn(t, { 'c.yaml': configText() }, { LOG_LEVEL: 'trace' });
     await running.output(lastLine);
     const health = await fetch(`${await urlOf(running)}/health`);
     assert.deepEqual(await health.json(), { status: 'ok', node: ADDRESS });
     running.child.kill('SIGTERM');
     const { code, signal, stdout, stderr } = await running.ended;
     assert.deepEqual([code, signal, stderr], [0, null, '']);
-    const lines = stdout.trimEnd().split('\n');
-    for (const line of lines) assert.match(line, new RegExp(`^${TIME} (INFO|WARN) \\S`));
+    assert.ok(!stdout.includes(KEY.slice(2)));
+    const written = stdout.trimEnd().split('\n');
+    for (const line of written) assert.match(line, new RegExp(`^${TIME} (INFO|WARN|DEBUG|TRACE) \\S`));
+    assert.ok(written.some((line) => line.includes(' DEBUG stage ')));
+    const lines = written.filter((line) => / (INFO|WARN) /.test(line));
     const texts = lines.map((line) => line.replace(new RegExp(`^${TIME} (INFO|WARN) `), ''));
     assert.match(texts[0] ?? '', new RegExp(`^signed-data-proxy ${packageVersion()} config=/\\S+/c\\.yaml$`));
     assert.match(texts[1] ?? '', /^listening on http:\/\/127\.0\.0\.1:\d+$/);
@@ -116,9 +119,11 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
       .replace('encoding:', 'encodign:')
       .replace('name: q,', 'nmae: q,')
       .replace('port: 0', 'port: 70000');
-    const lines = await refused(t, text);
-    assert.ok(lines.length >= 3, lines.join('\n'));
-    for (const line of lines) assert.match(line, /^(server|apis)[^ ]*: [^\n]+$/);
+    const { ended } = await start(t, { 'c.yaml': text }, key);
+    assert.deepEqual([ended.code, ended.stdout], [1, '']);
+    const lines = ended.stderr.trimEnd().split('\n');
+    assert.ok(lines.length >= 3, ended.stderr);
+    for (const line of lines) assert.match(line, /^error: (server|apis)[^ ]*: /);
   });
 
   it('an invalid LOG_LEVEL', async (t) => {

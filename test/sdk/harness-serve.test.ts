@@ -130,6 +130,21 @@ describe('harness.serve', () => {
     assert.ok(service.log.some(({ level, message }) => level === 'warn' && message.includes('budget exhausted')));
   });
 
+  it('has in its log what failed after an answer', async (t) => {
+    const onResponseSent = () => {
+      throw new Error('no route');
+    };
+    const { service } = await serve(t, { name: 'p', hooks: { onResponseSent } });
+    assert.equal((await service.ask('prices/eth')).status, 200);
+    await service.stop();
+    const found = service.log.filter(({ message }) => message.startsWith('plugin "p"'));
+    assert.deepEqual(
+      found.map(({ level, message }) => [level, message]),
+      ['warn', 'error'].map((level) => [level, 'plugin "p" failed in onResponseSent']),
+    );
+    for (const { fields } of found) assert.match(String(fields.requestId), /^0x[0-9a-f]{64}$/);
+  });
+
   it('tells a plugin that the client left, and a stop waits for what goes on', async (t) => {
     const seen: string[] = [];
     const client = new AbortController();
