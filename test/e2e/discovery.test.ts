@@ -108,12 +108,18 @@ describe('what crawlers and agents are told', async () => {
 
   const statuses = async (t: TestContext, config: ReturnType<typeof configWith>) => {
     const service = await serviceFor(t, config);
-    const of = async (path: string) => (await fetch(service.url + path)).status;
+    const { paths }: { paths: object } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
+    const of = async (path: string) => {
+      const { status } = await fetch(service.url + path);
+      assert.equal(path in paths, status === 200, `${path} in the document`);
+      return status;
+    };
     return [await of('/.well-known/x402'), await of('/llms.txt')];
   };
   const free = { endpoints: [{ name: 'f', path: '/f', auth: auths.free }] };
 
   it('nothing is told where it is not wanted, or nothing is sold; and all where the operator says so', async (t) => {
+    assert.deepEqual(await statuses(t, configWith({})), [200, 200]);
     assert.deepEqual(await statuses(t, configWith({ discovery: false })), [404, 404]);
     assert.deepEqual(await statuses(t, configWith({}, free)), [404, 404]);
     assert.deepEqual(await statuses(t, configWith({ discovery: true }, free)), [404, 200]);
