@@ -106,8 +106,8 @@ describe('what crawlers and agents are told', async () => {
     ]);
   });
 
-  const statuses = async (t: TestContext, config: ReturnType<typeof configWith>) => {
-    const service = await serviceFor(t, config);
+  const statuses = async (t: TestContext, { settings, ...config }: ReturnType<typeof configWith>) => {
+    const service = await serviceFor(t, { ...config, settings: { ...settings, openapi: { title: 'Prices' } } });
     const { paths }: { paths: object } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     const of = async (path: string) => {
       const { status } = await fetch(service.url + path);
