@@ -160,7 +160,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 14449 },
   cli: { lines: 2983 },
   verify: { lines: 1400 },
-  tools: { lines: 1310 },
+  tools: { lines: 1326 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */
