@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { environment, PACKAGE_ROOT } from '../cli/run.ts';
-import { type Block, blocksOf, readPage } from '../support/docs.ts';
+import { type Block, blocksOf, patched, readPage } from '../support/docs.ts';
 
 const PAGE = 'CONTRIBUTING.md';
 const recipes = blocksOf(await readPage(PAGE)).filter(({ notes }) => notes.has('file'));
@@ -27,21 +27,6 @@ const SOURCES = [
 
 /** Tries what the recipes add, as a client would. */
 const TRIAL = 'test/docs/recipes.trial.ts';
-
-/** A text with the hunks of a diff applied, each where its old lines stand. */
-function patched(text: string, diff: string): string {
-  return diff.split(/^@@\n/m).reduce((before, hunk) => {
-    const linesBut = (sign: string) =>
-      hunk
-        .split('\n')
-        .filter((line) => line !== '' && !line.startsWith(sign))
-        .map((line) => `${line.slice(1)}\n`)
-        .join('');
-    const [old, renewed] = [linesBut('+'), linesBut('-')];
-    assert.equal(before.split(old).length, 2, `these lines stand once in the file:\n${old}`);
-    return before.replace(old, () => renewed);
-  }, text);
-}
 
 function apply(folder: string, { language, notes, text }: Block): void {
   const file = join(folder, notes.get('file') ?? '');

@@ -1,7 +1,10 @@
 /** CONTRIBUTING.md names files that there are, and its blocks are recipes. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';
+import { PACKAGE_ROOT } from '../cli/run.ts';
+import { blocksOf, missingPaths, patched, pathsOf, readPage } from '../support/docs.ts';
 
 const PAGE = 'CONTRIBUTING.md';
 const page = await readPage(PAGE);
@@ -16,6 +19,18 @@ describe(PAGE, () => {
     assert.deepEqual(
       others.map(({ text }) => text.split('\n', 1)[0]),
       ['npm ci'],
+    );
+  });
+
+  it('every diff finds its lines in the files of today', async () => {
+    const files = new Map<string, string>();
+    for (const { notes, text } of blocksOf(page).filter(({ language }) => language === 'diff')) {
+      const file = notes.get('file') ?? '';
+      files.set(file, patched(files.get(file) ?? (await readFile(join(PACKAGE_ROOT, file), 'utf8')), text));
+    }
+    assert.deepEqual(
+      [...files.keys()],
+      ['builtins/index.ts', 'builtins/cors.ts', 'kernel/stages.ts', 'kernel/pipeline.ts'],
     );
   });
 

@@ -130,3 +130,18 @@ export function pathsOf(page: string): string[] {
 export function missingPaths(paths: readonly string[]): string[] {
   return paths.filter((path) => !existsSync(join(ROOT, path)));
 }
+
+/** A text with the hunks of a diff applied, each where its old lines stand. @throws unless they stand there once. */
+export function patched(text: string, diff: string): string {
+  return diff.split(/^@@\n/m).reduce((before, hunk) => {
+    const linesBut = (sign: string) =>
+      hunk
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith(sign))
+        .map((line) => `${line.slice(1)}\n`)
+        .join('');
+    const [old, renewed] = [linesBut('+'), linesBut('-')];
+    assert.equal(before.split(old).length, 2, `these lines stand once in the file:\n${old}`);
+    return before.replace(old, () => renewed);
+  }, text);
+}
