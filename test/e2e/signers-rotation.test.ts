@@ -51,7 +51,7 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
       await rewrite(service, configOf(next, plugins));
       return service.reload(() => env);
     };
-    const notes = () => (Reflect.get(globalThis, name) ?? []).filter((note: string) => !note.startsWith('sign'));
+    const notes = () => (Reflect.get(globalThis, name) ?? []).filter((note: string) => /^(?:open|close) /.test(note));
     return { service, change, notes, slow };
   }
 

@@ -70,7 +70,7 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     assert.equal(signerOf(answer, answer.signature), SECOND.address);
     assert.deepEqual(Object.keys(answer), ['node', 'endpointId', 'timestamp', 'data', 'signature']);
     assert.deepEqual(await (await fetch(`${service.url}/health`)).json(), { status: 'ok', node: SECOND.address });
-    assert.deepEqual(notes(), ['open current', 'sign current personal', 'sign current personal']);
+    assert.deepEqual(notes(), ['open current', 'prove current personal', 'sign current personal']);
     const line = service.logs.find(({ message }) => message === `signer ${SECOND.address}`);
     assert.deepEqual(line?.fields, { type: 'kept' });
   });
@@ -106,7 +106,7 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     const both = await Promise.all([refusal(service), refusal(service)]);
     assert.deepEqual(both.map(([status]) => status).sort(), [502, 503], JSON.stringify(both));
     assert.deepEqual(both.find(([status]) => status === 503)?.[1], { error: 'Server busy' });
-    assert.equal(notes().filter((note) => note === 'sign current personal').length, 2);
+    assert.equal(notes().filter((note) => note === 'sign current personal').length, 1);
   });
 
   const dead = (which: string) => `plugin "sign-eip191" cannot start: ${which} (kept) does not sign: the vault says no`;

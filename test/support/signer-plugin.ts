@@ -23,10 +23,10 @@ export function signerPlugin(notes: string): string {
       const raw = (hash, by) => by.sign(hexlify(hash)).serialized;
       let proofs = 0;
       const sign = async (statement, signal) => {
-        note('sign ' + role + ' ' + statement.kind);
+        const isProof = statement.kind === 'personal' && statement.digest.every((byte) => byte === 0);
+        note((isProof ? 'prove ' : 'sign ') + role + ' ' + statement.kind);
         // What proves at the start that it signs is let through, so that a request sees the fault.
-        if (statement.kind === 'personal' && statement.digest.every((byte) => byte === 0) && fault !== 'dead')
-          return raw(statement.hash, signingKey);
+        if (isProof && fault !== 'dead') return raw(statement.hash, signingKey);
         if (fault === 'garbage') return '0x1234';
         if (fault === 'other') return raw(statement.hash, other);
         if (fault === 'throws' || fault === 'dead') throw new Error('the vault says no');
