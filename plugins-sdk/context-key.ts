@@ -1,7 +1,7 @@
 import { control, type Exchange } from '../kernel/exchange.ts';
 
 /** The values of a request by their keys. */
-function leftOn(exchange: Exchange) {
+function valuesOn(exchange: Exchange) {
   try {
     return control.valuesOf(exchange);
   } catch {
@@ -34,19 +34,19 @@ export class ContextKey<T> {
 
   /** Adds what the log shows of a request to its fields; those that are there stay. */
   static addLogged(exchange: Exchange, fields: Record<string, unknown>): void {
-    for (const [key, value] of leftOn(exchange) ?? [])
+    for (const [key, value] of valuesOn(exchange) ?? [])
       if (key instanceof ContextKey && key.#options.logged) fields[key.name] ??= value;
   }
 
   get(exchange: Exchange): T | undefined {
     // No other plugin writes under this key.
-    return leftOn(exchange)?.get(this) as T | undefined;
+    return valuesOn(exchange)?.get(this) as T | undefined;
   }
 
   /** @throws when something was left already that must stay. */
   set(exchange: Exchange, value: T): void {
     const { once, logged } = this.#options;
-    if (leftOn(exchange)?.has(this) && once) throw new Error(`context key "${this.name}" has a value already`);
+    if (valuesOn(exchange)?.has(this) && once) throw new Error(`context key "${this.name}" has a value already`);
     control.setValue(exchange, this, value);
     const origin = logged && control.originOf(exchange);
     if (origin) this.set(origin, value);
