@@ -115,7 +115,7 @@ const headers = limitHeaders('api keys');
 /** @param counted requests of clients with a name. @returns the check of a sent key. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
   const limits = services.states.keep(kept, '', () => new KeyLimits());
-  const areLimitsShown = headersKey.in(services.config) !== false;
+  const areLimitsShown = tellsIn(services.config);
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
       if (name === undefined || rateLimit === undefined) return { bytes: Buffer.from(key), name };
@@ -150,13 +150,13 @@ function namedKeysIn(endpoints: Services['endpoints']): readonly Static<typeof N
   );
 }
 
-function hasLimits(endpoints: Services['endpoints']): boolean {
-  return namedKeysIn(endpoints).some(({ rateLimit }) => rateLimit !== undefined);
+function hasLimit(endpoint: Services['endpoints'][number]): boolean {
+  return namedKeysIn([endpoint]).some(({ rateLimit }) => rateLimit !== undefined);
 }
 
-/** Whether responses of these endpoints may say what is left of the limit of a key. */
-function showsLimits(config: Services['config'], endpoints: Services['endpoints']): boolean {
-  return headersKey.in(config) !== false && hasLimits(endpoints);
+/** Whether the operator lets responses say what is left of the limit of a key. */
+function tellsIn(config: Services['config']): boolean {
+  return headersKey.in(config) !== false;
 }
 
 /** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
@@ -169,8 +169,7 @@ export const authApiKey = definePlugin({
     const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, string>() };
     return endpoints.flatMap((endpoint) => checkKeys(endpoint, seen));
   },
-  openapi: ({ config, endpoints }) =>
-    describeApiKeys(hasLimits(endpoints), (endpoint) => showsLimits(config, [endpoint])),
+  openapi: ({ config, endpoints }) => describeApiKeys(endpoints.filter(hasLimit), tellsIn(config)),
   setup(services) {
     const help = 'Requests by clients whose API key has a name: accepted, or limited by the limit of the key';
     const initial = namedKeysIn(services.endpoints).flatMap(({ name: client, rateLimit }) =>
@@ -182,7 +181,7 @@ export const authApiKey = definePlugin({
     return {
       hooks: {
         authenticate: { apiKey: checkerOf(services, counted) },
-        ...(showsLimits(services.config, services.endpoints) && { respond: headers.respond }),
+        ...(tellsIn(services.config) && services.endpoints.some(hasLimit) && { respond: headers.respond }),
       },
     };
   },

@@ -4,13 +4,13 @@ import { limitHeaderRefs, limitHeadersPart, tooManyRequests } from '../shared/li
 import { NAME, refusals } from './refusals.ts';
 
 /**
- * @param hasLimits whether any key has a limit.
- * @param showsLimit whether responses of an endpoint may say what is left of the limit of a key.
+ * @param limited the endpoints that accept a key with a limit.
+ * @param tells whether responses may say what is left of it.
  */
-export function describeApiKeys(hasLimits: boolean, showsLimit: (endpoint: Endpoint) => boolean): OpenApiPart {
+export function describeApiKeys(limited: readonly Endpoint[], tells: boolean): OpenApiPart {
   return {
     headers: limitHeadersPart,
-    operation: (endpoint) => (showsLimit(endpoint) ? { answerHeaders: limitHeaderRefs } : {}),
+    operation: (endpoint) => (tells && limited.includes(endpoint) ? { answerHeaders: limitHeaderRefs } : {}),
     auth: {
       apiKey: {
         scheme: { type: 'apiKey', in: 'header', name: NAME, description: 'A key that the operator gave you' },
@@ -19,7 +19,7 @@ export function describeApiKeys(hasLimits: boolean, showsLimit: (endpoint: Endpo
             description: 'The key is missing or wrong',
             errors: [refusals.missing().message, refusals.wrong().message],
           },
-          ...(hasLimits && { 429: tooManyRequests('Too many requests by this client', true) }),
+          ...(limited.length > 0 && { 429: tooManyRequests('Too many requests by this client', tells) }),
         },
         title: 'API key',
       },

@@ -60,6 +60,7 @@ describe('limits and what responses say of them', async () => {
       const service = await start(t, server === OPEN ? undefined : { window: HOUR, max: 9 }, { server });
       for (const endpoint of ['open/p', 'keyed/p'])
         assert.deepEqual(said(await ask(service, endpoint)), [200, null, null, null]);
+      assert.doesNotMatch(await (await fetch(`${service.url}/openapi.json`)).text(), /RateLimit-Policy/);
     }
   });
 
