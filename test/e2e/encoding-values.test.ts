@@ -29,6 +29,7 @@ const encodings: Readonly<Record<string, { type: string; path: string; times?: s
   'e-6': { type: 'int256', path: '$.v', times: '1e-6' },
   negative: { type: 'int256', path: '$.v', times: '-0.5' },
   e77: { type: 'int256', path: '$.v', times: '1e77' },
+  'e-77': { type: 'uint256', path: '$.v', times: '1e-77' },
   list: { type: 'int256,bool,string,uint8', path: "$.v,$['a,b'],$.s,$.n[-1:]" },
   times: { type: 'int256,uint256,int8', path: '$.v,$.v,$.v', times: '100,,10' },
   single: { type: 'int256,uint256', path: '$.v,$.w', times: '1e2' },
@@ -69,8 +70,14 @@ const DIGITS: readonly (readonly [endpoint: string, token: string, value: bigint
   ['e-6', '12345678901234567891999999', 12345678901234567891n],
   ['negative', '3', -1n],
   ['negative', '-3', 1n],
+  ['e-6', `${MAX_INT}000000`, MAX_INT],
   ['e77', '0.5', 5n * 10n ** 76n],
+  ['uint256', '-0.5', 0n],
+  ['uint8', '255.9', 255n],
 ];
+const BROKEN_HEX = ['0x1', '0x123g', '0xyz', '0X12', '0x12 '];
+const LONE_SURROGATES = ['"\\ud800"', '"a\\udc00"', '"\\udc00\\ud800"'];
+const NO_TEXT = ['0', '1', 'true', 'null', '[]', '{}', '[1,2]', ...LONE_SURROGATES];
 const LIST = '{"v":-5,"a,b":true,"s":"text","n":[1,2,200]}';
 
 const rules: Readonly<Record<string, { signed: readonly Signed[]; refused?: readonly Refused[] }>> = {
@@ -87,8 +94,13 @@ const rules: Readonly<Record<string, { signed: readonly Signed[]; refused?: read
         ['uint256', form(`${MAX}`), MAX],
       ]),
       ['int256', v(`${-MAX_INT - 1n}`), -MAX_INT - 1n],
-      ['int256', text('0xff'), 255n],
+      ['int256', text('-12.5e1'), -125n],
       ['int256', text('+7'), 7n],
+      ['int256', text('0xfF'), 255n],
+      ['e18', text('0xf'), 15n * 10n ** 18n],
+      ['uint256', text(`0x${'f'.repeat(64)}`), MAX],
+      ['uint256', text(`0x${'0'.repeat(500)}7`), 7n],
+      ['e-77', text(`0x1${'0'.repeat(127)}`), 16n ** 127n / 10n ** 77n],
     ],
   },
   'a fraction is truncated toward zero without `times` (rule 2)': {
@@ -113,18 +125,20 @@ const rules: Readonly<Record<string, { signed: readonly Signed[]; refused?: read
       ['uint8', v('256')],
       ['int64', v('9223372036854775808')],
       ['e77', v('10')],
-      ['int256', ...['x', '', ' 1', '1,5', '0x', 'NaN', 'Infinity', '1e'].map(text)],
-      ['int256', ...['null', 'true', '[1]', '{"a":1}'].map(v)],
+      ['int256', ...['x', '', ' 1', '1 ', '1,5', 'NaN', 'Infinity', '1e', `${-MAX_INT - 2n}`].map(text)],
+      ['int256', ...['null', 'true', 'false', '[]', '[1]', '{}', '{"a":1}'].map(v)],
+      ['uint256', ...['0x', '0X1f', '-0x1', '0x1g', '0x1.5', `0x1${'0'.repeat(64)}`].map(text)],
+      ['e-77', ...[`0x${'0'.repeat(4096)}`, `0x${'f'.repeat(129)}`, '9'.repeat(5000)].map(text)],
     ],
   },
   '`bool` takes JSON booleans, 0, 1 and their texts, and nothing else (rule 7)': {
     signed: [
-      ...['true', '1', '1.0', '1e0', '"true"', '"1"'].map((token): Signed => ['bool', v(token), true]),
-      ...['false', '0', '-0', '"false"', '"0"'].map((token): Signed => ['bool', v(token), false]),
+      ...['true', '1', '1.0', '10e-1', '"true"', '"1"'].map((token): Signed => ['bool', v(token), true]),
+      ...['false', '0', '-0', '0.0', '"false"', '"0"'].map((token): Signed => ['bool', v(token), false]),
     ],
     refused: [
       ['bool', ...['2', '-1', '0.5', '1.0000000000000000001', '1e-400', 'null', '[]', '{}', '[true]'].map(v)],
-      ['bool', ...['yes', 'True', ' true', ''].map(text)],
+      ['bool', ...['yes', 'True', 'TRUE', ' true', ' 1', '1.0', '0x1', '00', ''].map(text)],
     ],
   },
   '`address` takes 20 bytes of hex, mixed case with the right checksum': {
@@ -133,7 +147,8 @@ const rules: Readonly<Record<string, { signed: readonly Signed[]; refused?: read
     ),
     refused: [
       ['address', ...[ADDRESS.replace('CdD', 'cdD'), ADDRESS.slice(2), `${ADDRESS}00`, '0x', 'vitalik.eth'].map(text)],
-      ['address', v('0')],
+      ['address', ...[ADDRESS.slice(0, -1), ADDRESS.replace('0x', '0X'), `${ADDRESS}\n`, ''].map(text)],
+      ['address', ...['0', 'null', `["${ADDRESS}"]`].map(v)],
     ],
   },
   '`bytesN` takes hex or UTF-8 text of at most N bytes, padded right': {
@@ -143,10 +158,12 @@ const rules: Readonly<Record<string, { signed: readonly Signed[]; refused?: read
       ['bytes32', text('x'.repeat(32)), hexlify(toUtf8Bytes('x'.repeat(32)))],
       ['bytes32', text(''), `0x${'00'.repeat(32)}`],
       ['bytes4', text('e€'), '0x65e282ac'],
+      ['bytes4', text('0xDEAD'), '0xdead0000'],
+      ['bytes4', text('0x'), '0x00000000'],
       ['bytes1', text('0xAB'), '0xab'],
     ],
     refused: [
-      ['bytes32', ...['x'.repeat(33), '0x123', '0xzz'].map(text), ...['1', 'true', 'null', '[1,2]'].map(v)],
+      ['bytes32', ...['x'.repeat(33), ...BROKEN_HEX].map(text), ...NO_TEXT.map(v)],
       ['bytes4', text('é€x')],
       ['bytes1', text('0xabcd')],
     ],
@@ -155,16 +172,21 @@ const rules: Readonly<Record<string, { signed: readonly Signed[]; refused?: read
     signed: [
       ['bytes', text('0xdeadBEEF'), '0xdeadbeef'],
       ['bytes', text('0x'), '0x'],
-      ['bytes', text('grüße'), hexlify(toUtf8Bytes('grüße'))],
+      ['bytes', text(''), '0x'],
+      ['bytes', text('1234'), '0x31323334'],
+      ['bytes', text('grüße 😀'), hexlify(toUtf8Bytes('grüße 😀'))],
       ['string', v('"\\ud83d\\ude00 text\\u0000"'), '\u{1f600} text\0'],
-      ['string', text(''), ''],
-      ['string', v('12345678901234567891'), '12345678901234567891'],
-      ['string', v('1.50'), '1.5'],
-      ['string', v('true'), 'true'],
+      ...['', ' a ', '0x1', '0xzz'].map((token): Signed => ['string', text(token), token]),
+      ...['12345678901234567891', '0.1234567890123456789', '0.1', '1e-7', '1e-400', 'true', 'false'].map(
+        (token): Signed => ['string', v(token), token],
+      ),
+      ...Object.entries({ '1.50': '1.5', '1e2': '100', '-0': '0', '1E21': '1e+21' }).map(
+        ([token, written]): Signed => ['string', v(token), written],
+      ),
     ],
     refused: [
-      ['bytes', ...['0xabc', '0Xab', '0xgg'].map(text)],
-      ['string', ...['null', '[]', '{}', '"\\ud800"'].map(v)],
+      ['bytes', ...BROKEN_HEX.map(text), ...NO_TEXT.map(v)],
+      ['string', ...['null', '[]', '{}', ...LONE_SURROGATES].map(v)],
     ],
   },
   'lists are matched by position and encoded together (rule 3)': {
@@ -224,6 +246,9 @@ describe('pinned encodings', async () => {
   it('a plugin that replaced the data loses what a double cannot hold', async () => {
     await signs([12345678901234567000n], 'replaced', v('12345678901234567891'));
     await signs([123456789012345680n], 'replaced-e18', v('0.1234567890123456789'));
+    await signs([10n ** 21n], 'replaced', v('1e21'));
+    await signs([100000000000n], 'replaced-e18', v('1e-7'));
+    await signs([0n], 'replaced', v('-0'));
     await signs([12345678901234567891n], 'replaced', text('12345678901234567891'));
   });
 

@@ -236,6 +236,14 @@ describe('the budget', () => {
     );
   });
 
+  it('of an observer has a signal that the client cannot abort', async () => {
+    const seen: boolean[] = [];
+    const exchange = newExchange();
+    control.disconnect(exchange);
+    await run('onResponseSent', ({ signal }: HookContext) => void seen.push(signal.aborted), { exchange });
+    assert.deepEqual(seen, [false]);
+  });
+
   it('may be none: nothing ends, and the signal is the client’s', async () => {
     const signals: AbortSignal[] = [];
     const fn = async ({ signal }: HookContext) => {

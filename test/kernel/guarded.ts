@@ -149,7 +149,7 @@ export async function run(
 
 export const stages = stageNames.filter((stage) => stage !== 'route');
 const fails = (stage: StageName) => stageOf(stage).fails ?? 'closed';
-export const publicStages = stages.filter((stage) => Object.hasOwn(publicHooks, stage));
+const publicStages = stages.filter((stage) => Object.hasOwn(publicHooks, stage));
 export const dropping = publicStages.filter((stage) => fails(stage) === 'closed');
 export const closedInner = stages.filter((stage) => fails(stage) === 'closed' && !Object.hasOwn(publicHooks, stage));
 export const open = stages.filter((stage) => fails(stage) === 'open');

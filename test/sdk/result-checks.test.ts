@@ -70,7 +70,9 @@ const cases: Readonly<Record<string, readonly (readonly [unknown, string])[]>> =
     [{ ...encoded, bytes: undefined }, shape('bytes must be 0x hex')],
     [{ ...encoded, field: 3 }, shape('field must be a text that is not empty')],
     [{ ...encoded, field: '' }, shape('field must be a text that is not empty')],
-    [{ ...encoded, field: 'timestamp' }, shape('the field timestamp has another meaning')],
+    ...'node endpointId timestamp signature proof receipt signatures requestId status done __proto__'
+      .split(' ')
+      .map((field) => [{ ...encoded, field }, shape(`the field ${field} has another meaning`)] as const),
     [{ ...encoded, value: undefined }, shape('value must be JSON')],
     [{ ...encoded, value: 1n }, shape('value must be JSON')],
     [{ ...encoded, value: cycle }, shape('value must be JSON')],
@@ -89,6 +91,7 @@ const cases: Readonly<Record<string, readonly (readonly [unknown, string])[]>> =
   signed: [
     [undefined, shape('it must be an object {node, signature, statements, beside}')],
     [{ ...signed, node: '01' }, shape('node must be 0x hex')],
+    [{ ...signed, node: '0x' }, shape('node must be 0x hex')],
     [{ ...signed, signature: '0x' }, shape('signature must be 0x hex')],
     [{ ...signed, beside: [] }, shape('beside must be an object of JSON')],
     [{ ...signed, beside: { cycle } }, shape('beside must be an object of JSON')],

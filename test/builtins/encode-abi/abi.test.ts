@@ -18,8 +18,6 @@ function encode(names: string[], values: AbiValue[]): string {
   return toHex(encodeAbi(names.map(typeOf), values));
 }
 
-const word = (digits: string) => digits.padStart(64, '0');
-
 const bytes = (length: { minLength: number; maxLength: number }) => fc.uint8Array(length);
 
 function anyValue(type: AbiType): fc.Arbitrary<AbiValue> {
@@ -73,31 +71,6 @@ describe('types', () => {
 });
 
 describe('abi.encode', () => {
-  it('writes integers as one big-endian word', () => {
-    assert.equal(encode(['uint8'], [69n]), `0x${word('45')}`);
-    assert.equal(encode(['int256'], [-1n]), `0x${'f'.repeat(64)}`);
-    assert.equal(encode(['int8'], [-128n]), `0x${'f'.repeat(62)}80`);
-    assert.equal(encode(['int256'], [-(2n ** 255n)]), `0x8${'0'.repeat(63)}`);
-    assert.equal(encode(['uint256'], [2n ** 64n]), `0x${word('10000000000000000')}`);
-    assert.equal(encode(['uint256'], [2n ** 63n]), `0x${word('8000000000000000')}`);
-  });
-
-  it('writes a list as heads and tails', () => {
-    assert.equal(
-      encode(['uint256', 'string', 'bytes3', 'bytes'], [0x123n, 'Hello, world!', Buffer.from('abc'), Buffer.alloc(0)]),
-      '0x' +
-        word('123') +
-        word('80') +
-        `616263${'0'.repeat(58)}` +
-        word('c0') +
-        word('d') +
-        `48656c6c6f2c20776f726c6421${'0'.repeat(38)}` +
-        word('0'),
-    );
-  });
-
-  it('is empty for an empty list', () => assert.equal(encode([], []), '0x'));
-
   it('equals the bytes that ethers writes, and ethers reads the values back', () => {
     fc.assert(
       fc.property(anyList, (list) => {
