@@ -130,65 +130,6 @@ describe('a sealed registry', () => {
     );
   });
 
-  it('describes every stage in order, with its failure policy', () => {
-    const stages = stagesOf(newRegistry().seal());
-    const before = 'admit resolve parseBody onHttpRequest price authenticate validate vary prepare present answer';
-    const call = 'onBeforeApiCall callApi onAfterApiCall encode encrypt onBeforeSign statements sign attest';
-    assert.equal(
-      stages.map(({ stage }) => stage).join(' '),
-      `${before} ${call} approve concluded respond onResponseSent onError`,
-    );
-    assert.deepEqual(
-      stages.filter((stage) => stage.failure === 'open').map(({ stage }) => stage),
-      ['attest', 'concluded', 'respond', 'onResponseSent', 'onError'],
-    );
-  });
-
-  it('describes the taps of a stage in the order of registration', () => {
-    const registry = newRegistry();
-    registry.register(
-      registration('p', { hooks: { sign: nothing, authenticate: { free: nothing } } }, { budget: 'none' }),
-    );
-    registry.register(registration('q', { hooks: { onBeforeSign: nothing, authenticate: { token: nothing } } }));
-    registry.register(registration('r', { hooks: { onBeforeSign: nothing } }, { budget: 50 }));
-    assert.deepEqual(
-      stagesOf(registry.seal()).filter(({ taps }) => taps.length > 0),
-      [
-        {
-          stage: 'authenticate',
-          failure: 'closed',
-          taps: [
-            { plugin: 'p', budget: 'none', variant: 'free' },
-            { plugin: 'q', budget: 1000, variant: 'token' },
-          ],
-        },
-        {
-          stage: 'onBeforeSign',
-          failure: 'closed',
-          taps: [
-            { plugin: 'q', budget: 1000 },
-            { plugin: 'r', budget: 50 },
-          ],
-        },
-        { stage: 'sign', failure: 'closed', taps: [{ plugin: 'p', budget: 'none' }] },
-      ],
-    );
-  });
-
-  it('describes every route, in the order of registration', () => {
-    const registry = newRegistry();
-    const guardedPath = { ...route('POST', '/b/:id'), admit: true };
-    registry.register(registration('p', { observe: {}, routes: [route('GET', '/a')] }, { budget: 'none' }));
-    registry.register(registration('q'));
-    registry.register(registration('r', { routes: [guardedPath, route('OPTIONS', '*')] }, { budget: 50 }));
-    registry.register(registration('s', { observe: { stage: nothing } }));
-    assert.deepEqual(registry.seal().taps.route, [
-      { variant: 'GET /a', plugin: 'p', budget: 'none' },
-      { variant: 'POST /b/:id', plugin: 'r', budget: 50 },
-      { variant: 'OPTIONS *', plugin: 'r', budget: 50 },
-    ]);
-  });
-
   it('knows the headers that carry credentials, once and in lower case', () => {
     const registry = newRegistry();
     registry.register(registration('p', {}, { credentials: ['X-Token', 'X-Proof'] }));

@@ -5,42 +5,6 @@ import fc from 'fast-check';
 import { BoundedTtlMap } from '../../lib/bounded/bounded-ttl-map.ts';
 
 describe('BoundedTtlMap', () => {
-  it('finds an entry while its time has not come', () => {
-    const map = new BoundedTtlMap<string>(2);
-    assert.equal(map.set('a', 'A', 100, 0), true);
-    assert.equal(map.get('a', 99), 'A');
-    assert.equal(map.expiry('a', 99), 100);
-    assert.equal(map.get('a', 100), undefined);
-    assert.equal(map.expiry('a', 100), undefined);
-    assert.equal(map.get('b', 0), undefined);
-  });
-
-  it('refuses a new key when every place is taken by a live entry, and changes nothing', () => {
-    const map = new BoundedTtlMap<string>(2);
-    map.set('a', 'A', 100, 0);
-    map.set('b', 'B', 50, 0);
-    assert.equal(map.set('c', 'C', 200, 49), false);
-    assert.deepEqual([map.get('a', 49), map.get('b', 49), map.get('c', 49)], ['A', 'B', undefined]);
-    assert.equal(map.set('c', 'C', 200, 50), true);
-    assert.deepEqual([map.get('a', 50), map.get('b', 50), map.get('c', 50)], ['A', undefined, 'C']);
-  });
-
-  it('gives a present key a new value and end although it is full', () => {
-    const map = new BoundedTtlMap<string>(1);
-    map.set('a', 'A', 100, 0);
-    assert.equal(map.set('a', 'A2', 300, 50), true);
-    assert.equal(map.get('a', 299), 'A2');
-    assert.equal(map.set('b', 'B', 400, 299), false);
-  });
-
-  it('has room again after a deletion', () => {
-    const map = new BoundedTtlMap<string>(1);
-    map.set('a', 'A', 100, 0);
-    assert.equal(map.delete('a'), true);
-    assert.equal(map.delete('a'), false);
-    assert.equal(map.set('b', 'B', 100, 0), true);
-  });
-
   it('shrinks after a flood, two entries for each new one', () => {
     const map = new BoundedTtlMap<number>(1000);
     for (let i = 0; i < 1000; i++) {

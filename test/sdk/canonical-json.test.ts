@@ -146,41 +146,12 @@ for (const write of BOTH) {
   });
 
   describe(`${write.name} of any JSON value`, () => {
-    it('sorts at every level and leaves arrays in their order', () => {
-      const value = { b: [{ d: 1, c: [3, 1, 2] }], a: { z: {}, y: [], '': 0 } };
-      assert.equal(write(value), '{"a":{"":0,"y":[],"z":{}},"b":[{"c":[3,1,2],"d":1}]}');
-    });
-
-    it('sorts keys that look like array indexes as text', () => {
-      assert.equal(write({ 10: 'a', 9: 'b', 1: 'c', '01': 'd' }), '{"01":"d","1":"c","10":"a","9":"b"}');
-    });
-
     it('sorts few keys and many keys alike', () => {
       for (const count of [1, 2, 31, 32, 33, 34, 1000]) {
         const keys = Array.from({ length: count }, (_, i) => `k${(i * 7919) % 1009}`);
         const expected = keys.toSorted().map((key) => `"${key}":0`);
         assert.equal(write(Object.fromEntries(keys.map((key) => [key, 0]))), `{${expected.join(',')}}`);
       }
-    });
-
-    it('says the same whatever order the keys came in', () => {
-      const entries = fc.uniqueArray(fc.tuple(wellFormed, fc.integer()), { selector: ([key]) => key, maxLength: 50 });
-      fc.assert(
-        fc.property(entries, (pairs) => {
-          const forward = write(Object.fromEntries(pairs));
-          assert.equal(write(Object.fromEntries(pairs.toReversed())), forward);
-        }),
-      );
-    });
-
-    it('writes text that reads as the same value, and is its own canonical form', () => {
-      fc.assert(
-        fc.property(jsonWith(wellFormed), (value) => {
-          const text = write(value);
-          assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)));
-          assert.equal(write(JSON.parse(text)), text);
-        }),
-      );
     });
 
     it('writes an own key named __proto__ like any other', () => {
@@ -307,27 +278,6 @@ describe('what only canonicalJson lets through', () => {
 describe('isDeeperThan', () => {
   const depthOf = (value: unknown): number =>
     typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
-
-  it('counts arrays and objects alike', () => {
-    for (const text of ['[]', '{}', '[1,[2],{"a":3}]', '[[],[],[]]', '{"a":{},"b":[]}', '7', '"x"', '']) {
-      assert.equal(isDeeperThan(text, 2), false, text);
-    }
-    for (const text of ['[[[]]]', '[{"a":{}}]', '{"a":[{}]}']) {
-      assert.equal(isDeeperThan(text, 2), true, text);
-      assert.equal(isDeeperThan(text, 3), false, text);
-    }
-    assert.equal(isDeeperThan('[]', 0), true);
-    assert.equal(isDeeperThan('1', 0), false);
-  });
-
-  it('does not count inside strings, whatever is escaped in them', () => {
-    for (const text of ['"[[["', '"\\"[["', '"\\\\\\"[["', '["[",{"[{":"]"}]', '{"\\\\":"[[[["}', '"\\u005b[["']) {
-      assert.equal(isDeeperThan(text, 2), false, text);
-    }
-    for (const text of ['["\\\\",[[]]]', '{"\\"":{"a":[]}}', '["\\\\\\"",[["]"]]]']) {
-      assert.equal(isDeeperThan(text, 2), true, text);
-    }
-  });
 
   it('ends on text that is cut off', () => {
     for (const text of ['"', '"\\', '["a', '["a\\', ']]]', '{"a":"\\"'])

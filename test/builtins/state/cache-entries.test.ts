@@ -17,18 +17,6 @@ function valueAt(cache: CacheEntries<string>, key: string): string | undefined {
 const terms = { ttl: 1000, size: 10 };
 
 describe('an entry', () => {
-  it('is found while less than its ttl has passed', () => {
-    const { cache, clock } = setUp();
-    cache.set('a', 'A', { ttl: 1000, size: 1 });
-    cache.set('b', 'B', { ttl: 500, size: 1 });
-    clock.now += 499;
-    assert.deepEqual([valueAt(cache, 'a'), valueAt(cache, 'b'), valueAt(cache, 'c')], ['A', 'B', undefined]);
-    clock.now += 1;
-    assert.deepEqual([valueAt(cache, 'a'), valueAt(cache, 'b')], ['A', undefined]);
-    clock.now += 500;
-    assert.equal(valueAt(cache, 'a'), undefined);
-  });
-
   it('says for how long it will be found yet, which is never none', () => {
     const { cache, clock } = setUp();
     cache.set('a', 'A', { ttl: 1000, size: 1 });
@@ -54,49 +42,6 @@ describe('an entry', () => {
     assert.equal(found(), undefined);
   });
 
-  it('is not prolonged by reading', () => {
-    const { cache, clock } = setUp();
-    cache.set('a', 'A', terms);
-    clock.now += 999;
-    assert.equal(valueAt(cache, 'a'), 'A');
-    clock.now += 1;
-    assert.equal(valueAt(cache, 'a'), undefined);
-  });
-
-  it('takes no place once it was found expired', () => {
-    const { cache, clock } = setUp();
-    cache.set('a', 'A', terms);
-    clock.now += 1000;
-    valueAt(cache, 'a');
-    assert.deepEqual([cache.size, cache.bytes], [0, 0]);
-  });
-
-  it('takes the place, the weight and the ttl of the one before it', () => {
-    const { cache, clock } = setUp();
-    cache.set('a', 'A', { ttl: 1000, size: 100 });
-    clock.now += 900;
-    cache.set('a', 'A2', { ttl: 1000, size: 7 });
-    assert.deepEqual([cache.size, cache.bytes], [1, 9]);
-    clock.now += 999;
-    assert.equal(valueAt(cache, 'a'), 'A2');
-  });
-
-  it('weighs its size and two bytes for each character of its key', () => {
-    const { cache } = setUp();
-    cache.set('abc', 'A', { ttl: 1, size: 10 });
-    cache.set('d', 'D', { ttl: 1, size: 0 });
-    assert.equal(cache.bytes, 18);
-  });
-
-  it('does not live longer when the clock goes back', () => {
-    const { cache, clock } = setUp();
-    cache.set('a', 'A', terms);
-    clock.now -= 3_600_000;
-    assert.equal(valueAt(cache, 'a'), 'A');
-    clock.now += 1000;
-    assert.equal(valueAt(cache, 'a'), undefined);
-  });
-
   it('may have a name that members of Object have', () => {
     const { cache } = setUp();
     assert.deepEqual([valueAt(cache, '__proto__'), valueAt(cache, 'constructor')], [undefined, undefined]);
@@ -106,47 +51,6 @@ describe('an entry', () => {
 });
 
 describe('bounds', () => {
-  it('by number: the least recently used makes room', () => {
-    const { cache } = setUp({ entries: 3 });
-    for (const key of ['a', 'b', 'c']) {
-      cache.set(key, key, terms);
-    }
-    valueAt(cache, 'a');
-    cache.set('b', 'b again', terms);
-    cache.set('d', 'd', terms);
-    const kept = ['a', 'b', 'c', 'd'].map((key) => valueAt(cache, key));
-    assert.deepEqual(kept, ['a', 'b again', undefined, 'd']);
-    assert.equal(cache.size, 3);
-  });
-
-  it('by bytes: as many of the least recently used as it takes make room', () => {
-    const { cache } = setUp({ bytes: 800 });
-    for (let i = 0; i < 8; i++) {
-      cache.set(String(i), 'x', { ttl: 1000, size: i === 7 ? 98 : 96 });
-    }
-    assert.deepEqual([cache.size, cache.bytes], [8, 7 * 98 + 100]);
-    valueAt(cache, '0');
-    cache.set('8', 'x', { ttl: 1000, size: 98 });
-    assert.deepEqual([cache.size, cache.bytes], [8, 6 * 98 + 2 * 100]);
-    assert.deepEqual([valueAt(cache, '0'), valueAt(cache, '1')], ['x', undefined]);
-  });
-
-  it('an entry of an eighth of all bytes is kept, a larger one is not', () => {
-    const { cache } = setUp({ bytes: 800 });
-    cache.set('a', 'A', { ttl: 1000, size: 98 });
-    cache.set('b', 'B', { ttl: 1000, size: 99 });
-    cache.set('a key', 'C', { ttl: 1000, size: 91 });
-    assert.deepEqual([valueAt(cache, 'a'), valueAt(cache, 'b'), valueAt(cache, 'a key')], ['A', undefined, undefined]);
-  });
-
-  it('a value that is not kept takes away the one of the same key', () => {
-    const { cache } = setUp({ bytes: 800 });
-    cache.set('a', 'A', terms);
-    cache.set('a', 'too large', { ttl: 1000, size: 99 });
-    assert.equal(valueAt(cache, 'a'), undefined);
-    assert.deepEqual([cache.size, cache.bytes], [0, 0]);
-  });
-
   it('are 10,000 entries and 64 MiB when nothing else is said', () => {
     const { cache } = setUp();
     for (let i = 0; i < 10_100; i++) {
@@ -163,15 +67,6 @@ describe('bounds', () => {
       byBytes.set(String(i).padStart(2, '0'), 'x', { ttl: 1000, size: mebibyte - 4 });
     }
     assert.deepEqual([byBytes.size, byBytes.bytes], [64, 64 * mebibyte]);
-  });
-
-  it('hold under a flood of distinct keys', () => {
-    const { cache, clock } = setUp({ entries: 50, bytes: 5000 });
-    for (let i = 0; i < 20_000; i++) {
-      clock.now += i % 3;
-      cache.set(`flood ${i}`, 'x', { ttl: 1_000_000, size: (i * 37) % 700 });
-      assert.ok(cache.size <= 50 && cache.bytes <= 5000);
-    }
   });
 });
 

@@ -130,26 +130,6 @@ describe('readJson', () => {
 });
 
 describe('the canonical form of JSON text', () => {
-  it('writes numbers as JavaScript does', () => {
-    const numbers = [
-      '0',
-      '-0',
-      '-0.0',
-      '0.5',
-      '-0.5',
-      '0.05',
-      '1.0',
-      '1.50',
-      '100',
-      '-100',
-      '1e2',
-      '1E-7',
-      '0.0000001',
-    ];
-    const exact = ['123456789012345', '1234567890123456', '9007199254740993', '0.1234567890123456789', '1e20', '1e21'];
-    for (const number of [...numbers, ...exact]) assert.equal(canonical(number), String(Number(number) + 0));
-  });
-
   it('writes any number as JavaScript does', () => {
     const digits = fc.stringMatching(/^\d{1,20}$/).map((text) => text.replace(/^0+(?=\d)/, ''));
     const number = fc
@@ -164,30 +144,6 @@ describe('the canonical form of JSON text', () => {
       fc.property(number, (text) => assert.equal(canonical(text), JSON.stringify(JSON.parse(text)))),
       { numRuns: 1000 },
     );
-  });
-
-  it('sorts keys by UTF-16 code units', () => {
-    const keys = [
-      '',
-      'a',
-      'aa',
-      'ab',
-      'b',
-      '\u007f',
-      '\u0080',
-      '\ud7ff',
-      '\ue000',
-      '\uffff',
-      '😀',
-      '𐀀',
-      '\u{10ffff}',
-      'A',
-      ' ',
-    ];
-    const object = (list: readonly string[]) => `{${list.map((key) => `${JSON.stringify(key)}:1`).join(',')}}`;
-    const sorted = object([...keys].sort());
-    assert.equal(canonical(object(keys)), sorted);
-    assert.equal(canonical(object(keys.toReversed())), sorted);
   });
 
   it('is that of the value, whatever the keys', () => {
