@@ -77,9 +77,9 @@ describe('services.ask', async () => {
     const { files, plugins } = pluginFiles({ own: source });
     return serviceFor(t, oneApi(upstream.url, endpoints, { settings: { plugins }, ...more }), { files });
   };
-  const isRefused = ({ logs }: RunningService) => {
+  const isRefused = ({ logs }: RunningService, why = /an endpoint asks for itself/) => {
     const [line] = logs.filter(({ message }) => message === 'Internal server error');
-    assert.match(String(line?.fields?.detail), /an endpoint asks for itself/);
+    assert.match(String(line?.fields?.detail), why);
   };
 
   it('requests that ask for each other without end are refused', async (t) => {
@@ -115,6 +115,24 @@ export default {
     const looping = await withPlugin(t, source, { a: cached, b: cached });
     assert.equal((await looping.post('api/a')).status, 200);
     isRefused(looping);
+  });
+
+  it('and so are chains of more than 8 endpoints', async (t) => {
+    const source = `export default {
+  name: 'chain',
+  setup: ({ ask, endpoints }) => ({
+    hooks: { authenticate: { chain: async (_, exchange) => {
+      const next = endpoints[endpoints.findIndex(({ id }) => id === exchange.endpoint.id) + 1];
+      return next === undefined || (await ask(next.id, {}, { as: exchange })).status === 200 || undefined;
+    } } },
+  }),
+  auth: { chain: { type: 'object' } },
+};`;
+    const names = Array.from('abcdefghi', (name) => [name, { auth: { type: 'chain' } }]);
+    const chained = await withPlugin(t, source, Object.fromEntries(names));
+    assert.equal((await chained.post('api/b')).status, 200);
+    assert.notEqual((await chained.post('api/a')).status, 200);
+    isRefused(chained, /requests ask for each other, more than 8 deep/);
   });
 
   it('takes a request on whose behalf it asks, and the id of an endpoint', async (t) => {
