@@ -159,36 +159,40 @@ describe('the engine of settings.state, as plugins use it', () => {
     await client.close();
   });
 
-  it('is looked at without being asked for anything else', async (t) => {
-    const { state, client, lines, pass } = setUp(t);
-    await client.start();
-    state.fault = 'refuses';
-    await pass(1000);
-    for (let looks = 0; looks < 4; looks++) await pass(200);
-    assert.equal(client.available(), false);
-    state.fault = 'none';
-    await pass(1000);
-    assert.equal(client.available(), true);
-    assert.equal(lines.length, 2);
-    await client.close();
-    const { looks } = state;
-    await pass(10_000);
-    assert.equal(state.looks, looks);
-  });
+  for (const fault of ['refuses', 'is full'] as const) {
+    it(`is looked at without being asked for anything else: ${fault}`, async (t) => {
+      const { state, client, lines, pass } = setUp(t);
+      await client.start();
+      state.fault = fault;
+      await pass(1000);
+      for (let looks = 0; looks < 4; looks++) await pass(200);
+      assert.equal(client.available(), false);
+      state.fault = 'none';
+      await pass(1000);
+      assert.equal(client.available(), true);
+      assert.equal(lines.length, 2);
+      await client.close();
+      const { looks } = state;
+      await pass(10_000);
+      assert.equal(state.looks, looks);
+    });
+  }
 
-  it('is away as long as it is full, though it can still delete', async (t) => {
-    const { state, client, area, lines, pass } = setUp(t);
-    await client.start();
-    state.fault = 'is full';
-    for (let failures = 0; failures < 5; failures++)
-      await assert.rejects(area.compareAndSet('a', undefined, 'b'), new StateUnavailable('full'));
-    for (let looks = 0; looks < 5; looks++) await pass(1000);
-    assert.deepEqual([client.available(), lines.length], [false, 1]);
-    state.fault = 'none';
-    await pass(1000);
-    assert.deepEqual([client.available(), lines.length], [true, 2]);
-    await client.close();
-  });
+  for (const processes of ['one', 'many'] as const) {
+    it(`is away as long as it is full, though it can still delete: ${processes}`, async (t) => {
+      const { state, client, area, lines, pass } = setUp(t, undefined, processes);
+      await client.start();
+      state.fault = 'is full';
+      for (let failures = 0; failures < 5; failures++)
+        await assert.rejects(area.compareAndSet('a', undefined, 'b'), new StateUnavailable('full'));
+      for (let looks = 0; looks < 5; looks++) await pass(1000);
+      assert.deepEqual([client.available(), lines.length], [false, 1]);
+      state.fault = 'none';
+      await pass(1000);
+      assert.deepEqual([client.available(), lines.length], [true, 2]);
+      await client.close();
+    });
+  }
 
   it('does not keep the service from ending', async (t) => {
     const { state, client, lines, pass } = setUp(t);
