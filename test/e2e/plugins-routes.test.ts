@@ -125,9 +125,17 @@ describe('a route that cannot be served stops the start and names the plugin', (
       'routes[0].handle: expected a function, found a mapping',
     ],
     [`{ method: 'GET', path: '/a', ${handle} }`, 'routes[0].admit: required key is missing'],
+    [
+      `{ method: 'GET', path: '/a', admit: undefined, ${handle} }`,
+      'routes[0].admit: expected true or false or "asked", found undefined',
+    ],
     [`{ method: 'FETCH', path: '/a', admit: false, ${handle} }`, 'routes[0].method: there is no such method'],
     [`{ path: '/a', admit: false, ${handle} }`, 'routes[0].method: required key is missing'],
     [`{ method: 'GET', admit: false, ${handle} }`, 'routes[0].path: required key is missing'],
+    [
+      `{ method: 'POST', path: '/a', admit: false, maxBody: '1kb', ${handle} }`,
+      'routes[0].maxBody: expected an integer, found a string',
+    ],
     [
       `{ method: 'POST', path: '/a', admit: false, maxbody: 9, ${handle} }`,
       'routes[0].maxbody: unknown key, did you mean "maxBody"?',

@@ -674,11 +674,11 @@ describe('observers of the plugin', () => {
 describe('testPlugin', () => {
   const faulty = (value: unknown) => testPlugin(value as Parameters<typeof testPlugin>[0]);
 
+  // The start of a service refuses them alike: test/e2e/plugins-loading.test.ts and plugins-routes.test.ts name all of them.
   it('refuses a plugin that the service would not start with', async () => {
-    const route = { method: 'GET', path: '/x', admit: true, handle: () => ({ status: 204, body: '' }) };
-    const returning = (made: unknown) => ({ name: 'p', setup: () => made });
-    const routed = (members: object) => returning({ routes: [{ ...route, ...members }] });
     const made = 'what "setup" returned: ';
+    const promised = { name: 'p', setup: () => Promise.resolve({}) };
+    const routes = [{ method: 'GET', path: 'x', admit: true, handle: () => ({ status: 204, body: '' }) }];
     const cases: readonly (readonly [unknown, string])[] = [
       [
         { name: 'p', hooks: { onHttpRequests: () => undefined } },
@@ -690,31 +690,16 @@ describe('testPlugin', () => {
         'the plugin, without "setup", has an unknown hook "encode", known: onHttpRequest, onBeforeApiCall, onAfterApiCall, onBeforeSign, onResponseSent, onError',
       ],
       [{ name: 'p' }, 'the plugin has no "hooks", an object of functions'],
-      [{ hooks: {} }, 'the plugin has no "name", a short text of one line'],
       [{ setup: () => ({}) }, 'the plugin has no "name", a short text of one line'],
       [
         { name: 'p', credential: [], setup: () => ({}) },
         'the plugin: credential: unknown key, did you mean "credentials"?',
       ],
+      [promised, '"setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once'],
       [
-        returning(Promise.resolve({})),
-        '"setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once',
-      ],
-      [returning({ route: [] }), `${made}route: unknown key, did you mean "routes"?`],
-      [returning({ routes: {} }), `${made}routes: expected a list, found a mapping`],
-      [
-        returning({ hooks: { present: () => undefined } }),
-        `${made}hooks.present: expected a mapping, found a function`,
-      ],
-      [returning({ hooks: new Map() }), '"hooks" must be a plain object of functions'],
-      [routed({ handle: undefined }), `${made}routes[0].handle: expected a function, found undefined`],
-      [routed({ maxBody: '1kb' }), `${made}routes[0].maxBody: expected an integer, found a string`],
-      [routed({ admit: undefined }), `${made}routes[0].admit: expected true or false or "asked", found undefined`],
-      [
-        routed({ path: 'x' }),
+        { name: 'p', setup: () => ({ routes }) },
         `${made}routes[0].path: has the wrong form, expected: a path that begins with a slash, or * (pattern ^(?:/|\\*$))`,
       ],
-      [routed({ method: 'FETCH' }), `${made}routes[0].method: there is no such method`],
     ];
     for (const [plugin, message] of cases) await assert.rejects(faulty(plugin), { message });
   });

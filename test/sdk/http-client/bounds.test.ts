@@ -11,24 +11,6 @@ renewed();
 describe('the deadline', () => {
   const given = { timeout: 200 };
 
-  it('cuts an upstream that never answers', async () => {
-    upstream.on('/', faults.hang());
-    await getFails('/', 'timeout', LATE, given);
-    await upstream.untilAborted('/');
-  });
-
-  it('cuts an upstream that stops after its headers', async () => {
-    upstream.on('/', faults.hangAfterHeaders());
-    await getFails('/', 'timeout', LATE, given);
-    await upstream.untilAborted('/');
-  });
-
-  it('cuts a body that drips', async () => {
-    upstream.on('/', faults.drip(`"${'a'.repeat(98)}"`));
-    await getFails('/', 'timeout', LATE, given);
-    await upstream.untilAborted('/');
-  });
-
   it('cuts an endless row of interim answers', async () => {
     upstream.on('/', (req) => {
       const timer = setInterval(() => req.socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20);
@@ -73,16 +55,6 @@ describe('the deadline', () => {
 });
 
 describe('the size bound', () => {
-  it('takes exactly maxBytes, with a length', async () => {
-    upstream.on('/', faults.big(MIB));
-    assert.deepEqual((await send('/')).body, jsonOfSize(MIB));
-  });
-
-  it('takes exactly maxBytes, chunked', async () => {
-    upstream.on('/', faults.chunked(MIB));
-    assert.deepEqual((await send('/')).body, jsonOfSize(MIB));
-  });
-
   it('puts a body of one-byte chunks together', async () => {
     upstream.on('/', faults.chunked(20_000, 1));
     assert.deepEqual((await send('/', { maxBytes: 20_000 })).body, jsonOfSize(20_000));
@@ -93,17 +65,6 @@ describe('the size bound', () => {
     upstream.on('/', (_req, res) => {
       res.writeHead(200, { 'content-length': MIB + 1 }).flushHeaders();
     });
-    await getFails('/', 'too-large', TOO_LARGE);
-    await upstream.untilAborted('/');
-  });
-
-  it('refuses one byte more, chunked', async () => {
-    upstream.on('/', faults.chunked(MIB + 1));
-    await getFails('/', 'too-large', TOO_LARGE);
-  });
-
-  it('cuts a body without end', async () => {
-    upstream.on('/', faults.endless());
     await getFails('/', 'too-large', TOO_LARGE);
     await upstream.untilAborted('/');
   });

@@ -56,7 +56,6 @@ export function getFails(path: string, kind: RequestFailureKind, detail: string,
 }
 
 export const TOO_LARGE = `the answer is larger than ${MIB} bytes`;
-export const CUT_SHORT = 'the connection was closed before the answer was complete (UND_ERR_SOCKET)';
 export const LATE = 'no complete answer within 200 ms';
 export const UNCONNECTED = 'no connection within 200 ms';
 export const ABORTED = 'aborted by the caller';
