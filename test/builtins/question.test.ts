@@ -92,27 +92,6 @@ describe('the question of a request', () => {
     assert.equal(new Set([one.key, ...keys]).size, 5);
   });
 
-  it('has one key for what makes the same answer, and for nothing else', async () => {
-    const prepare = await prepareFor(ENDPOINT);
-    const key = async (given: Parameters, variation = '') => asked(await prepare(given, variation)).key;
-    const first = await key({ pair: 'a', filter: { x: 1, y: 2 } });
-    assert.match(first, /^[\w-]{43}$/);
-    assert.equal(await key({ filter: { y: 2, x: 1 }, pair: 'a', other: 1, page: 1 }), first);
-    const elsewhere = await prepareFor(ENDPOINT, `0x${'22'.repeat(32)}`);
-    const others = [
-      await key({ pair: 'a', filter: { x: 1, y: 3 } }),
-      await key({ pair: 'a', filter: null }),
-      await key({ pair: 'a', filter: '' }),
-      await key({ pair: 'a' }),
-      await key({ pair: 'a', n: 'a' }),
-      await key({ pair: 'a', token: 'a' }),
-      await key({ pair: 'x'.repeat(10_000) }),
-      await key({ pair: 'a', filter: { x: 1, y: 2 } }, '\n["p","t"]'),
-      asked(await elsewhere({ pair: 'a', filter: { x: 1, y: 2 } })).key,
-    ];
-    assert.equal(new Set([first, ...others]).size, 10);
-  });
-
   it('is the same one for the very same parameters, and another where anything else differs', async () => {
     const [prepare, elsewhere] = [await prepareFor(ENDPOINT), await prepareFor(ENDPOINT, `0x${'22'.repeat(32)}`)];
     const given = Object.freeze({ pair: 'a', n: 1 });

@@ -1,6 +1,7 @@
 /** Whatever the gateway of proofs does, the answer goes out. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { getAddress } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import {
@@ -30,6 +31,8 @@ const claim = (change: (proof: TestProof['claim']) => object) =>
   tampered((proof) => ({ ...proof, claim: { ...proof.claim, ...change(proof.claim) } }));
 const signatures = (change: (proof: TestProof['signatures']) => object) =>
   tampered((proof) => ({ ...proof, signatures: { ...proof.signatures, ...change(proof.signatures) } }));
+const resigned = (change: (signature: string) => string) =>
+  signatures(({ claimSignature }) => ({ claimSignature: change(claimSignature) }));
 /** A proof that an attestor did sign. */
 const signed = (signing: Signing | ((asked: Asked) => Signing)) =>
   answering((asked) => signedProof(asked, typeof signing === 'function' ? signing(asked) : signing));
@@ -48,7 +51,16 @@ const NO_JSON = 'the answer of the gateway is no JSON';
 const TOO_DEEP = 'the answer of the gateway is nested deeper than 256 levels';
 const HIGH_S = 'signature s is in the upper half of the curve order (EIP-2)';
 const IDENTIFIER = 'the identifier is not that of the claim';
+const NO_IDENTIFIER = 'claim.identifier is no 32-byte hex';
+const NO_OBJECT = 'the answer is no object';
+const NO_OWNER = 'claim.owner is no address';
+const NO_PARAMETERS = 'claim.parameters is no text';
+const NO_ATTESTOR = 'signatures.attestorAddress is no address';
+const NO_TIME = 'claim.timestampS is no unix time';
 const TIME = 'the timestamp of the claim is not within 10 minutes';
+
+/** An address whose checksum is wrong by one letter. */
+const misspelt = (address: string) => getAddress(address).replace(/[A-F]/, (letter) => letter.toLowerCase());
 
 /** The claim of one attestor, with the signature of somebody else. */
 const misattributed = answering(async (asked) => {
@@ -70,51 +82,90 @@ const proved =
 const refused: Record<string, [Handler, string | RegExp]> = {
   'another provider, tampered': [claim(() => ({ provider: 'https' })), 'claim.provider is not http'],
   'another provider, signed': [signed({ claim: { provider: 'tcp' } }), 'claim.provider is not http'],
+  'no provider': [claim(() => ({ provider: undefined })), 'claim.provider is not http'],
+  'a space more, tampered': [claim((c) => ({ parameters: `${c.parameters} ` })), IDENTIFIER],
+  'parameters that are an object': [claim((c) => ({ parameters: JSON.parse(c.parameters) })), NO_PARAMETERS],
+  'parameters that no UTF-8 holds': [claim(() => ({ parameters: '\ud800' })), NO_PARAMETERS],
   'other parameters, tampered': [claim((c) => ({ parameters: c.parameters.replace('GET', 'PUT') })), IDENTIFIER],
   'another context, tampered': [claim(() => ({ context: '{"extractedParameters":{"price":"4"}}' })), IDENTIFIER],
+  'an empty context, tampered': [claim(() => ({ context: '' })), IDENTIFIER],
+  'a context that no UTF-8 holds': [claim(() => ({ context: '\udc00' })), 'claim.context is no text'],
   'a context that is an object': [claim(() => ({ context: {} })), 'claim.context is no text'],
   'another owner, tampered': [claim(() => ({ owner: stranger.address })), NOT_SIGNED],
-  'an owner that is none': [signed({ claim: { owner: 'me' } }), 'claim.owner is no address'],
+  'an owner that is none': [signed({ claim: { owner: 'me' } }), NO_OWNER],
+  'an owner of 21 bytes': [claim(({ owner }) => ({ owner: `${owner}00` })), NO_OWNER],
+  'an owner with a wrong checksum': [claim(({ owner }) => ({ owner: misspelt(owner) })), NO_OWNER],
+  'no owner': [claim(() => ({ owner: null })), NO_OWNER],
   'another time, tampered': [claim((c) => ({ timestampS: c.timestampS - 1 })), NOT_SIGNED],
   'an old claim': [signed(() => ({ claim: { timestampS: now() - 660 } })), TIME],
   'a claim from the future': [signed(() => ({ claim: { timestampS: now() + 660 } })), TIME],
   milliseconds: [signed(() => ({ claim: { timestampS: Date.now() } })), TIME],
-  'half a second': [signed(() => ({ claim: { timestampS: now() + 0.5 } })), 'claim.timestampS is no unix time'],
+  'half a second': [signed(() => ({ claim: { timestampS: now() + 0.5 } })), NO_TIME],
+  'a time in text': [claim(({ timestampS }) => ({ timestampS: String(timestampS) })), NO_TIME],
+  'a time before all': [claim(() => ({ timestampS: -1 })), NO_TIME],
+  'the first second': [claim(() => ({ timestampS: 0 })), TIME],
   'another epoch': [signed({ claim: { epoch: 2 } }), 'claim.epoch is not 1'],
+  'an epoch in text': [claim(() => ({ epoch: '1' })), 'claim.epoch is not 1'],
+  'an identifier in capitals': [
+    claim(({ identifier }) => ({ identifier: `0x${identifier.slice(2).toUpperCase()}` })),
+    IDENTIFIER,
+  ],
+  'an identifier of 31 bytes': [claim(({ identifier }) => ({ identifier: identifier.slice(0, -2) })), NO_IDENTIFIER],
+  'an identifier that is a number': [claim(() => ({ identifier: 7 })), NO_IDENTIFIER],
   'another identifier, tampered': [claim(() => ({ identifier: `0x${'11'.repeat(32)}` })), IDENTIFIER],
   'another identifier, signed': [signed({ claim: { identifier: `0x${'11'.repeat(32)}` } }), IDENTIFIER],
-  'an identifier that is none': [signed({ claim: { identifier: '0x' } }), 'claim.identifier is no 32-byte hex'],
+  'an identifier that is none': [signed({ claim: { identifier: '0x' } }), NO_IDENTIFIER],
   'the signature of somebody else': [misattributed, NOT_SIGNED],
   'an attestor that is none of the configured': [
     signed({ signer: stranger }),
     'the attestor is none of settings.proof.attestors',
   ],
-  'an attestor that is no address': [
-    signatures(() => ({ attestorAddress: 'x' })),
-    'signatures.attestorAddress is no address',
+  'an attestor that is no address': [signatures(() => ({ attestorAddress: 'x' })), NO_ATTESTOR],
+  'no attestor': [signatures(() => ({ attestorAddress: undefined })), NO_ATTESTOR],
+  'an attestor with a wrong checksum': [
+    signatures(({ attestorAddress }) => ({ attestorAddress: misspelt(attestorAddress) })),
+    NO_ATTESTOR,
   ],
   'no signature': [signatures(() => ({ claimSignature: undefined })), NO_SIGNATURE],
   'a malformed signature': [
     signatures(({ claimSignature }) => ({ claimSignature: claimSignature.slice(0, -1) })),
     NO_SIGNATURE,
   ],
-  'a signature with a high s': [
-    signatures(({ claimSignature }) => ({ claimSignature: highS(claimSignature) })),
-    HIGH_S,
+  'a signature as bytes': [signatures(() => ({ claimSignature: [1, 2] })), NO_SIGNATURE],
+  'a long signature': [resigned((signature) => `${signature}00`), NO_SIGNATURE],
+  'a compact signature': [resigned((signature) => signature.slice(0, 130)), NO_SIGNATURE],
+  'a signature with a high s': [resigned(highS), HIGH_S],
+  'a bare recovery id': [resigned((signature) => `${signature.slice(0, 130)}01`), 'signature v must be 27 or 28'],
+  'the other recovery id': [
+    resigned((signature) => `${signature.slice(0, 130)}${signature.endsWith('1b') ? '1c' : '1b'}`),
+    NOT_SIGNED,
+  ],
+  'a signature of zeros': [resigned(() => `0x${'00'.repeat(64)}1b`), 'signature r is out of range'],
+  'a signature with another s': [
+    resigned((signature) => `${signature.slice(0, 66)}${'1'.padStart(64, '0')}1c`),
+    NOT_SIGNED,
   ],
   'another URL': [about({ url: 'https://api.example/price' }), OTHER],
   'another query': [signed(({ url }) => ({ parameters: { url: `${url}?x=1` } })), OTHER],
   'another method': [about({ method: 'POST' }), OTHER],
+  'the method in other letters': [about({ method: 'get' }), OTHER],
   'another body': [about({ body: '{}' }), OTHER],
   'other patterns': [about({ responseMatches: [{ type: 'regex', value: '.' }] }), OTHER],
+  'a pattern more': [about({ responseMatches: [...responseMatches, { type: 'regex', value: 'x' }] }), OTHER],
+  'no pattern': [about({ responseMatches: [] }), OTHER],
   'inverted patterns': [about({ responseMatches: [{ ...responseMatches[0], invert: true }] }), OTHER],
   redactions: [about({ responseRedactions: [{ jsonPath: '$.price' }] }), OTHER],
   'headers in the claim': [about({ headers: {} }), OTHER],
   'values for placeholders': [about({ paramValues: { a: 'b' } }), OTHER],
   'a key twice': [twice, OTHER],
   'an empty object': [faults.json({}), 'claim is no object'],
-  'a list': [faults.json([]), 'the answer is no object'],
-  null: [faults.json(null), 'the answer is no object'],
+  'a list': [faults.json([]), NO_OBJECT],
+  null: [faults.json(null), NO_OBJECT],
+  'a text': [faults.json('proof'), NO_OBJECT],
+  'a number': [faults.json(1), NO_OBJECT],
+  true: [faults.json(true), NO_OBJECT],
+  'a list as the claim': [tampered((proof) => ({ ...proof, claim: [] })), 'claim is no object'],
+  'a text as the signatures': [tampered((proof) => ({ ...proof, signatures: 'x' })), 'signatures is no object'],
   'no claim': [tampered(({ signatures: given }) => ({ signatures: given })), 'claim is no object'],
   'no signatures': [tampered((proof) => ({ claim: proof.claim })), 'signatures is no object'],
   nothing: [faults.text(''), NO_JSON],
@@ -201,6 +252,9 @@ describe('whatever the gateway does, the answer goes out', {
     'status 201': proved((proof) => faults.text(proof, { status: 201 })),
     'another media type': proved((proof) => faults.text(proof, { type: 'text/plain' })),
     gzip: proved((proof) => faults.coded('gzip', proof)),
+    'an address in capitals': signatures(({ attestorAddress }) => ({
+      attestorAddress: `0x${attestorAddress.slice(2).toUpperCase()}`,
+    })),
     'addresses with checksums': signed({ claim: { owner: stranger.address } }),
     'white space up to the limit': tampered((proof) => JSON.stringify(proof).padEnd(LIMIT, ' ')),
     'a claim of nine minutes ago': signed(() => ({ claim: { timestampS: now() - 540 } })),

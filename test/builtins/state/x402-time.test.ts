@@ -83,16 +83,6 @@ describe('x402 and time, with a clock of its own before a real chain', async () 
     assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
   });
 
-  it('who leaves gets nothing back, and neither does who was answered', async (t) => {
-    const { clock, long, ask, pay } = await setUp(t);
-    const { txHash, minedAt } = await pay();
-    clock.now = minedAt;
-    const { request, outcome } = await ask(long, txHash);
-    assert.deepEqual(outcome, ACCEPTED);
-    await request.run('concluded', { outcome: { kind: 'abandoned' } });
-    assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
-  });
-
   it('a proof ends in the future, 10 minutes ahead at most', async (t) => {
     const { clock, long, ask, pay } = await setUp(t);
     const { txHash, minedAt } = await pay();
