@@ -1,6 +1,6 @@
 /** Each answer leaves its line in the audit record, or the log says that it is lost. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';
@@ -188,6 +188,13 @@ describe('the file of the audit record', () => {
     await answerOf(await service.post('api/plain'));
     await stop();
     for (const file of [path, join(folder, 'moved')]) assert.equal((await auditLines(file)).length, 1);
+    // Where there is no /proc, nobody can say which files are open.
+    const descriptors = await readdir('/proc/self/fd').catch(() => []);
+    const open = await Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+    assert.deepEqual(
+      open.filter((file) => file.startsWith(folder)),
+      [],
+    );
   });
 
   it('that ends within a line goes on with a line of its own', async (t) => {
