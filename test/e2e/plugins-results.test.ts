@@ -187,36 +187,57 @@ const revoked = () => {
   return proxy;
 };
 
-/** Values that JSON cannot carry unchanged. */
-const notJson: Readonly<Record<string, () => unknown>> = {
-  NaN: () => Number.NaN,
-  Infinity: () => Number.POSITIVE_INFINITY,
-  'a bigint': () => 1n,
-  'a symbol': () => Symbol('x'),
-  'a function': () => () => 1,
-  'a date': () => new Date(),
-  'a map': () => new Map(),
-  'a buffer': () => Buffer.from('x'),
-  'an error': () => new Error('LEAK'),
-  'a promise': () => Promise.resolve(1),
-  'a boxed number': () => Object(1),
-  'a class instance': () => new Instance(),
-  'a toJSON method': () => ({ toJSON: () => 1 }),
-  'a cycle': cyclic,
-  'an exponential structure': () => exponential(64),
-  'an array of four thousand million holes': () => new Array(2 ** 32 - 1),
-  'nesting too deep': () => nested(1000),
-  'nesting that would end the stack': () => nested(1_000_000),
-  'a getter that throws': () => ({
-    get price() {
-      throw new Error('LEAK');
-    },
-  }),
-  'a proxy that throws': throwingProxy,
-  'a revoked proxy': revoked,
+type Values = Readonly<Record<string, () => unknown>>;
+/** Values, by what the log says of them. */
+type Said = Readonly<Record<string, Values>>;
+
+/** What is said of a proxy is said by JavaScript. */
+const ANYTHING = '';
+const proxies: Values = { 'a proxy that throws': throwingProxy, 'a revoked proxy': revoked };
+
+const TOO_MUCH = 'is too deep, too large or in a cycle';
+const FUNCTION = 'holds a function, which JSON cannot carry';
+
+/** Values that JSON cannot carry unchanged, and that are no plain objects. */
+const noObjects: Said = {
+  'holds a number, which JSON cannot carry': { NaN: () => Number.NaN, Infinity: () => Number.POSITIVE_INFINITY },
+  'holds a bigint, which JSON cannot carry': { 'a bigint': () => 1n },
+  'holds a symbol, which JSON cannot carry': { 'a symbol': () => Symbol('x') },
+  [FUNCTION]: { 'a function': () => () => 1 },
+  'holds a class instance': {
+    'a date': () => new Date(),
+    'a map': () => new Map(),
+    'a buffer': () => Buffer.from('x'),
+    'an error': () => new Error('LEAK'),
+    'a promise': () => Promise.resolve(1),
+    'a boxed number': () => Object(1),
+    'a class instance': () => new Instance(),
+  },
+  [TOO_MUCH]: {
+    'an exponential structure': () => exponential(64),
+    'an array of four thousand million holes': () => new Array(2 ** 32 - 1),
+  },
 };
 
-const common: Readonly<Record<string, () => unknown>> = {
+/** The same of plain objects. */
+const objects: Said = {
+  [FUNCTION]: { 'a toJSON method': () => ({ toJSON: () => 1 }) },
+  [TOO_MUCH]: {
+    'a cycle': cyclic,
+    'nesting too deep': () => nested(1000),
+    'nesting that would end the stack': () => nested(1_000_000),
+  },
+  LEAK: {
+    'a getter that throws': () => ({
+      get price() {
+        throw new Error('LEAK');
+      },
+    }),
+  },
+  [ANYTHING]: proxies,
+};
+
+const common: Values = {
   null: () => null,
   'a number': () => 0,
   'a text': () => 'LEAK',
@@ -229,61 +250,99 @@ const common: Readonly<Record<string, () => unknown>> = {
   'an array': () => [],
   'an empty object': () => ({}),
   'another key': () => ({ rejected: true, response: {}, bytes: '0x' }),
-  'a proxy that throws': throwingProxy,
-  'a revoked proxy': revoked,
 };
 
-const at = (key: string, values: Readonly<Record<string, () => unknown>>) =>
+const at = (key: string, values: Values): Values =>
   Object.fromEntries(
     Object.entries(values).map(([what, make]) => [`${what} in "${key}"`, () => ({ [key]: make() })] as const),
   );
-const each = (key: string, values: readonly unknown[], more = {}) =>
+const each = (key: string, values: readonly unknown[], more = {}): Values =>
   Object.fromEntries(values.map((value) => [`${key} ${inspect(value)}`, () => ({ ...more, [key]: value })] as const));
+const mapped = (said: Said, change: (values: Values) => Values): Said =>
+  Object.fromEntries(Object.entries(said).map(([reason, values]) => [reason, change(values)]));
+const inValue = (values: Values): Values =>
+  Object.fromEntries(
+    Object.entries(values).map(([what, make]) => [`${what} in a value`, () => ({ parameters: { q: make() } })]),
+  );
 
-const wrong: Readonly<Record<Mutation, Readonly<Record<string, () => unknown>>>> = {
-  onHttpRequest: {
-    ...common,
-    ...each('reject', ['yes', 1, null]),
-    ...each('status', [200, 302, 399, 600, 403.5, '403', null], { reject: true }),
-    ...each('message', [7, null, { LEAK: 1 }], { reject: true }),
-    'a getter that throws': () => ({
-      get reject() {
-        throw throwingProxy();
+const wrong: Readonly<Record<Mutation, readonly Said[]>> = {
+  onHttpRequest: [
+    {
+      'returned no object with "reject"': common,
+      '"reject" is no boolean': each('reject', ['yes', 1, null, undefined]),
+      '"status" is no HTTP error status': each('status', [200, 302, 399, 600, 403.5, Number.NaN, '403', null], {
+        reject: true,
+      }),
+      '"message" is no string': each('message', [7, null, { LEAK: 1 }], { reject: true }),
+      '"message" is longer than 8192 characters': {
+        'a long message': () => ({ reject: true, message: 'x'.repeat(8193) }),
       },
-    }),
-  },
-  onBeforeApiCall: {
-    ...common,
-    ...at('parameters', { null: () => null, 'a text': () => 'q=1', 'an array': () => [['q', 1]] }),
-    ...at('parameters', notJson),
-    ...Object.fromEntries(
-      Object.entries(notJson).map(([what, make]) => [`${what} in a value`, () => ({ parameters: { q: make() } })]),
-    ),
-  },
-  onAfterApiCall: {
-    ...common,
-    ...at('data', notJson),
-    'no data, but a status': () => ({ status: 200 }),
-    ...each('data', [undefined]),
-    ...each('status', [99, 600, '200', null, 200.5], { data: {} }),
-  },
-  onBeforeSign: {
-    ...common,
-    ...each('data', [null, undefined, 17, '', '0', '0x1', '0X12', '1234', '0xzz', '0x12 ', '0x12\n', ['0x12']]),
-    ...each('data', [Buffer.from([1]), Object('0x12')]),
-  },
+      [ANYTHING]: {
+        ...proxies,
+        'a getter that throws': () => ({
+          get reject() {
+            throw throwingProxy();
+          },
+        }),
+      },
+    },
+  ],
+  onBeforeApiCall: [
+    {
+      'returned no object with "parameters"': common,
+      '"parameters" is no object': {
+        ...at('parameters', { null: () => null, 'a text': () => 'q=1', 'an array': () => [['q', 1]] }),
+        ...each('parameters', [undefined, 1]),
+        ...Object.assign({}, ...Object.values(noObjects).map((values) => at('parameters', values))),
+      },
+      [ANYTHING]: proxies,
+    },
+    mapped(objects, (values) => at('parameters', values)),
+    mapped(noObjects, inValue),
+    mapped(objects, inValue),
+  ],
+  onAfterApiCall: [
+    {
+      'returned no object with "data"': { ...common, 'no data, but a status': () => ({ status: 200 }) },
+      'holds a undefined, which JSON cannot carry': each('data', [undefined]),
+      '"status" is no HTTP status': each('status', [99, 600, '200', null, 200.5], { data: {} }),
+      [ANYTHING]: proxies,
+    },
+    mapped(noObjects, (values) => at('data', values)),
+    mapped(objects, (values) => at('data', values)),
+  ],
+  onBeforeSign: [
+    {
+      'returned no object with "data"': common,
+      '"data" is no hex string of whole bytes': {
+        ...each('data', [null, undefined, 17, '', '0', '0x1', '0X12', '1234', '0xzz', '0x12 ', '0x12\n', ['0x12']]),
+        ...each('data', [Buffer.from([1]), Object('0x12')]),
+      },
+      [ANYTHING]: proxies,
+    },
+  ],
 };
+
+/** The log names the reason of each failure, with its class and the place behind it. */
+function assertLogged(reason: string, what: string): void {
+  const details = service.logs.flatMap(({ fields: { detail } }) => (detail === undefined ? [] : [String(detail)]));
+  assert.ok(details.length > 0, what);
+  for (const detail of details)
+    if (reason !== ANYTHING) assert.equal(detail.split('\n', 1)[0], `Error: ${reason}`, what);
+}
 
 for (const hook of MUTATIONS) {
   describe(`${hook}: a result of the wrong shape is 403 \`Request dropped by plugin "<name>"\``, () => {
-    for (const [what, make] of Object.entries(wrong[hook])) {
-      it(what, async () => {
-        on(hook, make);
-        await assertDropped(hook, 'returned');
-        on(hook, async () => make());
-        await assertDropped(hook, 'resolved');
-      });
-    }
+    for (const [reason, values] of wrong[hook].flatMap(Object.entries<Values>))
+      for (const [what, make] of Object.entries(values)) {
+        it(`${what}: ${reason || 'its own words'}`, async () => {
+          on(hook, make);
+          await assertDropped(hook, 'returned');
+          on(hook, async () => make());
+          await assertDropped(hook, 'resolved');
+          assertLogged(reason, what);
+        });
+      }
   });
 
   describe(`${hook}: whatever it throws is 403 \`Request dropped by plugin "<name>"\` and never reaches the client`, () => {

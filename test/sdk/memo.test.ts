@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { HookContext } from '../../plugins-sdk/hooks/contexts.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
-import { HOOKS, type HookName } from '../support/plugin-files.ts';
+import { HOOKS } from '../support/plugin-files.ts';
 
 type Memo = HookContext['memo'];
 
@@ -16,29 +16,6 @@ function everywhere(hook: (context: Pick<HookContext, 'memo' | 'signal'>) => unk
 const DROPPED = { refused: { status: 403, message: 'Request dropped by plugin "p"' } };
 
 describe('the memo of a request (`context.memo`)', () => {
-  it('has in each hook what the hooks before it left, and nothing in another request', async () => {
-    const trail: HookName[][] = [];
-    const add =
-      (hook: HookName) =>
-      ({ memo }: { memo: Memo }) => {
-        const before = (memo.trail ?? []) as readonly HookName[];
-        trail.push([...before]);
-        memo.trail = [...before, hook];
-      };
-    const harness = await testPlugin({
-      name: 'p',
-      hooks: Object.fromEntries(HOOKS.map((hook) => [hook, add(hook)])),
-    });
-    const request = harness.request();
-    for (const hook of HOOKS) await request.run(hook);
-    assert.deepEqual(
-      trail,
-      HOOKS.map((_, i) => HOOKS.slice(0, i)),
-    );
-    await harness.run('onBeforeSign');
-    assert.deepEqual([trail.at(-1), harness.complaints], [[], []]);
-  });
-
   it('is a copy of what was left, and what is not JSON in it is none', async () => {
     const seen: unknown[] = [];
     const shared = { list: [1] };

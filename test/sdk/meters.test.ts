@@ -194,14 +194,6 @@ describe('Meters', () => {
     assert.deepEqual(names, ['call_seconds', 'queue', 'calls_total']);
   });
 
-  it('of two services are apart', () => {
-    const [one, other] = [setUp().meters, setUp().meters];
-    const sink = new Notebook();
-    one.connect(sink);
-    other.counter(labelled)({ outcome: 'ok' }, 1);
-    assert.deepEqual([sink.opened, sink.measured], [[], []]);
-  });
-
   it('hand on a copy: what a plugin does with its description later changes nothing', () => {
     const { meters } = setUp();
     const sink = new Notebook();
@@ -256,19 +248,6 @@ describe('Meters of a set of plugins', () => {
     first.of('p').gauge(depth, () => 4);
     first.of('p').gauge({ name: 'latest', help: 'Too late' }, () => 5);
     assert.deepEqual(sink.read(), { queue: 3, gone: 0, latest: 0 });
-  });
-
-  it('count on where the set before has stopped, and both count while both are at work', () => {
-    const registry = new MeterRegistry();
-    const sink = new Notebook();
-    const sets = [registry.draft(), registry.draft()];
-    sets[0]?.of('p').connect(sink);
-    const counters = sets.map((set) => set.of('p').counter(labelled));
-    for (const set of sets) set.commit();
-    for (const [i, count] of counters.entries()) count({ outcome: 'ok' }, i + 1);
-    const values = sink.measured.map(([, , , value]) => value);
-    assert.deepEqual(values, [1, 2]);
-    assert.equal(sink.opened.length, 1);
   });
 });
 

@@ -87,7 +87,7 @@ export const HOOKS = [
   'onResponseSent',
   'onError',
 ] as const;
-export type HookName = (typeof HOOKS)[number];
+type HookName = (typeof HOOKS)[number];
 
 /** A plugin file whose hooks do what the test has put into {@link acts}. */
 export function puppetFile(name: string, hooks: readonly HookName[] = HOOKS): string {
