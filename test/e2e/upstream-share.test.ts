@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
+import { finished, submitted } from '../support/async.ts';
 import { loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
@@ -23,21 +24,19 @@ const endpoints: Readonly<Record<string, Block>> = {
   live: { path, mode: 'stream', encoding: { ...encoding('n0'), type: 'int128' } },
   raw: { path },
 };
-const SHARE_MS = 400;
+const SHARE_MS = 200;
 
 describe('shareFor', async () => {
   const upstream = await upstreamFor(suite);
   const config = oneApi(upstream.url, endpoints, { api: { shareFor: '1m' } });
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { shareFor: SHARE_MS } }));
   const all = faults.json(Object.fromEntries(names.map((name, i) => [name, 100 + i])));
 
-  beforeEach(async () => {
+  beforeEach(() => {
     upstream.on('*', all);
-    await setTimeout(SHARE_MS);
     upstream.requests.length = 0;
   });
 
-  const post = async (name: string, parameters: object = {}, by: RunningService = service) => {
+  const post = async (name: string, parameters: object, by: RunningService) => {
     const response = await by.post(`api/${name}`, parameters);
     const body: { data?: string; error?: string } = JSON.parse(await response.text());
     return { status: response.status, ...body };
@@ -55,23 +54,25 @@ describe('shareFor', async () => {
     assert.equal(upstream.requests.length, 1);
   });
 
-  it('those who come together share the call, and its failure, which is not kept', async () => {
+  it('those who come together share the call, and its failure, which is not kept', async (t) => {
+    const own = await serviceFor(t, config);
     upstream.on('*', faults.slow(500, faults.serverError()));
-    const failed = await Promise.all(names.map((name) => post(name)));
+    const failed = await Promise.all(names.map((name) => post(name, {}, own)));
     const outcomes = failed.map(({ status, error }) => `${status} ${error}`);
     assert.deepEqual(new Set(outcomes), new Set(['502 API call failed']));
     assert.equal(upstream.requests.length, 1);
     upstream.on('*', faults.slow(500, all));
-    const answers = await Promise.all(names.map((name) => post(name)));
+    const answers = await Promise.all(names.map((name) => post(name, {}, own)));
     const values = answers.map(({ data }) => Number(data) - 100);
     assert.deepEqual(values, [...names.keys()]);
     assert.equal(upstream.requests.length, 2);
   });
 
-  it('ends', async () => {
-    await post('n1');
+  it('ends', async (t) => {
+    const own = await serviceFor(t, oneApi(upstream.url, endpoints, { api: { shareFor: SHARE_MS } }));
+    await post('n1', {}, own);
     await setTimeout(SHARE_MS + 20);
-    await post('n2');
+    await post('n2', {}, own);
     assert.equal(upstream.requests.length, 2);
   });
 
@@ -112,11 +113,11 @@ describe('shareFor', async () => {
     assert.equal(upstream.requests[0]?.headers['x-client-request-id'], '1');
   });
 
-  it('async and stream endpoints take no part', async () => {
-    await post('n0');
-    assert.equal((await service.post('api/live')).status, 200);
-    assert.equal((await service.post('api/later')).status, 202);
-    await setTimeout(100);
+  it('async and stream endpoints take no part', async (t) => {
+    const own = await serviceFor(t, config);
+    await post('n0', {}, own);
+    assert.equal((await own.post('api/live')).status, 200);
+    await finished(own, await submitted(await own.post('api/later')));
     assert.equal(upstream.requests.length, 3);
   });
 
