@@ -20,16 +20,6 @@ function takeAll(pool: Semaphore, name: string): number {
 }
 
 describe('slots that are shared', () => {
-  it('go to any one tenant, all of them, whoever else there is', () => {
-    const pool = poolOf(50, {});
-    assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), pool.inUse], [50, 0, 50]);
-  });
-
-  it('go to a tenant with a limit of its own up to that', () => {
-    const pool = poolOf(8, { few: 2, all: 8 });
-    assert.deepEqual([takeAll(pool, 'few'), takeAll(pool, 'all'), takeAll(pool, 'other')], [2, 6, 0]);
-  });
-
   it('that come free go to the first who may have one, whoever came before', async () => {
     const pool = poolOf(4, { a: 3 });
     const [first] = [1, 2, 3].map(() => pool.tryAcquire('a'));

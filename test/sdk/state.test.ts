@@ -85,39 +85,6 @@ describe('what has an end', () => {
   const key = new StateKey<Closing>('k');
   const make = () => new Closing();
 
-  it('is closed with its set, unless another uses it', async () => {
-    const first = new StateStore();
-    const value = first.keep(key, 'v', make);
-    const second = new StateStore(first);
-    second.keep(key, 'v', make);
-    await first.closeAllBut([second]);
-    assert.equal(value.closed, 0);
-    await second.closeAllBut([]);
-    assert.equal(value.closed, 1);
-  });
-
-  it('is closed when it was replaced', async () => {
-    const first = new StateStore();
-    const value = first.keep(key, 'v', make);
-    const second = new StateStore(first);
-    const other = second.keep(key, 'w', make);
-    await first.closeAllBut([second]);
-    assert.deepEqual([value.closed, other.closed], [1, 0]);
-  });
-
-  it('is not closed under a set that still uses it, whichever goes first', async () => {
-    const first = new StateStore();
-    const value = first.keep(key, 'v', make);
-    const second = new StateStore(first);
-    second.keep(key, 'v', make);
-    const third = new StateStore(second);
-    third.keep(key, 'w', make);
-    await second.closeAllBut([first, third]);
-    assert.equal(value.closed, 0);
-    await first.closeAllBut([third]);
-    assert.equal(value.closed, 1);
-  });
-
   it('all are closed, although one of them throws', async () => {
     const store = new StateStore();
     const throwing = new StateKey<{ close(): void }>('t');
