@@ -469,6 +469,20 @@ apis:
     });
   });
 
+  it('has the refusals of a signer outside the process, the present or the next one', async () => {
+    const apis = [{ name: 'a', url: 'https://a.example', endpoints: [{ name: 'e', path: '/e' }] }];
+    const outside = { type: 'json-rpc', url: 'https://s.example', address: RECIPIENT };
+    const inside = { type: 'environment' };
+    for (const [signer, fails] of [
+      [inside, false],
+      [outside, true],
+      [{ ...inside, next: outside }, true],
+    ] as const) {
+      const described = await describedBy({ settings: { signer }, apis });
+      assert.equal(JSON.stringify(described.at()).includes('Signing failed'), fails);
+    }
+  });
+
   it('tells operations apart whose names look alike', async () => {
     const endpoint = (name: string, path: string) => ({ name, path });
     const endpoints = [endpoint('c', '/1'), endpoint('c!', '/2'), endpoint('é', '/3')];
