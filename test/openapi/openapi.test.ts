@@ -312,6 +312,9 @@ describe('GET /openapi.json', () => {
     const refused = await service.post('open/raw');
     assert.equal(refused.status, 429);
     await described.assertDescribed(`/endpoints/${service.ids['open/raw']}`, 'post', refused);
+    // What does not count is not refused.
+    for (const path of ['/health', '/ready'])
+      assert.equal(described.at('paths', path, 'get', 'responses', '429'), undefined);
   });
 });
 
