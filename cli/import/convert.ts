@@ -201,8 +201,9 @@ export class Conversion {
 /** Whether an API sends another header in that place already. */
 function differs(api: ImportedApi, { headers = {}, oauth2 }: Scheme): boolean {
   const isTaken =
-    (oauth2 !== undefined && hasHeader(api, 'authorization')) ||
-    (api.oauth2 !== undefined && headers.Authorization !== undefined);
+    oauth2 === undefined
+      ? api.oauth2 !== undefined && headers.Authorization !== undefined
+      : api.oauth2 !== undefined || hasHeader(api, 'authorization');
   const clashes = Object.entries(headers).some(([name, value]) => hasHeader(api, name) && api.headers[name] !== value);
   return clashes || (isTaken && oauth2?.tokenUrl !== api.oauth2?.tokenUrl);
 }
