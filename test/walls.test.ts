@@ -158,7 +158,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   config: { lines: 2601 },
   service: { lines: 3015 },
   builtins: { lines: 14448 },
-  cli: { lines: 2983 },
+  cli: { lines: 2985 },
   verify: { lines: 1400 },
   tools: { lines: 1326 },
 };

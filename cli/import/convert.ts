@@ -63,7 +63,7 @@ export class Conversion {
   readonly #options: ImportOptions;
   readonly #credentials: Credentials;
   readonly #name: string;
-  readonly #taken = new Map<ImportedApi | undefined, Set<string>>();
+  readonly #taken = new Map<string | undefined, Set<string>>();
 
   /** @throws Error for a document of another kind. */
   constructor(tree: Tree, options: ImportOptions) {
@@ -97,8 +97,10 @@ export class Conversion {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
       const answer = answerOf(this.#document, operation);
       const api = this.#apiAt(this.#urlOf(operation));
-      const endpoint = this.#endpoint(operation, name, api, answer.type);
-      api.endpoints.push(endpoint);
+      // An operation that is left out adds no credentials.
+      const draft = { ...api, headers: { ...api.headers } };
+      const endpoint = this.#endpoint(operation, name, draft, answer.type);
+      Object.assign(api, draft).endpoints.push(endpoint);
       const found = suggestionsOf(this.#document, answer.schema);
       if (found.length > 0) this.suggestions.set(endpoint, found);
     } catch (error) {
@@ -123,9 +125,10 @@ export class Conversion {
       ...own,
       ...body.parameters,
     ];
+    for (const { remark } of schemes) if (remark !== undefined) this.remarks.add(remark);
     const description = summary(block.summary, block.description);
     return {
-      name: this.#unique(name, api),
+      name: this.#unique(name, api.url),
       ...(description === undefined ? {} : { description: literal(description) }),
       path: literal(encoded(path)),
       ...(method === 'GET' ? {} : { method }),
@@ -134,8 +137,8 @@ export class Conversion {
     };
   }
 
-  /** A name that no other endpoint of an API has, or no other API. */
-  #unique(name: string, within?: ImportedApi): string {
+  /** A name that no other endpoint of the API at a URL has, or no other API. */
+  #unique(name: string, within?: string): string {
     const taken = this.#taken.get(within) ?? new Set();
     this.#taken.set(within, taken);
     return unique(name, taken);
@@ -162,16 +165,15 @@ export class Conversion {
     }
     if (schemes.length > 0 && security.length > 1)
       note('its security', 'has several ways, of which the first possible one is taken');
-    for (const scheme of schemes) {
+    return schemes.map((scheme) => {
       if (differs(api, scheme)) {
         note('its security', 'differs from that of other endpoints, whose header is sent');
-        continue;
+        return {};
       }
       if (scheme.oauth2 !== undefined) api.oauth2 ??= scheme.oauth2;
       Object.assign(api.headers, scheme.headers);
-      if (scheme.remark !== undefined) this.remarks.add(scheme.remark);
-    }
-    return schemes;
+      return scheme;
+    });
   }
 
   /** @throws Inexpressible */
