@@ -1,4 +1,4 @@
-import { ContextKey, type Exchange } from './kernel.ts';
+import { ContextKey, type Exchange, type Parameters } from './kernel.ts';
 
 /** The client's address, from a trusted proxy; left at `admit`. */
 export const clientAddress = new ContextKey<string>('clientAddress', { once: true });
@@ -18,9 +18,10 @@ export const askedFor = new ContextKey<Exchange>('askedFor', { once: true });
 export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 
 /**
- * Names of parameters with a number that a double would round. Left at `parseBody`, where there are such parameters.
+ * The parameters with a number that a double would round; a marked text stands for each such number. Left at `parseBody`, where there
+ * are such parameters.
  */
-export const inexactParameters = new ContextKey<ReadonlySet<string>>('inexactParameters', { once: true });
+export const writtenParameters = new ContextKey<Parameters>('writtenParameters', { once: true });
 
 /** Headers of the answer itself, for modes that answer in a response. */
 export const answerHeaders = new ContextKey<Readonly<Record<string, string>>>('answerHeaders');

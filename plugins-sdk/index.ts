@@ -11,8 +11,8 @@ export {
   clientAddress,
   clientIp,
   clientName,
-  inexactParameters,
   rawBody,
+  writtenParameters,
 } from './context-keys.ts';
 export { type Behaviour, type Definition, definePlugin, type SimplePlugin, type Taps } from './define.ts';
 export type {

@@ -7,9 +7,9 @@ import { asRefusal } from '../kernel/refusal.ts';
 import { decodeAbi } from '../lib/eth/decode-abi.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
-import { infiniteMembers } from '../lib/json/numbers.ts';
+import { isMarked, unmarkedJson } from '../lib/json/numbers.ts';
 import { nearest } from '../lib/text/suggest.ts';
-import { inexactParameters, redirectTarget } from '../plugins-sdk/context-keys.ts';
+import { redirectTarget, writtenParameters } from '../plugins-sdk/context-keys.ts';
 import {
   type ApiResponse,
   type Definition,
@@ -66,7 +66,7 @@ const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
  * Asks the upstream of an endpoint once, as the service would: with its plugins and bounds, whoever its clients may be. Nothing is
  * signed by the operator's key.
  * @param name as in the log, `api/endpoint`.
- * @param given what it is asked with, in which an infinite number stands for one that a double rounds.
+ * @param given what it is asked with, in which a marked text stands for each number that a double rounds.
  * @throws Error for an endpoint that is not there, and a refusal in words.
  */
 export async function tryEndpoint(
@@ -90,13 +90,12 @@ export async function tryEndpoint(
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
   const raw = of(RAW);
   if (raw === undefined) throw new Error(`${file}: ${name} cannot be tried`);
-  const parameters = given(raw);
-  const inexact = infiniteMembers(parameters);
-  // They are refused, whatever they are, and JSON has no infinite number.
-  const finite = Object.fromEntries(inexact.map((each) => [each, 0]));
+  const marked = given(raw);
+  const parameters: Parameters = JSON.parse(unmarkedJson(JSON.stringify(marked)));
+  const written = Object.fromEntries(Object.entries(marked).filter(([, value]) => isMarked(value)));
   const ask: Ask = async (variant, reserved = {}) => {
-    const exchange = exchangeOf({ parameters: { ...parameters, ...finite, ...reserved } });
-    if (inexact.length > 0) inexactParameters.set(exchange, new Set(inexact));
+    const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
+    writtenParameters.set(exchange, written);
     const { body } = await pipeline.serve({ exchange, id: of(variant)?.id ?? '', later: (task) => task() });
     return JSON.parse(Object(body).json ?? String(body));
   };
@@ -188,7 +187,7 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
     if (found === undefined) continue;
     const { encoding, expect = api.expect } = found;
     const none = Object.fromEntries(UNSET.map((key) => [key, undefined]));
-    const open = { ...none, auth: { type: 'free' }, receipt: false, signatures: false };
+    const open = { ...none, auth: { type: 'free' }, signatures: false };
     const isRaw = encoding === undefined;
     const isPinned = isRecord(encoding) && !Object.values(encoding).includes('*');
     const endpoints = [

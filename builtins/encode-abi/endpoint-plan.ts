@@ -1,6 +1,8 @@
+import { unmarkedText } from '../../lib/json/numbers.ts';
 import { keys } from '../../plugins-sdk/config.ts';
-import { type Endpoint, type Exchange, inexactParameters, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
+import { type Endpoint, type Exchange, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 import { declaredNames } from '../shared/path-parameters.ts';
+import { asWritten } from '../shared/written-parameters.ts';
 import { type Field, PlanError } from './fault.ts';
 import { readList } from './lists.ts';
 import { checkPinned, type Lists, type Plan, planOf } from './plan.ts';
@@ -55,10 +57,7 @@ function reservedText(field: Field, parameters: Parameters, exchange: Exchange):
   const value = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
   if (value === undefined || value === null) throw new Refusal(400, `Endpoint requires \`${name}\` request parameter`);
   if (typeof value === 'string') return value;
-  // A plugin may have replaced what the client sent.
-  const isExact = value !== exchange.parameters[name] || inexactParameters.get(exchange)?.has(name) !== true;
-  if (field === 'times' && typeof value === 'number' && isExact) return String(value);
-  throw new Refusal(400, `Invalid \`${name}\` request parameter`, {
-    reason: isExact ? 'no string' : 'a rounded number',
-  });
+  if (field === 'times' && typeof value === 'number')
+    return unmarkedText(String(asWritten(parameters, exchange)[name]));
+  throw new Refusal(400, `Invalid \`${name}\` request parameter`, { reason: 'no string' });
 }

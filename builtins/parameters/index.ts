@@ -7,11 +7,12 @@ import {
 } from '../../plugins-sdk/config.ts';
 import { definePlugin, type Json, perEndpoint } from '../../plugins-sdk/index.ts';
 import { warnOnce } from '../shared/warn-once.ts';
+import { asWritten } from '../shared/written-parameters.ts';
 import { bodyType, withForm } from './body.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { prepare } from './prepared.ts';
-import { questionFor, requestOf, valuesOf } from './question.ts';
+import { questionFor, requestOf, resolved } from './question.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
@@ -53,7 +54,7 @@ export const parameters = definePlugin({
         // Clients hear of these before they hear of reserved parameters.
         validate: (given, exchange) => {
           const known = prepared(exchange.endpoint);
-          if (known.reserved.length > 0) requestOf(known, valuesOf(known, given, exchange));
+          if (known.reserved.length > 0) requestOf(known, resolved(known, given, asWritten(given, exchange)));
         },
         prepare: (parameters, variation, exchange) =>
           questionFor(prepared(exchange.endpoint), parameters, variation, exchange),

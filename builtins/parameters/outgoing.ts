@@ -1,3 +1,4 @@
+import { unmarkedJson } from '../../lib/json/numbers.ts';
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json, OutgoingRequest, Parameters } from '../../plugins-sdk/index.ts';
 import { apiHeaders } from '../shared/api-headers.ts';
@@ -56,7 +57,8 @@ function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: Re
   const sent = declared.flatMap(({ name, in: place, form }, index): [string, Json][] => {
     const value = values[index];
     if (value === undefined || !inPaths.has(name)) return [];
-    return [[name, place === 'body' && !form ? value : parameterText(value)]];
+    const isTyped = place === 'body' && !form;
+    return [[name, isTyped ? JSON.parse(unmarkedJson(JSON.stringify(value))) : parameterText(value)]];
   });
   return Object.freeze(Object.fromEntries(sent.reverse()));
 }

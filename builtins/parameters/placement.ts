@@ -1,4 +1,4 @@
-import { plainDigits } from '../../lib/json/numbers.ts';
+import { plainDigits, unmarkedJson, unmarkedText } from '../../lib/json/numbers.ts';
 import { isHeaderValue, type Parameter } from '../../plugins-sdk/config.ts';
 import { type Json, Refusal } from '../../plugins-sdk/index.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
@@ -52,7 +52,7 @@ export const refuseNested: OnNested = (name) => {
 
 /** As it travels outside a body. */
 export function parameterText(value: Json): string {
-  return typeof value === 'number' ? plainDigits(value) : stringOf(value);
+  return typeof value === 'number' ? plainDigits(value) : unmarkedText(stringOf(value));
 }
 
 /** JavaScript's `String(value)`, which itself would throw for an object with a member called `toString`. */
@@ -155,7 +155,7 @@ export function compilePlacement(
       query: query.length === 1 ? (query[0] ?? '') : query.join('&'),
       headers: headers.length === 0 ? none : Object.fromEntries(headers),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
-      body: isForm ? form.join('&') : hasBody ? JSON.stringify(body) : undefined,
+      body: isForm ? form.join('&') : hasBody ? unmarkedJson(JSON.stringify(body)) : undefined,
     };
   };
 }

@@ -1,19 +1,21 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
+import { unmarkedJson } from '../../lib/json/numbers.ts';
 import { clipped } from '../../lib/text/clipped.ts';
 import {
   AskedQuestion,
   type Exchange,
   type Hex,
-  inexactParameters,
   type Json,
   type OutgoingRequest,
   type Parameters,
   type Question,
   Refusal,
+  writtenParameters,
 } from '../../plugins-sdk/index.ts';
 import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';
+import { asWritten } from '../shared/written-parameters.ts';
 import type { Values } from './placement.ts';
 import type { Prepared } from './prepared.ts';
 import { requestHashOf } from './request-hash.ts';
@@ -30,19 +32,12 @@ function requireAll({ declared }: Prepared, values: Values): void {
   throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
 }
 
-/**
- * Refuses numbers that a double rounds: the upstream would be asked for something else than the client wants. A plugin may have
- * replaced them since.
- */
-function requireExact({ declared }: Prepared, given: Parameters, exchange: Exchange): void {
-  const inexact = inexactParameters.get(exchange);
-  const wrong =
-    inexact &&
-    declared.find(
-      ({ name, fixed }) =>
-        fixed === undefined && inexact.has(name) && isDeepStrictEqual(given[name], exchange.parameters[name]),
-    );
-  if (wrong) throw new Refusal(400, invalidParameter(wrong.name, INEXACT));
+/** A receipt signs canonical JSON (RFC 8785), whose numbers are doubles. */
+function requireExact({ declared, reserved, hasReceipts }: Prepared, given: Parameters, written: Parameters): void {
+  if (!hasReceipts || written === given) return;
+  const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
+  const wrong = [...free, ...reserved].find((name) => written[name] !== given[name]);
+  if (wrong !== undefined) throw new Refusal(400, invalidParameter(wrong, INEXACT));
 }
 
 function requireFit({ declared }: Prepared, values: Values): void {
@@ -66,9 +61,9 @@ function requireKnown({ known }: Prepared, given: Parameters): void {
 }
 
 /** @throws Refusal 400 for a value that does not fit its schema or its place */
-export function requestOf(prepared: Prepared, values: Values): OutgoingRequest {
+export function requestOf(prepared: Prepared, { values, written }: Resolved): OutgoingRequest {
   requireFit(prepared, values);
-  return prepared.request(values);
+  return prepared.request(written);
 }
 
 /** What plugins may see and change. */
@@ -87,9 +82,14 @@ function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
 
 const none: Parameters = Object.freeze({});
 
-interface Asked extends Pick<Question, 'reserved'> {
-  readonly requestHash: Hex | undefined;
+/** The values of declared parameters, and the same as they go upstream: with the digits that the client wrote. */
+interface Resolved {
   readonly values: Values;
+  readonly written: Values;
+}
+
+interface Asked extends Pick<Question, 'reserved'>, Pick<Resolved, 'written'> {
+  readonly requestHash: Hex | undefined;
   readonly variation: string;
 }
 
@@ -97,28 +97,30 @@ interface Asked extends Pick<Question, 'reserved'> {
  * What tells an answer from all others of the same config. Values may be secret and of any length, so it is a hash: 43 characters
  * of base64url.
  */
-function keyOf({ id, reserved: names }: Prepared, { values, variation, reserved, requestHash }: Asked): string {
+function keyOf({ id, reserved: names }: Prepared, { written, variation, reserved, requestHash }: Asked): string {
   // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
-  const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
+  const texts = written.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
   // No JSON text holds a line feed, and all but the variation an endpoint has a fixed number of.
-  const text = [id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n') + variation;
-  return hash('sha256', text, 'base64url');
+  const asked = unmarkedJson([id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n'));
+  return hash('sha256', asked + variation, 'base64url');
 }
 
 /** @throws Refusal 400 */
-export function valuesOf(prepared: Prepared, given: Parameters, exchange: Exchange): Values {
+export function resolved(prepared: Prepared, given: Parameters, written: Parameters): Resolved {
   requireKnown(prepared, given);
   const values = resolve(prepared, given);
   requireAll(prepared, values);
-  requireExact(prepared, given, exchange);
-  return values;
+  requireExact(prepared, given, written);
+  return { values, written: written === given ? values : resolve(prepared, written) };
 }
 
 /** @throws Refusal 400 */
 function questionOf(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
-  const values = valuesOf(prepared, given, exchange);
-  const request = requestOf(prepared, values);
+  const sent = asWritten(given, exchange);
+  const all = resolved(prepared, given, sent);
+  const { values, written } = all;
+  const request = requestOf(prepared, all);
   const visible = visibleOf(prepared, values);
   const reserved = reservedOf(prepared, given);
   const requestHash = prepared.hasReceipts ? requestHashOf(visible, prepared.reserved, reserved) : undefined;
@@ -127,14 +129,15 @@ function questionOf(prepared: Prepared, given: Parameters, variation: string, ex
     reserved,
     request,
     requestHash,
-    key: () => keyOf(prepared, { values, variation, reserved, requestHash }),
+    key: () => keyOf(prepared, { written, variation, reserved: reservedOf(prepared, sent), requestHash }),
     requestFor: (changed) => {
       if (changed === visible) return request;
       const merged = resolve(prepared, changed).map((value, index) =>
         prepared.declared[index]?.secret ? values[index] : value,
       );
       requireAll(prepared, merged);
-      return requestOf(prepared, merged);
+      const kept = merged.map((value, index) => (isDeepStrictEqual(value, values[index]) ? written[index] : value));
+      return requestOf(prepared, { values: merged, written: kept });
     },
   });
 }
@@ -144,7 +147,7 @@ const asked = new WeakMap<Parameters, { readonly prepared: Prepared; readonly qu
 
 /** @throws Refusal 400 */
 export function questionFor(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
-  if (variation !== '' || inexactParameters.get(exchange) !== undefined)
+  if (variation !== '' || writtenParameters.get(exchange) !== undefined)
     return questionOf(prepared, given, variation, exchange);
   const before = asked.get(given);
   if (before?.prepared === prepared) return before.question;

@@ -2,18 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { TextMemo } from '../../lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
-import { infiniteMembers } from '../../lib/json/numbers.ts';
+import { isMarked, parseMarked } from '../../lib/json/numbers.ts';
 import { isDeeperThan } from '../../lib/json/skip.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { strictKey } from '../../plugins-sdk/config.ts';
-import {
-  definePlugin,
-  inexactParameters,
-  type Parameters,
-  perEndpoint,
-  rawBody,
-  withoutRoundedNumbers,
-} from '../../plugins-sdk/index.ts';
+import { definePlugin, type Parameters, perEndpoint, rawBody, writtenParameters } from '../../plugins-sdk/index.ts';
 import { responses } from './openapi.ts';
 import { BODY_LIMIT, refusals } from './refusals.ts';
 
@@ -53,7 +46,8 @@ interface Said {
   readonly parameters: Parameters;
   /** Whether it names parameters at all. */
   readonly hasParameters: boolean;
-  readonly inexact: ReadonlySet<string> | undefined;
+  /** Those with a number that a double would round. */
+  readonly written: Parameters | undefined;
 }
 
 /** @throws Refusal */
@@ -66,17 +60,17 @@ function read(bytes: Buffer): Said {
   const { parameters = {} } = body;
   if (!isRecord(parameters)) throw refusals.parametersNotObject();
   const given = frozen(parameters as Parameters);
-  const inexact = MAY_BE_INEXACT.test(text) ? inexactIn(text) : undefined;
-  return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), inexact };
+  const written = MAY_BE_INEXACT.test(text) ? writtenIn(text) : undefined;
+  return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), written };
 }
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or a negative exponent of three. */
 const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
 
-function inexactIn(text: string): ReadonlySet<string> | undefined {
-  const { parameters = {} }: { parameters?: Parameters } = JSON.parse(withoutRoundedNumbers(text));
-  const inexact = infiniteMembers(parameters);
-  return inexact.length > 0 ? new Set(inexact) : undefined;
+function writtenIn(text: string): Parameters | undefined {
+  const { parameters = {} } = parseMarked(text) as { readonly parameters?: Parameters };
+  const written = Object.entries(parameters).filter(([, value]) => isMarked(value));
+  return written.length > 0 ? frozen(Object.fromEntries(written)) : undefined;
 }
 
 /** Refuses on the way what could not be sent on: a number such as 1e999 that no double can hold. */
@@ -103,9 +97,9 @@ export const requestBody = definePlugin({
           if (!announcesJson(headers)) throw refusals.contentType();
           const take = (bytes: Buffer) => {
             rawBody.set(exchange, bytes);
-            const { parameters, hasParameters, inexact } = known.of(bytes.toString('latin1'), () => read(bytes));
+            const { parameters, hasParameters, written } = known.of(bytes.toString('latin1'), () => read(bytes));
             if (!hasParameters && isStrict(exchange.endpoint)) throw refusals.noParameters();
-            if (inexact !== undefined) inexactParameters.set(exchange, inexact);
+            if (written !== undefined) writtenParameters.set(exchange, written);
             return parameters;
           };
           return httpRequest.readBody(BODY_LIMIT).then(take);

@@ -1,6 +1,7 @@
+import { isFiniteJson, parseMarked } from '../../lib/json/numbers.ts';
 import { clipped } from '../../lib/text/clipped.ts';
 import { hint } from '../../lib/text/suggest.ts';
-import { type Endpoint, type Json, type Parameters, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
+import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
@@ -97,7 +98,7 @@ function parametersFor(endpoint: Endpoint, texts: readonly (readonly [string, st
 
 function jsonOr(text: string): Json {
   try {
-    return JSON.parse(withoutRoundedNumbers(text));
+    return isFiniteJson(JSON.parse(text)) ? parseMarked(text) : text;
   } catch {
     return text;
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Json } from './value.ts';
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -54,6 +55,29 @@ export function withoutRoundedNumbers(json: string, instead: (literal: string) =
   return json.replace(STRING_OR_NUMBER, (token) =>
     token.startsWith('"') || keepsDigits(token, Number(token)) ? token : instead(token),
   );
+}
+
+/** Begins a text that stands for a number. Nobody outside the process knows it, and it is the same in a URL. */
+const MARK = `number${randomUUID().replaceAll('-', '')}`;
+const MARKED = new RegExp(`"${MARK}([^"]*)"`, 'g');
+
+/** The value of JSON in which a marked text stands for each number that a double would round. @throws SyntaxError */
+export function parseMarked(json: string): Json {
+  return JSON.parse(withoutRoundedNumbers(json, (literal) => `"${MARK}${literal}"`));
+}
+
+export function isMarked(value: Json): boolean {
+  return JSON.stringify(value).includes(MARK);
+}
+
+/** JSON with the numbers of marked texts as they were written. */
+export function unmarkedJson(json: string): string {
+  return json.replace(MARKED, '$1');
+}
+
+/** A text with the numbers of marked texts in it as they were written. */
+export function unmarkedText(text: string): string {
+  return text.replaceAll(MARK, '');
 }
 
 /** Digits without sign, point, exponent, leading and trailing zeros; takes time in proportion to the literal. */

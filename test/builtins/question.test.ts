@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parameters } from '../../builtins/parameters/index.ts';
-import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
+import { parseMarked } from '../../lib/json/numbers.ts';
+import { writtenParameters } from '../../plugins-sdk/context-keys.ts';
 import { AskedQuestion, type Parameters, type Question } from '../../plugins-sdk/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
 import { requestHashOf } from '../../verify/index.ts';
 
 const headers = { accept: 'application/json', 'user-agent': 'signed-data-proxy' };
+
+const URL = 'http://upstream.test/v1/price';
 
 const ENDPOINT = {
   path: '/price/{pair}',
@@ -24,9 +27,9 @@ const ENDPOINT = {
 async function prepareFor(block: Readonly<Record<string, unknown>>, id: `0x${string}` = `0x${'11'.repeat(32)}`) {
   const endpoint = testEndpoint({ id, block, apiBlock: { url: 'http://upstream.test/v1/' } });
   const harness = await testPlugin(parameters, { services: { endpoints: [endpoint] } });
-  return async (given: Parameters, variation = '', sent: Parameters = given, inexact: readonly string[] = []) => {
+  return async (given: Parameters, variation = '', sent: Parameters = given, written?: string) => {
     const request = harness.request({ endpoint, parameters: sent });
-    if (inexact.length > 0) inexactParameters.set(request.exchange, new Set(inexact));
+    if (written !== undefined) writtenParameters.set(request.exchange, parseMarked(written) as Parameters);
     const outcome = await request.run('prepare', { parameters: given, variation });
     if ('refused' in outcome) return outcome.refused.message;
     assert.ok('value' in outcome);
@@ -62,10 +65,12 @@ describe('the question of a request', () => {
     assert.equal(await prepare({}, '', { pair: 'a' }), 'Missing required parameter(s): pair');
     assert.equal(await prepare({ pair: 'a', odd: 1 }, '', { pair: 'a' }), 'Unknown parameter: odd');
     assert.equal(await prepare({ pair: '..' }, '', { pair: 'a' }), 'Invalid parameter: pair');
-    const rounded = 'Invalid parameter: n (send this number as a string)';
-    assert.equal(await prepare({ pair: 'a', n }, '', { pair: 'b', n }, ['n']), rounded);
-    const exact = asked(await prepare({ pair: 'a', n: '9007199254740993' }, '', { pair: 'b', n }, ['n']));
-    assert.equal(exact.parameters.n, '9007199254740993');
+    const written = '{"n":9007199254740993}';
+    const kept = asked(await prepare({ pair: 'a', n }, '', { pair: 'b', n }, written));
+    assert.deepEqual([kept.parameters.n, kept.request.url], [n, `${URL}/a?n=9007199254740993&page=1`]);
+    assert.equal(kept.with({ ...kept.parameters, pair: 'c' }).request.url, `${URL}/c?n=9007199254740993&page=1`);
+    const changed = asked(await prepare({ pair: 'a', n: 2 }, '', { pair: 'b', n }, written));
+    assert.equal(changed.request.url, `${URL}/a?n=2&page=1`);
   });
 
   it('keeps its key and its request hash when other parameters go upstream', async () => {
@@ -99,7 +104,7 @@ describe('the question of a request', () => {
     assert.equal(await prepare(given), first);
     assert.notEqual(asked(await elsewhere(given)).key, first.key);
     assert.notEqual(asked(await prepare(given, '\n["p","t"]')).key, first.key);
-    assert.equal(await prepare(given, '', given, ['n']), 'Invalid parameter: n (send this number as a string)');
+    assert.notEqual(asked(await prepare(given, '', given, '{"n":1.00000000000000000001}')).key, first.key);
     assert.equal(asked(await prepare(given)).key, first.key);
   });
 });

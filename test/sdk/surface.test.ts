@@ -8,7 +8,7 @@ const MOST = 60;
 
 const VALUES = `
   addAnswerHeaders answerHeaders AskedQuestion clientAddress clientIp clientKey clientName configKey ContextKey
-  createHttpClient definePlugin inexactParameters isHex isRefusal JsonText keep normalizeAddress perEndpoint perMethod
+  createHttpClient definePlugin writtenParameters isHex isRefusal JsonText keep normalizeAddress perEndpoint perMethod
   rawBody Refusal RequestFailure SignedResponse takeParameters toBytes toHex tooManyRequests Type
   withoutRoundedNumbers
 `;
