@@ -19,7 +19,7 @@ import {
   type OutgoingRequest,
   type Parameters,
 } from '../plugins-sdk/index.ts';
-import { keys } from '../plugins-sdk/keys.ts';
+import { keys, reservedParameters } from '../plugins-sdk/keys.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
@@ -42,7 +42,7 @@ interface Trial extends Pick<WrittenJson, 'written'> {
   readonly request: { readonly method: string; readonly url: string; readonly body?: string };
   readonly data: Json;
   readonly values: readonly TriedValue[];
-  /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
+  /** What the endpoint signs as it is configured; absent where that is the whole answer, or where the client did not choose. */
   readonly own?: Outcome & Pick<Leaf, 'type' | 'path' | 'times'>;
 }
 
@@ -88,26 +88,22 @@ export async function tryEndpoint(
     failed: () => undefined,
   });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
-  const raw = of(RAW);
-  if (raw === undefined) throw new Error(`${file}: ${name} cannot be tried`);
-  const marked = given(raw);
-  const parameters: Parameters = JSON.parse(unmarkedJson(JSON.stringify(marked)));
-  const written = Object.fromEntries(Object.entries(marked).filter(([, value]) => isMarked(value)));
-  const ask: Ask = async (variant, reserved = {}) => {
-    const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
-    writtenParameters.set(exchange, written);
-    const { body } = await pipeline.serve({ exchange, id: of(variant)?.id ?? '', later: (task) => task() });
-    return JSON.parse(Object(body).json ?? String(body));
-  };
+  const endpoint = of(OWN) ?? of(RAW);
+  if (endpoint === undefined) throw new Error(`${file}: ${name} cannot be tried`);
+  const all = Object.entries(given(endpoint));
+  const reserved: readonly string[] = reservedParameters(endpoint);
+  const isChosen = ([each]: [string, Json]) => reserved.includes(each);
+  const chosen = Object.fromEntries(all.filter(isChosen));
+  const ask = asker(pipeline, of, Object.fromEntries(all.filter((each) => !isChosen(each))));
   try {
     await generation.start();
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
     const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
     const values: TriedValue[] = [];
     for (const leaf of leavesOf(data, MOST_VALUES, written)) values.push(await tried(leaf, ask));
-    const own = keys.encoding.of(of(OWN) ?? raw);
+    const own = encodingOf(endpoint, chosen);
     const request = shownRequest(seen.request, loaded.hide);
-    const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN))) } };
+    const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN, chosen))) } };
     return { request, data, values, ...signs, written };
   } finally {
     await generation.stop(STOP_TIMEOUT_MS);
@@ -115,6 +111,26 @@ export async function tryEndpoint(
 }
 
 type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
+
+/** @param marked parameters, in which a marked text stands for each number that a double rounds. */
+function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined, marked: Parameters): Ask {
+  const parameters: Parameters = JSON.parse(unmarkedJson(JSON.stringify(marked)));
+  const written = Object.fromEntries(Object.entries(marked).filter(([, value]) => isMarked(value)));
+  return async (variant, reserved = {}) => {
+    const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
+    writtenParameters.set(exchange, written);
+    const { body } = await pipeline.serve({ exchange, id: of(variant)?.id ?? '', later: (task) => task() });
+    return JSON.parse(Object(body).json ?? String(body));
+  };
+}
+
+/** What an endpoint signs, with what it leaves to the client; nothing where the client did not choose, or the answer is signed whole. */
+function encodingOf(endpoint: Endpoint, chosen: Parameters) {
+  const encoding = keys.encoding.of(endpoint);
+  const parts = reservedParameters(endpoint).map((name) => [name.slice(1), chosen[name]] as const);
+  if (encoding === undefined || parts.some(([, value]) => value === undefined)) return undefined;
+  return { ...encoding, ...Object.fromEntries(parts.map(([part, value]) => [part, String(value)])) };
+}
 
 /** Keeps the upstream's answer to each request for all who send the same after it. */
 function once(seen: Seen): Definition {
@@ -189,12 +205,11 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
     const none = Object.fromEntries(UNSET.map((key) => [key, undefined]));
     const open = { ...none, auth: { type: 'free' }, signatures: false };
     const isRaw = encoding === undefined;
-    const isPinned = isRecord(encoding) && !Object.values(encoding).includes('*');
     const endpoints = [
       withMembers(found, { ...open, name: RAW, ...(isRaw && { expect }) }),
       withMembers(found, { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } }),
       withMembers(found, { ...open, name: PLAIN, encoding: { type: '*', path: '*' } }),
-      ...(isPinned ? [withMembers(found, { ...open, name: OWN, encoding, expect })] : []),
+      ...(isRecord(encoding) ? [withMembers(found, { ...open, name: OWN, encoding, expect })] : []),
     ];
     const only = [withMembers(api, { auth: undefined, expect: undefined, endpoints })];
     return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };

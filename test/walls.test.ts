@@ -153,12 +153,12 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1294, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2071 },
+  lib: { lines: 2086 },
   'plugins-sdk': { lines: 3456 },
   config: { lines: 2601 },
-  service: { lines: 3015 },
-  builtins: { lines: 14448 },
-  cli: { lines: 2985 },
+  service: { lines: 3026 },
+  builtins: { lines: 14455 },
+  cli: { lines: 2986 },
   verify: { lines: 1400 },
   tools: { lines: 1326 },
 };
