@@ -37,6 +37,7 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
+  required: true,
   recommend,
   openapi: () => openApiPart,
   setup: () => ({

@@ -305,7 +305,7 @@ describe('a plugin in doubt stops start-up', () => {
   it('an unknown built-in and one that cannot be left out', async () => {
     const load = (plugin: object) => loadObject({ settings: { plugins: [plugin] }, apis: apis(NOWHERE) });
     await assert.rejects(load({ source: 'builtin:cahce' }), /unknown built-in plugin "cahce".*cache/);
-    for (const name of ['parameters', 'mode-sync'])
+    for (const name of ['parameters', 'encode-raw', 'mode-sync'])
       await assert.rejects(load({ source: `builtin:${name}`, enabled: false }), /cannot be left out/);
     const needed: [string, RegExp][] = [
       ['sign-eip191', /^Error: nothing signs answers/],
