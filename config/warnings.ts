@@ -20,17 +20,21 @@ export function misleadingTexts(tree: unknown): Finding[] {
   const findings: Finding[] = [];
   // The one in which the walk is, or was last.
   let parameter: Readonly<Record<string, unknown>> = {};
+  let isForm = false;
   walk(tree, (path, value) => {
     const [, name] = (typeof value === 'string' && SHELL_VARIABLE.exec(value)) || [];
     if (name !== undefined)
       findings.push(warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`));
-    if (isRecord(value) && PARAMETER.test(path)) parameter = value;
+    if (isRecord(value) && ENDPOINT.test(path)) isForm = value.bodyType === 'form';
+    // A form holds texts, as a query does.
+    if (isRecord(value) && PARAMETER.test(path)) parameter = isForm ? { ...value, in: 'query' } : value;
     if (typeof value === 'object' && value !== null) findings.push(...rewrittenNumbers(path, value, parameter));
   });
   return findings;
 }
 
 const SHELL_VARIABLE = /^\$([A-Z_][A-Z0-9_]+)$/;
+const ENDPOINT = /^apis\[\d+\]\.endpoints\[\d+\]$/;
 /** The path of what a parameter sends, or of something in it. */
 const SENT = new RegExp(`${PARAMETER.source.slice(0, -1)}\\.(?:fixed|default)\\b`);
 
