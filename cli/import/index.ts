@@ -13,7 +13,8 @@ export async function importDocument(
   options: ImportOptions & { readonly builtins: readonly Definition[] },
 ): Promise<Imported> {
   const imported = new Conversion(tree, options);
-  await repair(imported, options.builtins);
+  const ofDocument = tree.swagger === undefined ? 'servers[0].url' : 'basePath';
+  await repair(imported, options.builtins, options.url === undefined ? ofDocument : '--url');
   return imported;
 }
 
@@ -23,15 +24,16 @@ const MOST_ROUNDS = 50;
 /**
  * Removes what the service would refuse, and lists it with the words of the refusal. That is a schema, a parameter, an endpoint,
  * or an API. What is left is a config that can be used.
+ * @param source where the URLs of APIs come from.
  */
-async function repair(imported: Imported, builtins: readonly Definition[]): Promise<void> {
+async function repair(imported: Imported, builtins: readonly Definition[], source: string): Promise<void> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
     imported.apis = imported.apis.filter(({ endpoints }) => endpoints.length > 0);
     const { apis } = imported;
     const errors = apis.length === 0 ? [] : await errorsIn({ version: '1.0', apis }, builtins);
     if (errors.length === 0) return;
     const removed = new Set<object>();
-    for (const error of errors) remove(imported, error, removed);
+    for (const error of errors) remove(imported, error, removed, source);
     const isLeft = (part: object) => !removed.has(part);
     imported.apis = imported.apis.filter(isLeft);
     for (const api of imported.apis) {
@@ -49,7 +51,7 @@ async function repair(imported: Imported, builtins: readonly Definition[]): Prom
 const PLACE = /^apis\[(\d+)\](?:\.endpoints\[(\d+)\](?:\.parameters\[(\d+)\])?)?(?:\.(\w+))?/;
 
 /** @throws Error for a finding that is about no part of an API. */
-function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed: Set<object>): void {
+function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed: Set<object>, source: string): void {
   const [, a, e, p, key = ''] = PLACE.exec(path) ?? [];
   const api = apis[Number(a)];
   if (api === undefined) throw new Error(`${path}: ${message}`);
@@ -68,7 +70,7 @@ function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed
     if (key === 'oauth2') delete api.oauth2;
     else api.headers = {};
   } else {
-    leave('');
+    leave(endpoint === undefined && key === 'url' ? source : '');
     removed.add(endpoint ?? api);
   }
 }
