@@ -22,20 +22,22 @@ const OPTION = 'option --param <name=text>';
 export async function tryOnce(given: Given, name: string): Promise<number> {
   const service = await givenService(given);
   const texts = parametersIn(given.all('param'));
+  const isJson = given.flag('json');
   const warn = (message: string) => void complain('warning', [message]);
   const log = { debug: () => undefined, info: () => undefined, warn, error: warn };
   const warnings: string[] = [];
   const parameters = (endpoint: Endpoint) => {
     warnings.push(...unknownIn(endpoint, texts));
+    // Also where the upstream is not asked, for want of what was misspelt.
+    if (!isJson) warnings.forEach(warn);
     return parametersFor(endpoint, texts);
   };
   const { request, data, values, own, written } = await tryEndpoint(service, name, parameters, log);
-  if (given.flag('json')) {
+  if (isJson) {
     const more = { ...(own && { own }), ...(warnings.length > 0 && { warnings }) };
     await printJson({ ok: true, request, data, values, ...more }, written);
     return 0;
   }
-  await complain('warning', warnings);
   const lines = written(JSON.stringify(data, undefined, 2)).split('\n');
   const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
   const rows = values.map((each) => [
