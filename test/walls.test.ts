@@ -158,7 +158,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   config: { lines: 2604 },
   service: { lines: 3026 },
   builtins: { lines: 14456 },
-  cli: { lines: 2988 },
+  cli: { lines: 3001 },
   verify: { lines: 1400 },
   tools: { lines: 1326 },
 };

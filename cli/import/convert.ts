@@ -31,7 +31,10 @@ export interface ImportedApi {
 }
 
 /** What a document becomes. */
-export type Imported = Pick<Conversion, 'apis' | 'leftOut' | 'suggestions' | 'remarks' | 'operations' | 'title'>;
+export type Imported = Pick<
+  Conversion,
+  'apis' | 'leftOut' | 'suggestions' | 'schemes' | 'remarks' | 'operations' | 'title'
+>;
 
 export interface ImportOptions {
   /** The upstream, in place of the servers of the document. */
@@ -53,6 +56,8 @@ export class Conversion {
   readonly leftOut: LeftOut[] = [];
   /** Encodings that an operator may choose from. */
   readonly suggestions = new Map<ImportedEndpoint, readonly Block[]>();
+  /** How requests of an endpoint show who asks. */
+  readonly schemes = new Map<ImportedEndpoint, readonly Scheme[]>();
   /** What operators should know beside. */
   readonly remarks = new Set<string>();
   /** All operations of the document, wanted or not, such as `GET /pets`. */
@@ -125,9 +130,8 @@ export class Conversion {
       ...own,
       ...body.parameters,
     ];
-    for (const { remark } of schemes) if (remark !== undefined) this.remarks.add(remark);
     const description = summary(block.summary, block.description);
-    return {
+    const endpoint: ImportedEndpoint = {
       name: this.#unique(name, api.url),
       ...(description === undefined ? {} : { description: literal(description) }),
       path: literal(encoded(path)),
@@ -135,6 +139,8 @@ export class Conversion {
       ...(body.isForm ? { bodyType: 'form' } : {}),
       ...(parameters.length === 0 ? {} : { parameters }),
     };
+    this.schemes.set(endpoint, schemes);
+    return endpoint;
   }
 
   /** A name that no other endpoint of the API at a URL has, or no other API. */

@@ -2,7 +2,7 @@ import { ConfigErrors } from '../../config/findings.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Tree } from '../../config/yaml.ts';
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
-import { Conversion, type Imported, type ImportOptions } from './convert.ts';
+import { Conversion, type Imported, type ImportedApi, type ImportOptions } from './convert.ts';
 
 /**
  * What a config has of an OpenAPI document, which the service would start with. Environment and files do not matter.
@@ -15,7 +15,17 @@ export async function importDocument(
   const imported = new Conversion(tree, options);
   const ofDocument = tree.swagger === undefined ? 'servers[0].url' : 'basePath';
   await repair(imported, options.builtins, options.url === undefined ? ofDocument : '--url');
+  for (const api of imported.apis) keepUsed(api, imported);
   return imported;
+}
+
+/** Removes credentials that only endpoints needed which were removed, and tells what is to be known of the others. */
+function keepUsed(api: ImportedApi, { schemes, remarks }: Imported): void {
+  const used = api.endpoints.flatMap((endpoint) => schemes.get(endpoint) ?? []);
+  const names = used.flatMap(({ headers = {} }) => Object.keys(headers));
+  api.headers = Object.fromEntries(Object.entries(api.headers).filter(([name]) => names.includes(name)));
+  if (used.every(({ oauth2 }) => oauth2 === undefined)) delete api.oauth2;
+  for (const { remark } of used) if (remark !== undefined) remarks.add(remark);
 }
 
 /** Rounds of checks; each removes something, mostly all that is wrong. */
