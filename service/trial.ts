@@ -59,6 +59,8 @@ const MOST_VALUES = 40;
 const STOP_TIMEOUT_MS = 1000;
 /** Keys that no endpoint that is made of the one that is tried has, unless it needs them. */
 const UNSET = ['encoding', 'expect', 'encrypt', 'mode', 'responseMatches'];
+/** Makes another endpoint of the one that is tried, also where it is encoded as another one is. */
+const ITSELF = { name: 'as configured', in: 'none', fixed: true };
 /** Names of the endpoints that are made of the one that is tried. */
 const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
 
@@ -204,12 +206,15 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
     const { encoding, expect = api.expect } = found;
     const none = Object.fromEntries(UNSET.map((key) => [key, undefined]));
     const open = { ...none, auth: { type: 'free' }, signatures: false };
+    const given = Array.isArray(found.parameters) ? found.parameters : [];
     const isRaw = encoding === undefined;
     const endpoints = [
       withMembers(found, { ...open, name: RAW, ...(isRaw && { expect }) }),
       withMembers(found, { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } }),
       withMembers(found, { ...open, name: PLAIN, encoding: { type: '*', path: '*' } }),
-      ...(isRecord(encoding) ? [withMembers(found, { ...open, name: OWN, encoding, expect })] : []),
+      ...(isRecord(encoding)
+        ? [withMembers(found, { ...open, name: OWN, encoding, expect, parameters: [...given, ITSELF] })]
+        : []),
     ];
     const only = [withMembers(api, { auth: undefined, expect: undefined, endpoints })];
     return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };

@@ -12,7 +12,7 @@ import { bodyType, withForm } from './body.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { prepare } from './prepared.ts';
-import { questionFor, requestOf, resolved } from './question.ts';
+import { questionFor, requestOf, resolvedOf } from './question.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
@@ -54,7 +54,7 @@ export const parameters = definePlugin({
         // Clients hear of these before they hear of reserved parameters.
         validate: (given, exchange) => {
           const known = prepared(exchange.endpoint);
-          if (known.reserved.length > 0) requestOf(known, resolved(known, given, asWritten(given, exchange)));
+          if (known.reserved.length > 0) requestOf(known, resolvedOf(known, given, asWritten(given, exchange)));
         },
         prepare: (parameters, variation, exchange) =>
           questionFor(prepared(exchange.endpoint), parameters, variation, exchange),

@@ -1,4 +1,4 @@
-import { keys, type Parameter, receiptKey, strictKey } from '../../plugins-sdk/config.ts';
+import { keys, type Parameter, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi.ts';
 import { publicSchema } from '../shared/parameter-schema.ts';
@@ -34,7 +34,11 @@ export function describeParameters(endpoint: Endpoint): DescribedOperation {
     ...free
       .filter(({ in: place, map }) => place !== 'body' || map !== undefined)
       .map(({ name }) => invalidParameter(name)),
-    ...(receiptKey.of(endpoint) === true ? free.map(({ name }) => invalidParameter(name, INEXACT)) : []),
+    ...(receiptKey.of(endpoint) === true
+      ? [...free.map(({ name }) => name), ...reservedParameters(endpoint)].map((name) =>
+          invalidParameter(name, INEXACT),
+        )
+      : []),
   ];
   return {
     parameters: Object.fromEntries(

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
-import { unmarkedJson } from '../../lib/json/numbers.ts';
+import { isMarked, neighbours, unmarkedJson } from '../../lib/json/numbers.ts';
 import { clipped } from '../../lib/text/clipped.ts';
 import {
   AskedQuestion,
@@ -15,7 +14,7 @@ import {
   writtenParameters,
 } from '../../plugins-sdk/index.ts';
 import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';
-import { asWritten } from '../shared/written-parameters.ts';
+import { asWritten, withDigits } from '../shared/written-parameters.ts';
 import type { Values } from './placement.ts';
 import type { Prepared } from './prepared.ts';
 import { requestHashOf } from './request-hash.ts';
@@ -36,14 +35,18 @@ function requireAll({ declared }: Prepared, values: Values): void {
 function requireExact({ declared, reserved, hasReceipts }: Prepared, given: Parameters, written: Parameters): void {
   if (!hasReceipts || written === given) return;
   const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
-  const wrong = [...free, ...reserved].find((name) => written[name] !== given[name]);
+  const wrong = [...free, ...reserved].find((name) => isMarked(written[name] ?? null));
   if (wrong !== undefined) throw new Refusal(400, invalidParameter(wrong, INEXACT));
 }
 
-function requireFit({ declared }: Prepared, values: Values): void {
+function requireFit({ declared }: Prepared, { values, written }: Resolved): void {
   for (const [index, { name, misfit }] of declared.entries()) {
     const value = values[index];
-    const why = value === undefined ? undefined : misfit?.(value);
+    const marked = written[index];
+    if (value === undefined || marked === undefined || misfit === undefined) continue;
+    // A schema sees doubles: a number between two of them fits where both do.
+    const between = marked === value ? [] : neighbours(marked);
+    const why = misfit(value) ?? (between.some((each) => misfit(each) !== undefined) ? INEXACT : undefined);
     if (why === undefined) continue;
     // Why it does not fit may name members that the client has made up: that is no matter of the log.
     throw new Refusal(400, invalidParameter(name, why), { reason: `parameter "${name}" does not fit its schema` });
@@ -61,9 +64,9 @@ function requireKnown({ known }: Prepared, given: Parameters): void {
 }
 
 /** @throws Refusal 400 for a value that does not fit its schema or its place */
-export function requestOf(prepared: Prepared, { values, written }: Resolved): OutgoingRequest {
-  requireFit(prepared, values);
-  return prepared.request(written);
+export function requestOf(prepared: Prepared, resolved: Resolved): OutgoingRequest {
+  requireFit(prepared, resolved);
+  return prepared.request(resolved.written);
 }
 
 /** What plugins may see and change. */
@@ -107,7 +110,7 @@ function keyOf({ id, reserved: names }: Prepared, { written, variation, reserved
 }
 
 /** @throws Refusal 400 */
-export function resolved(prepared: Prepared, given: Parameters, written: Parameters): Resolved {
+export function resolvedOf(prepared: Prepared, given: Parameters, written: Parameters): Resolved {
   requireKnown(prepared, given);
   const values = resolve(prepared, given);
   requireAll(prepared, values);
@@ -118,7 +121,7 @@ export function resolved(prepared: Prepared, given: Parameters, written: Paramet
 /** @throws Refusal 400 */
 function questionOf(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
   const sent = asWritten(given, exchange);
-  const all = resolved(prepared, given, sent);
+  const all = resolvedOf(prepared, given, sent);
   const { values, written } = all;
   const request = requestOf(prepared, all);
   const visible = visibleOf(prepared, values);
@@ -136,7 +139,9 @@ function questionOf(prepared: Prepared, given: Parameters, variation: string, ex
         prepared.declared[index]?.secret ? values[index] : value,
       );
       requireAll(prepared, merged);
-      const kept = merged.map((value, index) => (isDeepStrictEqual(value, values[index]) ? written[index] : value));
+      const kept = merged.map((value, index) =>
+        withDigits(prepared.declared[index]?.name ?? '', { value, before: values[index], marked: written[index] }),
+      );
       return requestOf(prepared, { values: merged, written: kept });
     },
   });

@@ -70,6 +70,24 @@ export function isMarked(value: Json): boolean {
   return JSON.stringify(value).includes(MARK);
 }
 
+/** A marked value with the doubles just below its numbers, and just above. */
+export function neighbours(marked: Json): readonly Json[] {
+  const json = JSON.stringify(marked);
+  return [-1n, 1n].map((step) =>
+    JSON.parse(json.replace(MARKED, (_, literal: string) => String(neighbour(Number(literal), step)))),
+  );
+}
+
+/** The next double; the last one stays. */
+function neighbour(value: number, step: bigint): number {
+  if (value === 0) return Number(step) * Number.MIN_VALUE;
+  const bits = new BigInt64Array(new Float64Array([value]).buffer);
+  const [all = 0n] = bits;
+  bits[0] = all + (value < 0 ? -step : step);
+  const [next = value] = new Float64Array(bits.buffer);
+  return Number.isFinite(next) ? next : value;
+}
+
 /** JSON with the numbers of marked texts as they were written. */
 export function unmarkedJson(json: string): string {
   return json.replace(MARKED, '$1');

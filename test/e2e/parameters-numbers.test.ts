@@ -22,6 +22,8 @@ const taking = (place: Place, more: object = {}) => {
 
 const change = `onBeforeApiCall({ endpoint, parameters }) {
   if (endpoint === 'changed') return { parameters: { n: parameters.n * 1e300 } };
+  if (endpoint === 'copied') return { parameters: { ...parameters } };
+  if (endpoint === 'within') return { parameters: { n: Array.isArray(parameters.n) ? [0] : { ...parameters.n, added: 1 } } };
   if (endpoint === 'returned') return { parameters: { ...parameters, m: Number.MAX_SAFE_INTEGER, kind: typeof parameters.n } };
 }`;
 const changer = pluginFile('changer', change);
@@ -35,6 +37,8 @@ const endpoints = {
   'config-numbers': both({ name: 'f', fixed: 1e21 }, { name: 'd', in: 'header', default: 1.5e-7 }),
   required: both({ name: 'n' }, { name: 'other', required: true }),
   returned: { path: '/returned', parameters: ['n', 'm', 'kind'].map((name) => ({ name })) },
+  copied: { ...taking('body'), path: '/copied' },
+  within: { ...taking('body'), path: '/within' },
   list: { path: '/list', parameters: [{ name: 'n', style: 'comma' }] },
   form: { path: '/form', method: 'POST', bodyType: 'form', parameters: [{ name: 'n', in: 'body' }] },
   cached: { path: '/cached', cache: { maxAge: 60_000 }, ...both({ name: 'n' }, { name: 'm' }) },
@@ -42,6 +46,12 @@ const endpoints = {
     receipt: true,
     encoding: { type: 'uint256', path: '$.one', times: '*' },
     parameters: [{ name: 'n', in: 'body' }],
+  },
+  chosen: {
+    ...taking('body', {
+      schema: { anyOf: [{ enum: [1] }, { properties: { a: { items: { type: 'integer' } } }, type: 'object' }] },
+    }),
+    path: '/chosen',
   },
   integer: { parameters: [{ name: 'n', schema: { type: 'integer', maximum: 100 } }] },
   times: { encoding: { type: 'uint256', path: '$.one', times: '*' } },
@@ -126,9 +136,32 @@ describe('numbers in requests', async () => {
   });
 
   it('is a double for plugins, and keeps its digits where a plugin gives the same double back', async () => {
-    await refused('integer', '{"n":1234567890123456789}', 'Invalid parameter: n (must be <= 100)');
     const { path } = await answered('returned', '{"n":1234567890123456789,"m":9007199254740993}');
     assert.equal(path, '/returned?n=1234567890123456789&m=9007199254740991&kind=number');
+  });
+
+  it('keeps its digits beside what a plugin changes, and is 400 in a list of which a plugin changes the length', async () => {
+    const negativeZero = '{"n":[-0.0,9007199254740993,-1e-400]}';
+    assert.equal(received(await answered('copied', negativeZero), 'body'), '[0,9007199254740993,-1e-400]');
+    const { body } = await answered('within', '{"n":{"id":9007199254740993,"list":[9007199254740993]}}');
+    assert.equal(body, '{"n":{"id":9007199254740993,"list":[9007199254740993],"added":1}}');
+    upstream.requests.length = 0;
+    await refused('within', '{"n":[9007199254740993,2]}', inexact('n'));
+  });
+
+  it('fits a schema where the doubles on both sides do', async () => {
+    for (const number of ['1.00000000000000000001', '99.99999999999999999999', '9007199254740993'])
+      await assertRefused(
+        await send('integer', `{"n":${number}}`),
+        400,
+        number.startsWith('9007') ? 'Invalid parameter: n (must be <= 100)' : inexact('n'),
+      );
+    await refused('chosen', '{"n":1.00000000000000000001}', inexact('n'));
+    await refused('chosen', '{"n":{"a":[-1e-400]}}', inexact('n'));
+    assert.equal(
+      received(await answered('chosen', '{"n":{"a":[9007199254740993,-9007199254740993]}}'), 'body'),
+      '{"a":[9007199254740993,-9007199254740993]}',
+    );
   });
 
   it('tells questions apart that are one for a double', async () => {
