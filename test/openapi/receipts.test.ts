@@ -9,8 +9,9 @@ import { upstreamFor } from '../support/upstream.ts';
 import { Described } from './document.ts';
 
 const parameters = [{ name: 'symbol' }, { name: 'filter', in: 'body' }, { name: 'token', in: 'body', secret: true }];
+const encoding = { type: 'int256', path: '$.price', times: '*' };
 const endpoints = {
-  told: { method: 'POST', parameters, receipt: true },
+  told: { method: 'POST', parameters, receipt: true, encoding },
   live: { mode: 'stream', parameters: [{ name: 'symbol' }], receipt: true },
   untold: { method: 'POST', parameters },
 };
@@ -33,7 +34,7 @@ describe('the OpenAPI document and receipts', async () => {
     const text = await described.assertDescribed(
       pathOf('told'),
       'post',
-      await service.post('api/told', { symbol: 'x' }),
+      await service.post('api/told', { symbol: 'x', _times: 1 }),
     );
     assert.ok('receipt' in JSON.parse(text));
     await described.assertDescribed(pathOf('untold'), 'post', await service.post('api/untold'));
@@ -56,6 +57,10 @@ describe('the OpenAPI document and receipts', async () => {
     assert.ok(examples('told').includes('Invalid_parameter_filter'));
     assert.ok(!examples('told').includes('Invalid_parameter_token'));
     assert.ok(!examples('untold').includes('Invalid_parameter_filter'));
+    const rounded = (name: string) => examples(name).filter((each) => each.endsWith('send_this_number_as_a_string'));
+    const of = (name: string) => `Invalid_parameter_${name}_send_this_number_as_a_string`;
+    assert.deepEqual(rounded('told'), ['symbol', 'filter', 'token', 'times'].map(of));
+    assert.deepEqual(rounded('untold'), []);
   });
 
   it('says nothing of receipts where no endpoint makes one', async (t) => {
