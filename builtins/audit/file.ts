@@ -15,6 +15,8 @@ const RETRY_MS = 1000;
 const CLOSE_TIMEOUT_MS = 3000;
 /** Characters that wait at most: those of some twenty thousand lines. */
 const MOST_WAITING = 8 << 20;
+/** Milliseconds in which a write that is under way goes on. */
+const SETTLE_MS = 20;
 const LINE_FEED = 10;
 const BRACE = 0x7b;
 
@@ -131,15 +133,26 @@ async function withFile<T>(path: string, run: (file: FileHandle) => Promise<T>):
 /** @returns how many of the lines are whole in the file, when the system has not taken all. @throws Error of the system. */
 function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
   return withFile(path, async (file) => {
-    const last = await byteAt(file, (await file.stat()).size - 1);
-    // A write that was cut short, by whichever process, has left no line feed.
-    const begin = last === undefined || last === LINE_FEED ? '' : '\n';
+    const begin = (await isCutShort(file)) ? '\n' : '';
     const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
     // The system does not mix one write with those of other processes.
     const { bytesWritten } = await file.write(bytes);
     if (sync) await file.datasync();
     return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
   });
+}
+
+/** Whether a write, by whichever process, has left no line feed. One that is under way has left none yet, and the file grows. */
+async function isCutShort(file: FileHandle): Promise<boolean> {
+  let before: number | undefined;
+  for (;;) {
+    const { size } = await file.stat();
+    const last = await byteAt(file, size - 1);
+    if (last === undefined || last === LINE_FEED) return false;
+    if (size === before) return true;
+    before = size;
+    await sleep(SETTLE_MS);
+  }
 }
 
 async function byteAt(file: FileHandle, position: number): Promise<number | undefined> {
