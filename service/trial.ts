@@ -7,7 +7,7 @@ import { asRefusal } from '../kernel/refusal.ts';
 import { decodeAbi } from '../lib/eth/decode-abi.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
-import { isMarked, unmarkedJson } from '../lib/json/numbers.ts';
+import { markedMembers, unmarked } from '../lib/json/numbers.ts';
 import { nearest } from '../lib/text/suggest.ts';
 import { redirectTarget, writtenParameters } from '../plugins-sdk/context-keys.ts';
 import {
@@ -116,8 +116,8 @@ type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<s
 
 /** @param marked parameters, in which a marked text stands for each number that a double rounds. */
 function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined, marked: Parameters): Ask {
-  const parameters: Parameters = JSON.parse(unmarkedJson(JSON.stringify(marked)));
-  const written = Object.fromEntries(Object.entries(marked).filter(([, value]) => isMarked(value)));
+  const parameters = unmarked(marked);
+  const written = markedMembers(marked);
   return async (variant, reserved = {}) => {
     const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
     writtenParameters.set(exchange, written);

@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1294, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2100 },
+  lib: { lines: 2106 },
   'plugins-sdk': { lines: 3456 },
   config: { lines: 2604 },
   service: { lines: 3030 },

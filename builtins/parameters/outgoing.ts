@@ -1,4 +1,4 @@
-import { unmarkedJson } from '../../lib/json/numbers.ts';
+import { unmarked } from '../../lib/json/numbers.ts';
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json, OutgoingRequest, Parameters } from '../../plugins-sdk/index.ts';
 import { apiHeaders } from '../shared/api-headers.ts';
@@ -58,7 +58,7 @@ function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: Re
     const value = values[index];
     if (value === undefined || !inPaths.has(name)) return [];
     const isTyped = place === 'body' && !form;
-    return [[name, isTyped ? JSON.parse(unmarkedJson(JSON.stringify(value))) : parameterText(value)]];
+    return [[name, isTyped ? unmarked(value) : parameterText(value)]];
   });
   return Object.freeze(Object.fromEntries(sent.reverse()));
 }

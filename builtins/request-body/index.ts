@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { TextMemo } from '../../lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
-import { isMarked, parseMarked } from '../../lib/json/numbers.ts';
+import { markedMembers, parseMarked } from '../../lib/json/numbers.ts';
 import { isDeeperThan } from '../../lib/json/skip.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { strictKey } from '../../plugins-sdk/config.ts';
@@ -69,8 +69,8 @@ const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
 
 function writtenIn(text: string): Parameters | undefined {
   const { parameters = {} } = parseMarked(text) as { readonly parameters?: Parameters };
-  const written = Object.entries(parameters).filter(([, value]) => isMarked(value));
-  return written.length > 0 ? frozen(Object.fromEntries(written)) : undefined;
+  const written = markedMembers(parameters);
+  return Object.keys(written).length > 0 ? frozen(written) : undefined;
 }
 
 /** Refuses on the way what could not be sent on: a number such as 1e999 that no double can hold. */

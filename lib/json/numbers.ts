@@ -70,6 +70,16 @@ export function isMarked(value: Json): boolean {
   return JSON.stringify(value).includes(MARK);
 }
 
+/** The members in which there is a marked text. */
+export function markedMembers(members: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => isMarked(value)));
+}
+
+/** A marked value as `JSON.parse` reads it: with doubles. */
+export function unmarked<T extends Json>(value: T): T {
+  return JSON.parse(unmarkedJson(JSON.stringify(value)));
+}
+
 /** A marked value with the doubles just below its numbers, and just above. */
 export function neighbours(marked: Json): readonly Json[] {
   const json = JSON.stringify(marked);
