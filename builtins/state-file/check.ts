@@ -27,12 +27,12 @@ for (const name of isWhole ? databases : []) {
 }
 process.exit(isWhole ? 0 : 1);`;
 
-/** @throws Error when the file is damaged. */
-export async function checkWhole(path: string): Promise<void> {
+/** Opens a file and reads these databases. @throws Error when it is damaged. */
+export async function checkWhole(path: string, databases: readonly string[] = DATABASES): Promise<void> {
   // One that was just made is no database yet.
   if ((await stat(path)).size === 0) return;
   const library = createRequire(import.meta.url).resolve('lmdb');
-  const words = [path, library, DATABASES, ENCODINGS].map((word) => JSON.stringify(word));
+  const words = [path, library, databases, ENCODINGS].map((word) => JSON.stringify(word));
   const child = spawn(process.execPath, ['-e', READ_ALL, ...words], { stdio: 'ignore' });
   const [code]: unknown[] = await once(child, 'close');
   if (code === 0) return;

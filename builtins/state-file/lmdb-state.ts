@@ -19,11 +19,15 @@ const FIELD = 'settings.state';
 
 /** Bytes of the longest key that stands as it is. */
 const LONGEST_KEY = 500;
+/** A start beside writers seldom needs a second one. */
+const ATTEMPTS = 10;
 /** A payment takes two or three keys; bytes on the disk. */
 const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
 
+type Env = RootDatabase<string, Buffer>;
+
 interface Opened {
-  readonly env: RootDatabase<string, Buffer>;
+  readonly env: Env;
   readonly values: Table;
   readonly buckets: Table;
 }
@@ -34,6 +38,7 @@ export class LmdbState implements StateEngine {
   readonly #services: EngineServices;
   readonly #room: Room;
   #opened: Opened | undefined;
+  #renewal: Promise<void> | undefined;
 
   /** @param path absolute. */
   constructor(path: string, services: EngineServices, room = ROOM) {
@@ -54,7 +59,7 @@ export class LmdbState implements StateEngine {
       const order = { overlappingSync: false, eventTurnBatching: false };
       const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
-      this.#opened = { env, values: table('values'), buckets: table('buckets') };
+      this.#opened = await this.#transaction(env, () => ({ env, values: table('values'), buckets: table('buckets') }));
     });
   }
 
@@ -90,17 +95,38 @@ export class LmdbState implements StateEngine {
   /** One atomic step for all processes. Steps that wait share a write to the disk. */
   async #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
     try {
-      return await this.#use((opened) => opened.env.transaction(() => run(opened, this.#services.now())));
+      return await this.#use((opened) => this.#transaction(opened.env, () => run(opened, this.#services.now())));
     } catch (error) {
       if (error instanceof StateUnavailable) throw error;
       throw new StateUnavailable(`the state file ${this.#path} cannot be written: ${await reasonOf(error)}`);
     }
   }
 
+  /**
+   * Runs what goes on from the newest commit. A process that opens the file writes into `…-lock` which commit is the newest, as of when it
+   * began to open. With a commit in between, the next transaction would undo that one: it writes nothing, and the file is opened once more.
+   */
+  async #transaction<T>(env: Env, run: () => T): Promise<T> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const done = await env.transaction(() => (isOnNewest(env) ? { result: run() } : undefined));
+      if (done !== undefined) return done.result;
+      this.#renewal ??= checkWhole(this.#path, []).finally(() => {
+        this.#renewal = undefined;
+      });
+      await this.#renewal;
+    }
+    throw new Error('other processes keep opening it');
+  }
+
   #use<T>(run: (opened: Opened) => T): T {
     if (this.#opened === undefined) throw new StateUnavailable('the state file is not open');
     return run(this.#opened);
   }
+}
+
+/** Whether the transaction under way is the one after the newest commit. */
+function isOnNewest(env: Env): boolean {
+  return env.getWriteTxnId() === Number(Reflect.get(env.getStats(), 'lastTxnId')) + 1;
 }
 
 /** Where a key stands: a longer one under its hash, in a form that no other key has. */

@@ -38,3 +38,15 @@ export async function started(t: Pick<TestContext, 'after'>, path: string, given
 export async function put(area: StateArea, key: string, next: string | undefined): Promise<void> {
   assert.equal(await area.compareAndSet(key, await area.get(key), next), undefined);
 }
+
+/**
+ * A script that does to `…-lock`, its first argument, what a process that opens the file may do: it sets the number of the newest commit
+ * back by its second argument. It is for another process: to close that file ends the locks of this one.
+ */
+export const SET_BACK = `
+  const { openSync, readSync, writeSync } = require('node:fs');
+  const [file, number] = [openSync(process.argv[1], 'r+'), new BigUint64Array(1)];
+  readSync(file, number, 0, 8, 8);
+  number[0] -= BigInt(process.argv[2]);
+  const setBack = () => writeSync(file, number, 0, 8, 8);
+  setBack();`;

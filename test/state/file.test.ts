@@ -1,11 +1,12 @@
 /** State in a file does what a map does, over restarts and for several engines. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { contract } from './contract.ts';
-import { engineOn, folder, put, started } from './file-setup.ts';
+import { engineOn, folder, put, SET_BACK, started } from './file-setup.ts';
 
 const FULL = { message: 'no room is left in the state file for another key' };
 
@@ -46,6 +47,19 @@ describe('state in a file', () => {
     assert.equal((await engine.area('one').takeTokens('bucket', { max: 5, window: 1e9 })).granted, 0);
     assert.deepEqual(engine.doubts(), []);
     for (const name of [path, `${path}-lock`]) assert.equal((await stat(name)).mode & 0o777, 0o600);
+  });
+
+  it('undoes nothing when a process that opens the file takes an older commit for the newest', async (t) => {
+    const path = join(await folder(t), 'state');
+    const engine = await started(t, path);
+    const area = engine.area('a');
+    for (const commits of [1, 2, 3]) {
+      for (const key of ['b', 'c', 'd']) await put(area, `${key}${commits}`, 'kept');
+      assert.equal(spawnSync(process.execPath, ['-e', SET_BACK, `${path}-lock`, `${commits}`]).status, 0);
+      await Promise.all(['e', 'f'].map((key) => area.compareAndSet(`${key}${commits}`, undefined, 'kept')));
+      for (const key of ['b', 'c', 'd', 'e', 'f'])
+        assert.equal(await area.get(`${key}${commits}`), 'kept', `${key}${commits}`);
+    }
   });
 
   it('forgets what ended meanwhile, and keeps the end of what did not', async (t) => {
