@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { optionalKey } from '../plugins-sdk/config.ts';
 import { clientName, definePlugin, type Exchange, type Refusal, Type } from '../plugins-sdk/index.ts';
 import { type FailureClass, failureClassOf, type RequestOutcome } from '../plugins-sdk/observe.ts';
@@ -13,22 +14,22 @@ const SHOWN_CLIENTS = 10;
 const MOST_ERRORS = 20;
 
 /** Failures of one kind: the same class, status and stage at the same endpoint. */
-interface ErrorKind {
+type ErrorKind = {
   readonly reason: FailureClass;
   readonly endpoint: string | null;
   readonly stage: string | null;
   readonly status: number;
-  count: number;
-  firstAt: string;
-  lastAt: string;
+  readonly count: number;
+  readonly firstAt: string;
+  readonly lastAt: string;
   /** Of the last one: the log has the rest. */
-  requestId: string;
-}
+  readonly requestId: string;
+};
 
 /** Who has asked, and what has failed, since the process started. */
 class Recent {
   readonly #clients = new Map<string, number>();
-  readonly #errors = new Map<string, ErrorKind>();
+  readonly #errors = new LRUCache<string, ErrorKind>({ max: MOST_ERRORS });
   #unnamed = 0;
   #others = 0;
 
@@ -39,25 +40,14 @@ class Recent {
     else this.#others += 1;
   }
 
-  /** The latest kind stands at the end. */
-  fail({ requestId, resolved }: Exchange, { status, stage }: Refusal, reason: FailureClass, now: number): void {
+  fail({ requestId, resolved }: Exchange, refusal: Refusal, reason: FailureClass, now: number): void {
+    const { status } = refusal;
     const endpoint = resolved === undefined ? null : `${resolved.api}/${resolved.name}`;
+    const stage = refusal.stage ?? null;
     const key = JSON.stringify([reason, endpoint, stage, status]);
     const lastAt = new Date(now).toISOString();
-    const known = this.#errors.get(key) ?? {
-      reason,
-      endpoint,
-      stage: stage ?? null,
-      status,
-      count: 0,
-      firstAt: lastAt,
-    };
-    this.#errors.delete(key);
-    this.#errors.set(key, { ...known, count: known.count + 1, lastAt, requestId });
-    for (const oldest of this.#errors.keys()) {
-      if (this.#errors.size <= MOST_ERRORS) break;
-      this.#errors.delete(oldest);
-    }
+    const { count = 0, firstAt = lastAt } = this.#errors.get(key) ?? {};
+    this.#errors.set(key, { reason, endpoint, stage, status, count: count + 1, firstAt, lastAt, requestId });
   }
 
   clients() {
@@ -67,13 +57,10 @@ class Recent {
     return { top, others: rest, unnamed: this.#unnamed };
   }
 
+  /** The latest kind first. */
   errors() {
-    return [...this.#errors.values()].toReversed().map((kind) => ({ ...kind }));
+    return [...this.#errors.values()];
   }
-}
-
-function stateOf(name: string, isUp: boolean) {
-  return { name, state: isUp ? 'up' : 'away' };
 }
 
 const kept = new StateKey<Recent>('status');
@@ -84,9 +71,10 @@ export const status = definePlugin({
   setup({ config, states, stateEngine, status: shown, now }) {
     if (metricsKey.in(config) === undefined) return {};
     const recent = states.keep(kept, '', () => new Recent());
-    shown.show('engines', () =>
-      stateEngine === undefined ? [] : [stateOf(stateEngine.engine, stateEngine.available())],
-    );
+    shown.show('engines', () => {
+      if (stateEngine === undefined) return [];
+      return [{ name: stateEngine.engine, state: stateEngine.available() ? 'up' : 'away' }];
+    });
     // These are lists to which others add, and which are there where nobody does.
     for (const part of ['signers', 'breakers']) shown.show(part, () => []);
     shown.show('clients', () => recent.clients());
