@@ -41,13 +41,10 @@ function parameterFields({ id, parameters }: PublicEndpoint): Field[] {
   return names.map((name) => {
     const same = parameters.filter((parameter) => parameter.name === name);
     const required = same.some((parameter) => parameter.required);
-    const kind = [...new Set(same.map(placeOf))].join(', ');
+    const places = same.map((parameter) => (parameter.in === 'none' ? 'not sent upstream' : parameter.in));
+    const kind = [...new Set(places)].join(', ');
     return { key: `${id} parameter ${name}`, name, kind, required, ...controlOf(same) };
   });
-}
-
-function placeOf(parameter: PublicParameter): string {
-  return parameter.in === 'none' ? 'not sent upstream' : parameter.in;
 }
 
 type Control = Pick<Field, 'hints' | 'control' | 'placeholder' | 'choices' | 'read'>;

@@ -33,11 +33,8 @@ const WORDS: Readonly<Record<string, (value: string) => string>> = {
 const SILENT = new Set(['$schema', '$id', '$comment', 'title', 'description', 'default', 'examples', 'deprecated']);
 
 function listed(value: unknown): string {
-  return [value].flat().map(shown).join(', ');
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  const texts = [value].flat().map((each) => (typeof each === 'string' ? each : JSON.stringify(each)));
+  return texts.join(', ');
 }
 
 /** What a schema asks for in words; keywords that have none here stand as JSON behind them. */

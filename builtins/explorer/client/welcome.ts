@@ -60,11 +60,7 @@ function LastValue({ endpoint, page }: Shown) {
   const key = `card ${endpoint.id}`;
   const sent = page.sentFor(key);
   const isWaiting = Boolean(sent?.progress);
-  const ask = () =>
-    page.send(
-      key,
-      requestOf(endpoint, [], () => ''),
-    );
+  const ask = () => page.send(key, requestOf(endpoint, [], page.textOf));
   const verdict = useVerdict(page, sent);
   const isBad = verdict.state === 'bad';
   const value = isBad ? (sent?.outcome?.problem ?? verdict.headline) : sent ? valueText(verdict, sent) : '';
