@@ -191,7 +191,7 @@ const refused: Record<string, [Handler, string | RegExp]> = {
   'a byte now and then': [faults.drip(`{"x":${' '.repeat(200)}1}`), /^timeout: /],
   'a flood': [faults.endless(), /^too-large: /],
   'a byte more than the limit': [faults.big(LIMIT + 1), /^too-large: .* 262144 bytes$/],
-  'a gzip bomb': [faults.coded('gzip', Buffer.alloc(50 * 1024 * 1024, ' ')), /^too-large: /],
+  'a gzip bomb': [faults.coded('gzip', Buffer.alloc(20 * 1024 * 1024, ' ')), /^too-large: /],
   'a reset': [faults.reset(), /^network: /],
   'a closed connection': [faults.raw(''), /^network: /],
   'a connection closed half-way': [faults.closeHalfWay(), /^network: /],

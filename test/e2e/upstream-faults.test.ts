@@ -47,7 +47,7 @@ const failing: typeof endless = {
     'sends 1 MiB and a byte as deflate without a header': faults.coded('raw-deflate', jsonOfSize(MIB + 1)),
     'sends 1 MiB and a byte as brotli': faults.coded('br', jsonOfSize(MIB + 1)),
     'sends 1 MiB and a byte that no coding makes shorter': faults.coded('gzip', randomBytes(MIB + 1)),
-    'sends a gzip bomb': faults.coded('gzip', Buffer.alloc(200 * MIB, ' ')),
+    'sends a gzip bomb': faults.coded('gzip', Buffer.alloc(20 * MIB, ' ')),
   },
   'encoding: the answer is not valid gzip': {
     'sends gzip that is none': faults.codedBytes('gzip', Buffer.from('{"value":1}')),

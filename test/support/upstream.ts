@@ -162,7 +162,7 @@ export function upstreamFor(lifetime: Lifetime, handlers?: Readonly<Record<strin
 /** How to code a body. `raw-deflate` is announced as `deflate`, as some servers do. */
 export type Coding = 'gzip' | 'deflate' | 'raw-deflate' | 'br';
 
-const compress: Record<Coding, (body: Buffer) => Buffer> = {
+const compress: Record<Coding, (body: Buffer | string) => Buffer> = {
   gzip: (body) => gzipSync(body),
   deflate: (body) => deflateSync(body),
   'raw-deflate': (body) => deflateRawSync(body),
@@ -272,7 +272,7 @@ export const faults = {
 
   /** A coded body with the coded length. */
   coded: (coding: Coding, body: Buffer | string): Handler =>
-    faults.codedBytes(coding === 'raw-deflate' ? 'deflate' : coding, compress[coding](Buffer.from(body))),
+    faults.codedBytes(coding === 'raw-deflate' ? 'deflate' : coding, compress[coding](body)),
 
   /** Bytes that are announced as coded, whatever they are. */
   codedBytes:

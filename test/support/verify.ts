@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, verifyMessage } from 'ethers';
+import { getBytes, keccak256, solidityPackedKeccak256, verifyMessage } from 'ethers';
 
 /** A signed answer as it came over HTTP, verified. */
 export interface SignedBody {
@@ -27,7 +27,7 @@ export async function verifyRaw(answer: unknown, address: string): Promise<Signe
   const body = await bodyOf(answer);
   assert.ok(!('data' in body), 'a raw answer has no data');
   assert.ok('rawData' in body, 'a raw answer has rawData');
-  verify(body, keccak256(toUtf8Bytes(stable(body.rawData))), address);
+  verify(body, keccak256(Buffer.from(stable(body.rawData))), address);
   return { ...body, rawData: body.rawData };
 }
 
