@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, Wallet } from 'ethers';
 import { hide } from '../support/hide.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, PROGRAM } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
 import { postTo, urlOf } from './started.ts';
@@ -16,8 +16,7 @@ describe('the arithmetic of signing', { concurrency: 4 }, () => {
   ];
   for (const [backend, hidden, warns] of cases) {
     it(`is ${backend}'s without ${hidden.join(' and ') || 'anything missing'}: the log says so, answers are the same`, async (t) => {
-      const upstream = await upstreamFor(t);
-      upstream.json('/eth', { price: 1.5 });
+      const upstream = await upstreamFor(t, { '/eth': faults.json({ price: 1.5 }) });
       const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
       const words = [...hide(...hidden), PROGRAM, 'start', '-c', 'c.yaml'];
       const running = launch(t, process.execPath, words, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });

@@ -1,14 +1,14 @@
 /** `verify` accepts what the service sends, and says why it refuses others. */
+
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
 import { type Ended, folderWith, launch, launchCli, PROGRAM, runCli } from './run.ts';
 
 const SIGNED_AT = 1_767_225_600;
@@ -41,17 +41,16 @@ async function verifyText(t: TestContext, text: string | Buffer, ...options: str
 }
 
 describe('verify, with what the service sends', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}'));
   const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-  const service = await serviceFor(
+  const { service } = await served(
     suite,
-    oneApi(upstream.url, {
+    {
       encoded: { encoding },
       raw: {},
       stream: { encoding, mode: 'stream' },
       async: { mode: 'async' },
-    }),
+    },
+    { answers: { '*': (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}') } },
   );
 
   const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;

@@ -7,14 +7,13 @@ import { INEXACT, invalidParameter, TOO_DEEP } from '../../builtins/shared/param
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { readPage } from '../support/docs.ts';
 import { TEST_KEY as KEY } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { walk } from './walk.ts';
 
 const PAGE = 'docs/http.md';
 
 it(PAGE, async (t) => {
-  const upstream = await upstreamFor(t);
-  upstream.text('*', '{"symbol":"ETHUSD","price":2064.012345678901234567}');
+  const upstream = await upstreamFor(t, { '*': faults.text('{"symbol":"ETHUSD","price":2064.012345678901234567}') });
   await walk(t, PAGE, {
     env: { SERVICE_PRIVATE_KEY: KEY },
     instead: { 'http://127.0.0.1:4000': upstream.url },

@@ -5,7 +5,7 @@ import { stageNames } from '../../kernel/stages.ts';
 import { blockNamed, readPage } from '../support/docs.ts';
 import { eventually } from '../support/http.ts';
 import { serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { walk } from './walk.ts';
 
 const PAGE = 'README.md';
@@ -18,8 +18,7 @@ async function picture(): Promise<string[]> {
 }
 
 it(PAGE, async (t) => {
-  const upstream = await upstreamFor(t);
-  upstream.text('*', '{"ethereum":{"usd":2064.012345678901234567}}');
+  const upstream = await upstreamFor(t, { '*': faults.text('{"ethereum":{"usd":2064.012345678901234567}}') });
   await walk(t, PAGE, {
     instead: { 'https://api.coingecko.com/api/v3': upstream.url },
     skip: { 'npm ci': 'installs packages; test/cli/demo.slow.ts runs the demo, and this is npm test' },
@@ -49,8 +48,7 @@ export default {
 };`;
 
 it('requests pass the stages in the order of the picture', async (t) => {
-  const upstream = await upstreamFor(t);
-  upstream.json('/price', { price: 1 });
+  const upstream = await upstreamFor(t, { '/price': faults.json({ price: 1 }) });
   const encoding = { type: 'int256', path: '$.price' };
   const responseMatches = [{ type: 'regex', value: 'price' }];
   const endpoints = [{ name: 'eth', path: '/price', encoding, cache: { maxAge: 60_000 }, responseMatches }];

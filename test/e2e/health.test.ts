@@ -62,8 +62,7 @@ describe('GET /ready: whether the service takes requests', () => {
   });
 
   it('is 503 while it drains, and /health goes on as it was', async (t) => {
-    const upstream = await upstreamFor(t);
-    upstream.on('/held', faults.slow(300, faults.json({ price: 1 })));
+    const upstream = await upstreamFor(t, { '/held': faults.slow(300, faults.json({ price: 1 })) });
     const service = await startTestService(oneApi(upstream.url, { held: {} }));
     const held = service.post('api/held');
     await upstream.untilRequested('/held');

@@ -82,8 +82,7 @@ function normalForm(literal: string): string {
 }
 
 describe('numbers in requests', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ one: 1 }));
+  const upstream = await upstreamFor(suite, { '*': faults.json({ one: 1 }) });
   const { files, plugins } = pluginFiles({ changer });
   const service = await serviceFor(suite, { ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
 

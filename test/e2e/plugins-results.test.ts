@@ -7,15 +7,14 @@ import { suite } from '../support/lifetime.ts';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';
 import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const DROPPED = [403, { error: 'Request dropped by plugin "puppet"' }];
 const MUTATIONS = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'] as const;
 type Mutation = (typeof MUTATIONS)[number];
 
-const upstream = await upstreamFor(suite);
-upstream.json('/price', { price: 7 });
+const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 7 }) });
 // Checking some of the results takes long where others have the processor.
 const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 30_000 } });
 const parameters = [

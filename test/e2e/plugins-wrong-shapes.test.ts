@@ -1,11 +1,10 @@
 /** A wrong result of an inner function is a 500, and the log names the member. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
-import { pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 describe('what an inner function of a plugin returns wrongly is a 500, and the log names the member', () => {
   const shape = (why: string) => `returned something of the wrong shape: ${why}`;
@@ -23,20 +22,20 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
 
   for (const [hook, returned, why] of cases) {
     it(`${hook}: ${why}`, async (t) => {
-      const upstream = await upstreamFor(t);
-      upstream.json('/e', { a: 1 });
       const isTable = hook === 'authenticate' || hook === 'present';
       const made = isTable ? returned : `() => (${returned})`;
       const odd = `export default { name: 'odd', auth: { token: { type: 'object' } }, modes: ['mine'],
         setup: ({ endpoints }) => ({ hooks: { ${hook}: ${made} } }) };`;
-      const { files, plugins } = pluginFiles({ odd });
       const endpoint = {
         ...(hook === 'authenticate' && { auth: { type: 'token' } }),
         ...(hook === 'present' && { mode: 'mine' }),
         ...(hook === 'encode' && { encoding: { type: 'int256', path: '$.a' } }),
       };
-      const config = oneApi(upstream.url, { e: endpoint }, { settings: { plugins } });
-      const service = await serviceFor(t, config, { files });
+      const { service } = await served(
+        t,
+        { e: endpoint },
+        { answers: { '/e': faults.json({ a: 1 }) }, sources: { odd } },
+      );
       await assertRefused(await service.post('api/e'), 500, 'Internal server error');
       const line = service.logs.find(({ fields }) => fields.detail !== undefined);
       assert.equal(String(line?.fields.detail).split('\n')[0], `plugin "odd": Error: ${why}`);

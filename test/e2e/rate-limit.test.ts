@@ -7,7 +7,7 @@ import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const HOUR = 3_600_000;
 const hooks = `onHttpRequest({ ip }) { note('ip', ip); }, onError({ status }) { note('error', status); }`;
@@ -16,8 +16,7 @@ const spy = pluginFile('spy', hooks);
 describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many Requests)', async () => {
   const services: RunningService[] = [];
 
-  const upstream = await upstreamFor(suite, {});
-  upstream.json('/p', 1);
+  const upstream = await upstreamFor(suite, { '/p': faults.json(1) });
 
   const start = async (rateLimit: object, server: object = {}) => {
     const { files, plugins } = pluginFiles({ spy });

@@ -19,8 +19,7 @@ const USED = 'Payment already used';
 describe('payments outlive a reload: none is redeemed twice', async () => {
   const chain = await chainFor(suite);
   const alice = payer(chain, 2);
-  const upstream = await upstreamFor(suite);
-  upstream.json('/p', { price: 7 });
+  const upstream = await upstreamFor(suite, { '/p': faults.json({ price: 7 }) });
 
   type Block = Readonly<Record<string, unknown>>;
   const encoding = { type: 'uint256', path: '$.price' };

@@ -7,7 +7,7 @@ import { suite } from '../support/lifetime.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { termsOn } from '../support/x402.ts';
 
 /** Milliseconds, with room for a busy machine. */
@@ -21,8 +21,7 @@ function block(ms: number): void {
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-const upstream = await upstreamFor(suite);
-upstream.json('/price', { price: 7 });
+const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 7 }) });
 const { files, plugins } = pluginFiles(
   { one: puppetFile('one'), two: puppetFile('two'), short: puppetFile('short') },
   { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },

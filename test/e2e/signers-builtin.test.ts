@@ -7,13 +7,12 @@ import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 describe('settings.signer with a real node', async () => {
   const chain = await chainFor(suite);
   const [first, second] = [TEST_ADDRESS, '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'];
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
+  const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 7 }) });
 
   const start = (t: TestContext, signer: object) => {
     const endpoint = { path: '/price', encoding: { type: 'uint256', path: '$.price' }, signatures: true };

@@ -10,7 +10,7 @@ import { suite } from '../support/lifetime.ts';
 import { rewrite } from '../support/reload.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const FIRST = new Wallet(TEST_KEY);
 /** A plugin that wants to be the signer as well. */
@@ -19,8 +19,7 @@ const RIVAL = `export default { name: 'rival', signerAddress: () => '${TEST_ADDR
 describe('a reload that changes the signer', { concurrency: 4 }, async () => {
   let names = 0;
 
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
+  const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 7 }) });
 
   const kept = (wallet: { readonly privateKey: string }, more: object = {}) => ({
     type: 'kept',

@@ -6,7 +6,7 @@ import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import type { SignedBody } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
@@ -29,8 +29,7 @@ function listed(answer: Answer) {
 describe('settings.signer', { concurrency: 4 }, async () => {
   let names = 0;
 
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
+  const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 7 }) });
 
   /** A service with this signer, and what the signer of the plugin has done. */
   async function start(

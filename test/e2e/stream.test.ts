@@ -10,8 +10,7 @@ import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 describe('stream mode', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/encoded', { price: '12.5', text: 'a' });
+  const upstream = await upstreamFor(suite, { '/encoded': faults.json({ price: '12.5', text: 'a' }) });
   // Line ends within the data would end the event.
   upstream.json('/raw', { text: 'one\ntwo\r\nthree\r\u2028data: {}\n\n', b: 1, a: [null] });
   upstream.on('/empty', faults.empty(204));

@@ -1,11 +1,11 @@
 /** The trace of a client reaches the line of its request. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { until } from '../cli/started.ts';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const OTHER = '0af7651916cd43dd8448eb211c80319c';
@@ -35,10 +35,9 @@ export default {
 };`;
 
 describe('the trace of a client reaches the line of its request', async () => {
-  const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }) });
   const settings = { plugins: [{ source: './telling.mjs' }] };
   const files = { 'telling.mjs': TELLING };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings }), { files });
+  const { service } = await served(suite, endpoints, { answers: { '*': faults.json({ value: 7 }) }, settings, files });
 
   /** The two ids in the line of a request, and its status. */
   async function idsOf(response: Response): Promise<unknown[]> {

@@ -6,7 +6,7 @@ import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 interface Api {
@@ -23,8 +23,7 @@ const list = (url: string, apis: readonly Api[]) =>
 /** APIs of one upstream that answers only when it is told to, but for `/quick`. */
 async function start(t: TestContext, slots: number, apis: readonly Api[]) {
   const held: ServerResponse[] = [];
-  const upstream = await upstreamFor(t, { '*': (_, res) => void held.push(res) });
-  upstream.json('/quick', { value: 1 });
+  const upstream = await upstreamFor(t, { '*': (_, res) => void held.push(res), '/quick': faults.json({ value: 1 }) });
   const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onBeforeApiCall']) });
   const config = { settings: { maxConcurrentApiCalls: slots, plugins }, apis: list(upstream.url, apis) };
   const service = await serviceFor(t, config, { files });

@@ -7,7 +7,7 @@ import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -27,8 +27,7 @@ const soon = () => Math.floor(Date.now() / 1000) + 300;
 const goodProof = () => ({ txHash: `0x${'ab'.repeat(32)}`, expiresAt: soon(), signature: `0x${'cd'.repeat(65)}` });
 
 describe('x402: the challenge and the shape of the proof', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/p', 1);
+  const upstream = await upstreamFor(suite, { '/p': faults.json(1) });
   /** Stands where the RPC is configured: what is refused here is refused before it is asked. */
   const rpc = await upstreamFor(suite);
   after(() => assert.deepEqual(rpc.requests, []));

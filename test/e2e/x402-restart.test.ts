@@ -5,13 +5,12 @@ import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { startTestService } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 it('a payment that was redeemed before a restart is too old after it; a later one is taken', async (t) => {
   const chain = await chainFor(t);
-  const upstream = await upstreamFor(t);
-  upstream.json('/e', 7);
+  const upstream = await upstreamFor(t, { '/e': faults.json(7) });
   const config = oneApi(upstream.url, { e: { auth: termsOn(chain, 1n) } });
   const alice = payer(chain, 1);
   const first = await startTestService(config);

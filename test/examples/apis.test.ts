@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { parse } from 'yaml';
 import { serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 
@@ -51,8 +51,7 @@ describe('the examples of APIs', () => {
     describe(name, () => {
       for (const { endpoint, send, asks, says, signs, refuses } of cases)
         it(`${refuses ?? 'signs'}: ${says}`, async (t) => {
-          const upstream = await upstreamFor(t);
-          upstream.text('*', says);
+          const upstream = await upstreamFor(t, { '*': faults.text(says) });
           // The vendor's own address is the only thing that differs.
           const text = textOf(name).replaceAll(/url: https:\/\/[^/\s]+/g, `url: ${upstream.url}`);
           const env = Object.fromEntries(

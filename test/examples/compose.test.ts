@@ -12,7 +12,7 @@ import { KEY } from '../cli/service-config.ts';
 import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
@@ -113,8 +113,7 @@ describeServers('what compose.yaml runs', (program) => {
   }
 
   it('answers through the proxy, with a state that gives nothing to complain of', { skip: withoutNginx }, async (t) => {
-    const upstream = await upstreamFor(t);
-    upstream.json('*', { price: 7 });
+    const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
     const port = await startServer(t);
     const config = parse(await readFile(join(FOLDER, 'config/config.yaml'), 'utf8'));
     config.settings.state.url = config.settings.state.url.replace('valkey:6379', `127.0.0.1:${port}`);

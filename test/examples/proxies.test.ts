@@ -15,7 +15,7 @@ import { eventually, freePort, startProgram } from '../state/redis-server.ts';
 import { type Certificates, certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const NAME = 'data.example.com';
 const read = (name: string) => readFileSync(join(PACKAGE_ROOT, 'examples/deploy', name), 'utf8');
@@ -118,8 +118,7 @@ const endpoint = { encoding: { type: 'int256', path: '$.price' } };
 
 /** The service with the settings of an example, and an upstream. */
 async function startBehind(t: TestContext, name: string, limit: number, timeout = 10_000) {
-  const upstream = await upstreamFor(t);
-  upstream.json('*', { price: 7 });
+  const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
   const endpoints = [
     { ...endpoint, name: 'price', path: '/price' },
     { ...endpoint, name: 'event', path: '/event', mode: 'stream' },

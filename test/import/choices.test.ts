@@ -32,8 +32,7 @@ interface Asked {
 
 /** Serves what was imported, and gives what the upstream gets of a client's parameters. */
 async function asked(t: TestContext, document: object, parameters: object): Promise<Asked> {
-  const upstream = await upstreamFor(t);
-  upstream.on('*', (_req, res) => void res.end('{}'));
+  const upstream = await upstreamFor(t, { '*': (_req, res) => void res.end('{}') });
   const { apis } = await imported(t, document, '--url', upstream.url);
   const service = await serviceFor(t, { apis }, { env: { CLIENT_KEY: 'key' } });
   const response = await service.post('t/a', parameters, { 'X-Api-Key': 'key' });

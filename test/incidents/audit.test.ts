@@ -1,4 +1,5 @@
 /** The audit record and the log tell what became of an answer, and which lines are lost. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -7,11 +8,10 @@ import { it } from 'node:test';
 import { startAudited, withoutLimits } from '../cli/audited.ts';
 import { folderWith, runCli } from '../cli/run.ts';
 import { until } from '../cli/started.ts';
-import { oneApi } from '../support/answers.ts';
 import { untilAudited } from '../support/audit.ts';
 import { foundInLog, queryOf } from '../support/incidents.ts';
-import { serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 it('a disk that is full: the log has the file and the reason, and says how many lines are lost', {
   skip: withoutLimits,
@@ -48,11 +48,10 @@ it('a disk that is full: the log has the file and the reason, and says how many 
 });
 
 it('an answer that somebody shows: the record has its request', async (t) => {
-  const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
   const cwd = await folderWith(t);
   const settings = { audit: { path: join(cwd, 'audit/signed.jsonl') } };
   await mkdir(join(cwd, 'audit'));
-  const service = await serviceFor(t, oneApi(upstream.url, { plain: {} }, { settings }));
+  const { service } = await served(t, { plain: {} }, { answers: { '*': faults.json({ price: 7 }) }, settings });
   const response = await service.post('api/plain');
   await writeFile(join(cwd, 'answer.json'), await response.text());
   await untilAudited(settings.audit.path, 1);

@@ -95,9 +95,7 @@ async function describedBy(config: Readonly<Record<string, unknown>>, env: Reado
 describe('the OpenAPI document of a running service', async () => {
   const pathOf = (endpoint: string) => `/endpoints/${service.ids[endpoint]}`;
 
-  const upstream = await upstreamFor(suite);
-  upstream.json('*', { price: 12.5 });
-  upstream.on('/gateway', honest);
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 12.5 }), '/gateway': honest });
   const service = await serviceFor(
     suite,
     {

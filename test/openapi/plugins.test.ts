@@ -5,7 +5,7 @@ import { describeService } from '../../builtins/openapi/document.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { assertValid, Described, describedAt } from './document.ts';
 
 const entry = (name: string) => JSON.stringify(new URL(`../../plugins-sdk/${name}.ts`, import.meta.url).href);
@@ -91,8 +91,7 @@ describe('an operator’s plugin in the OpenAPI document', async () => {
   const post = (parameters: object, ticket?: string) =>
     service.post('a/pushed', parameters, ticket === undefined ? {} : { 'X-Ticket': ticket });
 
-  const upstream = await upstreamFor(suite);
-  upstream.json('*', { price: 1 });
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1 }) });
   const service = await serviceFor(
     suite,
     {

@@ -6,7 +6,7 @@ import { definePlugin, Type } from '../../plugins-sdk/index.ts';
 import type { ServeOptions, ServiceConfig } from '../../plugins-sdk/testing/service.ts';
 import * as harness from '../../service/testing/alone.ts';
 import { verifyResponse } from '../../verify/index.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const CONFIG = {
   apis: [
@@ -30,8 +30,7 @@ async function serve(
   { budget, config, ...rest }: { budget?: number; config?: unknown } & ServeOptions = {},
   change: (config: typeof CONFIG) => ServiceConfig = (same) => same,
 ) {
-  const upstream = await upstreamFor(t);
-  upstream.json('*', { price: 20.64 });
+  const upstream = await upstreamFor(t, { '*': faults.json({ price: 20.64 }) });
   const [api] = CONFIG.apis;
   const prices = { ...api, url: upstream.url } as (typeof CONFIG.apis)[number];
   const tested = await testPlugin(plugin, { t, budget, config });

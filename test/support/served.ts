@@ -20,17 +20,19 @@ interface More extends Block {
   readonly sources?: Readonly<Record<string, string>>;
   /** Further keys of a plugin's entry, by name. */
   readonly entries?: Readonly<Record<string, object>>;
+  /** Further files beside the config, by name. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A service of one free API called `api`, and its upstream: both end with the test or the suite. */
 export async function served(lifetime: Lifetime, endpoints: Readonly<Record<string, Block>>, more: More = {}) {
-  const { answers, sources = {}, entries = {}, env = {}, settings = {}, ...config } = more;
-  const { plugins: own = [], ...others } = settings;
+  const { answers, sources = {}, entries = {}, files, env = {}, settings = {}, ...config } = more;
+  const { plugins: given = [], ...others } = settings;
   const upstream = await upstreamFor(lifetime, answers);
-  const { files, plugins } = pluginFiles(sources, entries);
-  const all = oneApi(upstream.url, endpoints, { ...config, settings: { ...others, plugins: [...own, ...plugins] } });
-  const service = await serviceFor(lifetime, all, { files, env });
+  const { files: own, plugins } = pluginFiles(sources, entries);
+  const all = oneApi(upstream.url, endpoints, { ...config, settings: { ...others, plugins: [...given, ...plugins] } });
+  const service = await serviceFor(lifetime, all, { files: { ...own, ...files }, env });
   return { upstream, service, ...asking(service) };
 }
 

@@ -1,14 +1,14 @@
 /** An answer of the service is accepted, and any change of it is refused with its reason. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
 import fc from 'fast-check';
 import { CLOCK_SKEW, type Reason, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
 import { stable } from '../support/verify.ts';
 
 const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -42,8 +42,6 @@ function refusal(response: unknown, options: VerifyOptions = { node: null }): [R
 }
 
 describe('verifyResponse, with what the service sends', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}'));
   const encoding = { type: 'int256', path: '$.price', times: '1e18' };
   const endpoints = {
     encoded: { encoding },
@@ -51,7 +49,9 @@ describe('verifyResponse, with what the service sends', async () => {
     stream: { mode: 'stream' },
     async: { encoding, mode: 'async' },
   };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
+  const { service } = await served(suite, endpoints, {
+    answers: { '*': (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}') },
+  });
 
   const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
   const json = '{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}';

@@ -1,21 +1,21 @@
 /** mode-jsonp answers as a script, with a callback that is checked. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { suite } from '../../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../../support/service.ts';
-import { faults, upstreamFor } from '../../support/upstream.ts';
+import { served } from '../../support/served.ts';
+import { TEST_ADDRESS } from '../../support/service.ts';
+import { faults } from '../../support/upstream.ts';
 
 describe('mode-jsonp', async () => {
-  const upstream = await upstreamFor(suite, { '/e': faults.json('\u2028</script>'), '/broken': faults.serverError() });
   const endpoints = { e: { mode: 'jsonp' }, broken: { mode: 'jsonp' } };
-  const service = await serviceFor(
-    suite,
-    oneApi(upstream.url, endpoints, { settings: { plugins: [example('mode-jsonp')] } }),
-  );
+  const { upstream, service } = await served(suite, endpoints, {
+    answers: { '/e': faults.json('\u2028</script>'), '/broken': faults.serverError() },
+    settings: { plugins: [example('mode-jsonp')] },
+  });
 
   it('answers with a script that hands the signed answer to the function', async () => {
     for (const callback of ['show', 'app.onPrice', '$_1']) {

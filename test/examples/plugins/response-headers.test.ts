@@ -1,17 +1,16 @@
 /** response-headers adds headers to every response. */
+
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { REQUEST_ID } from '../../support/http.ts';
-import { serviceFor } from '../../support/service.ts';
-import { faults, upstreamFor } from '../../support/upstream.ts';
+import { served } from '../../support/served.ts';
+import { faults } from '../../support/upstream.ts';
 
 it('response-headers adds headers to every response', async (t) => {
-  const upstream = await upstreamFor(t, { '/e': faults.json(7) });
   const headers = { 'X-Served-By': 'here', 'Access-Control-Allow-Origin': 'https://a.example' };
   const plugins = [example('response-headers', { headers })];
-  const service = await serviceFor(t, oneApi(upstream.url, { e: {} }, { settings: { plugins } }));
+  const { service } = await served(t, { e: {} }, { answers: { '/e': faults.json(7) }, settings: { plugins } });
   const responses = [
     await service.post('api/e'),
     await fetch(`${service.url}/health`),
