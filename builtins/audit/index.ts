@@ -24,37 +24,24 @@ const AuditSchema = closedObject(
 );
 const auditKey = optionalKey('settings', 'audit', AuditSchema);
 
-/** Answers that a request came to, and whether its outcome is known. */
-interface Passed {
-  readonly answers: Set<SignedResponse>;
-  isConcluded: boolean;
-}
-
-const passed = new WeakMap<Exchange, Passed>();
-
-function passedBy(exchange: Exchange): Passed {
-  const known = passed.get(exchange) ?? { answers: new Set(), isConcluded: false };
-  passed.set(exchange, known);
-  return known;
-}
+/** Answers that requests came to before their outcomes were known. */
+const passed = new WeakMap<Exchange, Set<SignedResponse>>();
 
 /** @param record takes each answer that a request has come to, once. */
 function hooksFor(record: (answer: SignedResponse, exchange: Exchange, isGiven: boolean) => void): Taps {
   return {
     answer: async (_, exchange, { next }) => {
       const answer = await next();
-      const { answers, isConcluded } = passedBy(exchange);
+      if (exchange.outcome === undefined) passed.set(exchange, new Set(passed.get(exchange)).add(answer));
       // Its client has left, or its mode has given up.
-      if (isConcluded) record(answer, exchange, false);
-      else answers.add(answer);
+      else record(answer, exchange, false);
       return answer;
     },
     concluded: (outcome, exchange) => {
-      const own = passedBy(exchange);
       const given = outcome.kind === 'signed' ? outcome.response : undefined;
-      if (given !== undefined) own.answers.add(given);
-      for (const answer of own.answers) record(answer, exchange, answer === given);
-      own.isConcluded = true;
+      const answers = new Set(passed.get(exchange));
+      if (given !== undefined) answers.add(given);
+      for (const answer of answers) record(answer, exchange, answer === given);
     },
   };
 }
