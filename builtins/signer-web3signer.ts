@@ -1,4 +1,5 @@
 import { addressOfPublicKey } from '../lib/eth/eip191.ts';
+import type { BoundedRequest } from '../lib/http/client/request.ts';
 import type { HttpTarget } from '../lib/http/target.ts';
 import { jsonIn } from '../lib/json/value.ts';
 import { httpTarget, LONGEST_TIMER } from '../plugins-sdk/config.ts';
@@ -30,14 +31,9 @@ const LONGEST_LIST = 4 * 1024 * 1024;
 /** Bytes: a signature has 132. */
 const LARGEST_ANSWER = 1024;
 
-interface Question {
-  readonly method: 'GET' | 'POST';
+interface Question extends Omit<BoundedRequest, 'url' | 'headers'> {
   /** Below the configured URL. */
   readonly path: string;
-  readonly body?: string;
-  readonly timeout: number;
-  readonly maxBytes: number;
-  readonly signal?: AbortSignal;
 }
 
 /** What the statuses mean in web3signer's description of its API (OpenAPI, eth1). */
@@ -73,7 +69,7 @@ const addressOf = (key: string) => addressOfPublicKey(toBytes(`0x04${key.slice(2
 
 /** The name under which web3signer signs with the key of an address: the key, as it lists it. @throws Error naming the setting. */
 async function identifierOf(client: HttpClient, target: HttpTarget, address: Address): Promise<string> {
-  const list = { method: 'GET', path: 'publicKeys', timeout: KEY_LIST_TIMEOUT_MS, maxBytes: LONGEST_LIST } as const;
+  const list = { method: 'GET', path: 'publicKeys', timeout: KEY_LIST_TIMEOUT_MS, maxBytes: LONGEST_LIST };
   const keys = await ask(client, target, list)
     .then(parseKeys)
     .catch((error: unknown) => {
