@@ -20,12 +20,7 @@ const OLDEST = [6, 2] as const;
  * @throws StateUnavailable when it cannot be used.
  */
 export function examine(name: string, kind: Kind, info: string, appendfsync: string | undefined): Examination {
-  const fields = new Map(
-    info.split('\r\n').map((line): [string, string] => {
-      const colon = line.indexOf(':');
-      return [line.slice(0, colon), line.slice(colon + 1)];
-    }),
-  );
+  const fields = new Map([...info.matchAll(/^(\w+):(.*)$/gm)].map(([, name = '', value = '']) => [name, value]));
   const refusal = refusalOf(fields, kind);
   if (refusal !== undefined) throw new StateUnavailable(`${name} ${refusal}`);
   const of = `of ${name} is`;
