@@ -93,15 +93,6 @@ function presentTo(store: Records, told: Told) {
   };
 }
 
-function pollRoute(store: Records): Route {
-  return {
-    method: 'GET',
-    path: '/requests/:requestId',
-    admit: true,
-    handle: ({ params: { requestId = '' } }) => poll(store, requestId),
-  };
-}
-
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = definePlugin({
   name: 'mode-async',
@@ -116,6 +107,7 @@ export const modeAsync = definePlugin({
       own.dropExpired();
       return own.size;
     });
+    const handle: Route['handle'] = ({ params: { requestId = '' } }) => poll(records, requestId);
     let sweeping: NodeJS.Timeout | undefined;
     return {
       // Answers may be large, and no later request may come to drop them.
@@ -124,7 +116,7 @@ export const modeAsync = definePlugin({
       },
       stop: () => clearInterval(sweeping),
       hooks: { present: { async: presentTo(records, services) } },
-      routes: [pollRoute(records)],
+      routes: [{ method: 'GET', path: '/requests/:requestId', admit: true, handle }],
     };
   },
 });
