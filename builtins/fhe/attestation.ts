@@ -1,4 +1,4 @@
-import { recoverAddress, type TypedDataDomain, TypedDataEncoder } from 'ethers';
+import { recoverAddress, TypedDataEncoder } from 'ethers';
 import { type Address, type Hex, toHex } from '../../lib/eth/hex.ts';
 import type { Ciphertext } from './protocol.ts';
 
@@ -53,7 +53,9 @@ export function attested(
   if (toHex(handle) !== binding.handle || parts.handle !== binding.handle) {
     throw new Error('the handle is not that of the ciphertext');
   }
-  const digest = TypedDataEncoder.hash(domainOf(coprocessors), types, {
+  const { gatewayChainId: chainId, verifyingContract } = coprocessors;
+  const domain = { name: 'InputVerification', version: '1', chainId, verifyingContract };
+  const digest = TypedDataEncoder.hash(domain, types, {
     ctHandles: [binding.handle],
     userAddress: binding.userAddress,
     contractAddress: binding.contractAddress,
@@ -82,10 +84,6 @@ function split(inputProof: Uint8Array): { handle: Hex; signatures: Uint8Array[];
     ),
     extraData: toHex(inputProof.subarray(end)),
   };
-}
-
-function domainOf({ gatewayChainId, verifyingContract }: Coprocessors): TypedDataDomain {
-  return { name: 'InputVerification', version: '1', chainId: gatewayChainId, verifyingContract };
 }
 
 /** @returns the lower-case address; nobody's for a signature that no contract would accept. */

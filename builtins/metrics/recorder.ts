@@ -21,10 +21,6 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'threw no error';
 }
 
-function isList(value: unknown): value is object[] {
-  return Array.isArray(value);
-}
-
 /** Keeps what is measured, in the form that Prometheus reads. */
 export class Recorder implements MeterSink {
   readonly #registry = new Registry();
@@ -46,7 +42,7 @@ export class Recorder implements MeterSink {
   async text(): Promise<string> {
     if (this.#workers === undefined) return this.#all().metrics();
     const measured = await this.#workers.gather(TOPIC);
-    return AggregatorRegistry.aggregate(measured.filter(isList)).metrics();
+    return AggregatorRegistry.aggregate(measured.filter(Array.isArray)).metrics();
   }
 
   counter(instrument: Instrument): Measure {

@@ -1,8 +1,6 @@
 import { readTraceContext, type TraceContext } from '../../lib/http/trace-context.ts';
 import { ContextKey, type Exchange, type OutgoingRequest } from '../../plugins-sdk/index.ts';
 
-type Headers = OutgoingRequest['headers'];
-
 /** What the client says of its trace. */
 export const clientTrace = new ContextKey<TraceContext>('clientTrace');
 /** The trace that a request belongs to, for its line in the log. */
@@ -43,15 +41,12 @@ export function tracedRequest(
   const parent = traceparent ?? trace?.traceparent;
   if (parent === undefined && id === undefined) return undefined;
   const callHeaders: Record<string, string> = {};
-  if (parent !== undefined && !hasTraceparent(request.headers)) {
+  // To the operator's own the client's `tracestate` does not belong.
+  const isTraced = Object.keys(request.headers).some((name) => name.toLowerCase() === 'traceparent');
+  if (parent !== undefined && !isTraced) {
     callHeaders.traceparent = parent;
     if (trace?.tracestate !== undefined) callHeaders.tracestate = trace.tracestate;
   }
   if (id !== undefined) callHeaders['X-Client-Request-Id'] = id;
   return { ...request, callHeaders: { ...callHeaders, ...request.callHeaders } };
-}
-
-/** The operator's own, to which the client's `tracestate` does not belong. */
-function hasTraceparent(headers: Headers): boolean {
-  return Object.keys(headers).some((name) => name.toLowerCase() === 'traceparent');
 }
