@@ -28,15 +28,11 @@ export function limitOf(config: Config): number {
 /** Limits that can never be reached. */
 export function checkSlots({ endpoints, config }: CheckContext): Finding[] {
   const limit = limitOf(config);
+  const message = `has no effect above settings.maxConcurrentApiCalls, which is ${limit}`;
   const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
   return first
     .filter((endpoint) => (maxCallsOfApi.of(endpoint) ?? 0) > limit)
-    .map((endpoint) =>
-      warning(
-        `${apiPath(endpoint)}.maxConcurrentCalls`,
-        `has no effect above settings.maxConcurrentApiCalls, which is ${limit}`,
-      ),
-    );
+    .map((endpoint) => warning(`${apiPath(endpoint)}.maxConcurrentCalls`, message));
 }
 
 const kept = new StateKey<Semaphore>('upstream slots');

@@ -26,13 +26,8 @@ export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded
   const { combine, onCutToZero } = encoding;
   try {
     const found = find(encoding, data);
-    const tokens =
-      text === undefined
-        ? []
-        : exactDigits(
-            found.map(({ match }) => match),
-            text,
-          );
+    const matches = found.map(({ match }) => match);
+    const tokens = text === undefined ? [] : exactDigits(matches, text);
     // Spread, the plan would cost more than its encoding.
     const items = found.map(({ match, planned: { type, times, exact } }, i): Item => {
       return { type, times, exact, value: match.value, token: tokens[i], onCutToZero };

@@ -56,10 +56,8 @@ export function encodeValues(items: readonly Item[], combine?: Combine): Uint8Ar
   for (const { value } of items) if (typeof value === 'string') length += value.length;
   if (length > MAX_TEXTS) throw new ValueError(`the values are longer than ${MAX_TEXTS} characters together`);
   const values = combine === undefined ? items.map(coerce) : [combineItems(items, combine)];
-  return encodeAbi(
-    items.slice(0, values.length).map(({ type }) => type),
-    values,
-  );
+  const types = items.slice(0, values.length).map(({ type }) => type);
+  return encodeAbi(types, values);
 }
 
 function combineItems(items: readonly Item[], combine: Combine): bigint {

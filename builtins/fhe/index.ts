@@ -152,10 +152,8 @@ function encrypting({ endpoints, meters }: Services, relayer: Relayer, pool: Poo
     const started = performance.now();
     let outcome = 'ok';
     try {
-      const { handle, inputProof } = await pool.encrypt(
-        { value: integerOf(data, signed, bits), bits, contract },
-        signal,
-      );
+      const task = { value: integerOf(data, signed, bits), bits, contract };
+      const { handle, inputProof } = await pool.encrypt(task, signal);
       const encoded = ethers().AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
       if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
       return encoded;

@@ -36,11 +36,8 @@ function isAllowed({ headersDistinct }: IncomingMessage, names: ReadonlySet<stri
  */
 export function hostGuard(hosts: readonly string[], log: Log): (page: () => ReturnType<Page>) => Page {
   const names = new Set(['localhost', ...hosts.map(plainName)]);
-  const warn = atMostEvery(QUIET_MS, (host: string) =>
-    log.warn('the metrics were asked at a host that is not in settings.metrics.hosts', {
-      host: host.slice(0, MAX_HOST),
-    }),
-  );
+  const message = 'the metrics were asked at a host that is not in settings.metrics.hosts';
+  const warn = atMostEvery(QUIET_MS, (host: string) => log.warn(message, { host: host.slice(0, MAX_HOST) }));
   return (page) => (request) => {
     if (isAllowed(request, names)) return page();
     warn(request.headers.host ?? '');

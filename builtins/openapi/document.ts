@@ -112,10 +112,8 @@ class Description implements ServiceDescription {
         return { method, path, operation };
       });
     const all: readonly { method: string; path: string; operation: OpenApiObject }[] = [...asked, ...others];
-    merged(
-      'operationId',
-      all.map(({ method, path, operation }) => ({ [String(operation.operationId)]: `${method} ${path}` })),
-    );
+    const ids = all.map(({ method, path, operation }) => ({ [String(operation.operationId)]: `${method} ${path}` }));
+    merged('operationId', ids);
     const paths: Record<string, Named> = {};
     for (const { method, path, operation } of all)
       paths[path] = merged(`operation at ${path}`, [paths[path], { [method.toLowerCase()]: operation }]);
@@ -128,6 +126,7 @@ class Description implements ServiceDescription {
     const parts = this.#parts.flatMap((part) => part.operation?.(endpoint) ?? []);
     const types = [...new Set(auth.map(({ type }) => type))];
     const methods = types.map((type) => ({ type, value: this.auth.get(type) ?? undescribed(type) }));
+    const extensions = methods.map(({ type, value }) => value.operation?.(auth.filter((one) => one.type === type)));
     const security = methods.map(({ type, value }) => this.#security(type, value));
     // When all methods fail the last one answers; where one lets everyone in none fails.
     const refusing = methods.every(({ value }) => value.scheme !== undefined) ? methods.slice(-1) : [];
@@ -147,10 +146,7 @@ class Description implements ServiceDescription {
       tags: [api],
       // Where everyone is let in, none is needed.
       security: security.every((one) => Object.keys(one).length === 0) ? [] : security,
-      ...Object.assign(
-        {},
-        ...methods.map(({ type, value }) => value.operation?.(auth.filter((one) => one.type === type))),
-      ),
+      ...Object.assign({}, ...extensions),
       requestBody: { required: true, content: { 'application/json': { schema: requestSchema(label, parts) } } },
       responses: this.#render(label, said),
     };
@@ -192,14 +188,12 @@ class Description implements ServiceDescription {
 function requestSchema(operation: string, parts: readonly DescribedOperation[]): OpenApiObject {
   const required = [...new Set(parts.flatMap((part) => part.required ?? []))];
   const strict = parts.some((part) => part.strict === true);
+  const described = parts.map((part) => part.parameters);
   const inner = {
     type: 'object',
     description: `Parameters that are not listed are ${strict ? 'refused' : 'ignored'}`,
     ...(required.length > 0 && { required }),
-    properties: merged(
-      `parameter of ${operation}`,
-      parts.map((part) => part.parameters),
-    ),
+    properties: merged(`parameter of ${operation}`, described),
     additionalProperties: !strict,
   };
   const isNeeded = required.length > 0 || strict;

@@ -70,10 +70,8 @@ export function checkProof(answer: unknown, { request, attestors, now }: Expecta
   const { claim: claimed, signatures: given } = membersOf(answer, 'the answer');
   const claim = claimOf(claimed);
   const signatures = signaturesOf(given);
-  ensure(
-    Math.abs(now / 1000 - claim.timestampS) <= TOLERANCE_SECONDS,
-    'the timestamp of the claim is not within 10 minutes',
-  );
+  const distance = Math.abs(now / 1000 - claim.timestampS);
+  ensure(distance <= TOLERANCE_SECONDS, 'the timestamp of the claim is not within 10 minutes');
   const attestor = signatures.attestorAddress.toLowerCase();
   ensure(attestors === undefined || attestors.has(attestor), 'the attestor is none of settings.proof.attestors');
   ensure(claim.identifier === identifierOf(claim), 'the identifier is not that of the claim');

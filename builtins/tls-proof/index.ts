@@ -82,9 +82,7 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext, proofs: b
   const matches = matchesKey.of(endpoint) ?? [];
   if (matches.length === 0) return [];
   const at = `${endpoint.path}.responseMatches`;
-  const secret = declaredParameters(endpoint, context).filter(
-    (parameter) => parameter.secret && SHOWN.has(parameter.in),
-  );
+  const secret = declaredParameters(endpoint, context).filter((each) => each.secret && SHOWN.has(each.in));
   return [
     ...matches.flatMap(({ value }, i) => (isRegExp(value) ? [] : [warning(`${at}[${i}].value`, NO_PATTERN)])),
     ...secret.map(({ name }) =>

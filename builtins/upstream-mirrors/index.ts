@@ -21,16 +21,11 @@ function checkMirrors(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.mirrors`;
   const found = mirrorsKey.of(endpoint);
   if (found === undefined) return [];
-  const wrong = found.flatMap((text, i) =>
-    /^https?:\/\/[^\s\\?#@]+$/i.test(text) && URL.canParse(text)
-      ? []
-      : [
-          error(
-            `${at}[${i}]`,
-            missingScheme(text) ?? 'must be an http or https URL without user name, query and fragment',
-          ),
-        ],
-  );
+  const wrong = found.flatMap((text, i) => {
+    if (/^https?:\/\/[^\s\\?#@]+$/i.test(text) && URL.canParse(text)) return [];
+    const fault = missingScheme(text) ?? 'must be an http or https URL without user name, query and fragment';
+    return [error(`${at}[${i}]`, fault)];
+  });
   const bases = basesOf(endpoint);
   const twice = found.flatMap((_, i) =>
     bases.indexOf(bases[i + 1] ?? '') <= i
