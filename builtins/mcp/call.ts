@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { infiniteMembers } from '../../lib/json/numbers.ts';
+import { isFiniteJson } from '../../lib/json/numbers.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import {
   type AskedResponse,
@@ -74,7 +74,7 @@ function resultOf(response: AskedResponse, { verification }: EndpointTool): Call
 /** Why arguments cannot be asked with, in the words of the service; they are no parameters of a request to it either. */
 function faultIn(parameters: Parameters): string | undefined {
   try {
-    const [inexact] = infiniteMembers(parameters);
+    const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
     if (inexact !== undefined) return invalidParameter(inexact, INEXACT);
     takeParameters({ parameters });
     return undefined;

@@ -36,11 +36,6 @@ export function isFiniteJson(value: Json): boolean {
   return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
 }
 
-/** The names of the members in which {@link isFiniteJson} finds a number that JSON cannot carry. */
-export function infiniteMembers(members: Readonly<Record<string, Json | undefined>>): string[] {
-  return Object.keys(members).filter((name) => !isFiniteJson(members[name] ?? null));
-}
-
 /**
  * A string without an end goes to that of the text. To look for its end anew at each later quote would take seconds. A number is passed
  * over where it has at most fifteen digits and no exponent: every double keeps these.
