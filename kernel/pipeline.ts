@@ -116,7 +116,7 @@ class RequestLifecycle {
       else await this.#refuseUnanswered();
       return response;
     } catch (error) {
-      throw await this.#conclude(asRefusal(error));
+      throw await this.#conclude(asRefusal(error, 'present'));
     }
   }
 
@@ -187,7 +187,9 @@ class RequestLifecycle {
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
       return response;
     } catch (error) {
-      throw await this.#conclude(asRefusal(error, 'answer'));
+      const refusal = asRefusal(error, 'answer');
+      // A mode that gave up has refused already, in its own words.
+      throw this.#refusal === undefined ? await this.#conclude(refusal) : refusal;
     }
   }
 
@@ -249,7 +251,7 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     const { abandoned } = exchange;
     const isFirst = this.#refusal === undefined;
-    const refusal = abandoned ? asRefusal(refusals.abandoned(), thrown.stage ?? 'present') : thrown;
+    const refusal = abandoned ? asRefusal(refusals.abandoned(), thrown.stage) : thrown;
     // Before anything is waited for: the mode may fail meanwhile, and the client hears of the last failure.
     this.#refusal = refusal;
     if (isFirst) await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
@@ -266,9 +268,7 @@ class RequestLifecycle {
 
   /** Those who are told late hear what the client heard. */
   #tellError(refusal: Refusal): Awaitable<void> {
-    return refusal.stage === undefined
-      ? undefined
-      : this.#hooks.ask('onError', [refusal, this.#request.id, this.#exchange]);
+    return this.#hooks.ask('onError', [refusal, this.#request.id, this.#exchange]);
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
@@ -295,7 +295,7 @@ function membersOf(statements: readonly StatementBeside[], signatures: readonly 
   );
 }
 
-/** A mode may have given up without waiting: what was refused is neither signed nor paid for. @throws Refusal */
+/** A mode may have given up without waiting: what was refused is not paid for, nor signed unless others share it. @throws Refusal */
 function requireNotEnded(exchange: Exchange, stage: StageName): void {
   if (exchange.outcome !== undefined) refuse(stage, refusals.internal('the request has ended'));
 }
