@@ -192,14 +192,14 @@ class Call {
     // A function among the arguments runs the rest of the pipeline.
     const pausing = (arg: unknown) =>
       typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
-    return fn(...(this.#charge ? args.map(pausing) : args), this.#callContext);
+    return fn(...args.map(pausing), this.#callContext);
   }
 
   /** @param where time may have run out meanwhile; empty where it had before. @throws Refusal, unless the stage goes on without what failed. */
   #failed(error: unknown, where: string): undefined {
-    const { plugin, stage, budget, fails, context: isPublic, options } = this.#tap;
+    const { plugin, stage, kind, budget, fails, context: isPublic, options } = this.#tap;
     const charge = this.#charge;
-    let outcome: CallEvent['outcome'] = 'done';
+    let outcome = 'done' as CallEvent['outcome'];
     const place = charge?.chargeTime() === false ? where : 'in what it threw';
     const spent = place === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${place}`;
     // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.

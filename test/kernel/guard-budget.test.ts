@@ -327,12 +327,15 @@ describe('the time inside the rest of the pipeline', () => {
     assert.deepEqual(await present(stuck, 20, busy), exhausted(spent(20)));
   });
 
-  it('does not change what a function without a budget gets', async () => {
-    const rest = async () => 'answer';
+  it('rejects, and never throws, for a function without a budget, too', async () => {
+    const rest = () => {
+      throw new Refusal(500, 'The request has ended');
+    };
     const seen: unknown[] = [];
-    const { hooks } = seal([{ present: { v: (given: unknown) => void seen.push(given) } }], 'none');
+    const fn = (given: () => Promise<string>) => given().catch(({ message }) => void seen.push(message));
+    const { hooks } = seal([{ present: { v: fn } }], 'none');
     await ask(hooks.present, rest, newExchange());
-    assert.deepEqual(seen, [rest]);
+    assert.deepEqual(seen, ['The request has ended']);
   });
 });
 
