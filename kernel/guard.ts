@@ -212,10 +212,12 @@ class Call {
       outcome = 'exhausted';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
-    this.#end(outcome);
-    if (fails !== 'open') throw refusal;
-    const { requestId } = this.#exchange;
-    options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
+    const { requestId, abandoned } = this.#exchange;
+    // What heeds its signal fails when the client leaves: that is not the plugin's fault.
+    const isLeft = outcome === 'failed' && abandoned && kind !== 'watch';
+    this.#end(isLeft ? 'done' : outcome);
+    if (fails !== 'open') throw isLeft ? asRefusal(refusals.abandoned(), stage) : refusal;
+    if (!isLeft) options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
     return undefined;
   }
 

@@ -1,6 +1,8 @@
 /** Whatever a function throws, rejects with or never settles has one outcome, which the table of stages says. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { control } from '../../kernel/exchange.ts';
+import type { CallEvent } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { stageOf } from '../../kernel/stages.ts';
 import {
@@ -45,6 +47,36 @@ describe('the table of stages', () => {
       'statements',
       'sign',
       'approve',
+    ]);
+  });
+});
+
+describe('a function that heeds its signal', () => {
+  it('is no failure of its plugin once the client has left', async () => {
+    const calls: unknown[] = [];
+    for (const stage of ['onBeforeSign', 'encrypt', 'callApi', 'attest', 'onResponseSent'] as const) {
+      const observer = { call: ({ outcome }: CallEvent) => void calls.push([stage, outcome]) };
+      const exchange = newExchange();
+      const fn = () => {
+        control.disconnect(exchange);
+        throw new DOMException('This operation was aborted', 'AbortError');
+      };
+      const { outcome, complaints } = await run(stage, fn, { exchange, observer });
+      const isWatch = stage === 'onResponseSent';
+      const goesOn = stage === 'attest' || isWatch;
+      assert.deepEqual(
+        outcome,
+        goesOn ? { value: undefined } : { status: 499, message: 'Client closed request', reason: undefined },
+        stage,
+      );
+      assert.equal(complaints.length, isWatch ? 1 : 0, stage);
+    }
+    assert.deepEqual(calls, [
+      ['onBeforeSign', 'done'],
+      ['encrypt', 'done'],
+      ['callApi', 'done'],
+      ['attest', 'done'],
+      ['onResponseSent', 'failed'],
     ]);
   });
 });

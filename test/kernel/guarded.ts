@@ -1,7 +1,7 @@
 /** Plugins behind the guard, the contexts that their functions are given, and what becomes of one function at a stage. */
 import assert from 'node:assert/strict';
 import { control, Exchange } from '../../kernel/exchange.ts';
-import type { Hooks } from '../../kernel/hooks.ts';
+import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type Registration, Registry } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
@@ -20,11 +20,12 @@ type Table = Readonly<Record<string, unknown>>;
 export const PLENTY = 10_000;
 
 /** Plugins `p`, `q`, … with the tables of hooks and one budget, and what the guard says against them. */
-export function seal(tables: readonly Table[], budget: number | 'none' = PLENTY) {
+export function seal(tables: readonly Table[], budget: number | 'none' = PLENTY, observer?: Observer) {
   const complaints: Array<{ plugin: string; stage: string; requestId: string; error: unknown }> = [];
   const registry = new Registry({
     contracts,
     complain: (complaint) => void complaints.push(complaint),
+    observer,
   });
   for (const [index, { vary, ...hooks }] of tables.entries()) {
     const plugin: Plugin = typeof vary === 'function' ? { hooks, vary: (...args) => vary(...args) } : { hooks };
@@ -139,10 +140,11 @@ export const untouched: { readonly [N in StageName]?: unknown } = {
 export async function run(
   stage: StageName,
   fn: unknown,
-  options: { budget?: number | 'none'; exchange?: Exchange } = {},
+  options: { budget?: number | 'none'; exchange?: Exchange; observer?: Observer } = {},
 ) {
-  const { budget = PLENTY, exchange = newExchange() } = options;
-  const { hooks, complaints } = seal([{ [stage]: stageOf(stage).variants === undefined ? fn : { v: fn } }], budget);
+  const { budget = PLENTY, exchange = newExchange(), observer } = options;
+  const table = { [stage]: stageOf(stage).variants === undefined ? fn : { v: fn } };
+  const { hooks, complaints } = seal([table], budget, observer);
   const outcome = await ask(hooks[stage], ...given[stage], exchange);
   return { outcome, complaints, exchange };
 }
