@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { loadConfig } from '../config/index.ts';
 import { withMembers, writtenNumbers } from '../config/tree.ts';
 import { readConfigFile, type Tree } from '../config/yaml.ts';
@@ -7,7 +6,7 @@ import { asRefusal } from '../kernel/refusal.ts';
 import { decodeAbi } from '../lib/eth/decode-abi.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
-import { markedMembers, unmarked } from '../lib/json/numbers.ts';
+import { markedMembers, parseAllMarked, unmarked, unmarkedJson } from '../lib/json/numbers.ts';
 import { nearest } from '../lib/text/suggest.ts';
 import { redirectTarget, writtenParameters } from '../plugins-sdk/context-keys.ts';
 import {
@@ -37,7 +36,7 @@ export interface Outcome {
 export interface TriedValue extends Leaf, Outcome {}
 
 /** What an upstream was asked and answered, and what could be signed of it; in data and values marked texts stand for numbers. */
-interface Trial extends Pick<WrittenJson, 'written'> {
+interface Trial {
   /** Without values of variables. */
   readonly request: { readonly method: string; readonly url: string; readonly body?: string };
   readonly data: Json;
@@ -100,13 +99,15 @@ export async function tryEndpoint(
   try {
     await generation.start();
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
-    const { marked: data, written } = writtenJson(seen.text || JSON.stringify(rawData));
+    const answer = parseAllMarked(seen.text || JSON.stringify(rawData));
+    // Its members are sorted.
+    const data: Json = JSON.parse(canonicalJson(answer));
     const values: TriedValue[] = [];
-    for (const leaf of leavesOf(data, MOST_VALUES, written)) values.push(await tried(leaf, ask));
+    for (const leaf of leavesOf(data, MOST_VALUES, unmarkedJson)) values.push(await tried(leaf, ask));
     const own = encodingOf(endpoint, chosen);
     const request = shownRequest(seen.request, loaded.hide);
     const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN, chosen))) } };
-    return { request, data, values, ...signs, written };
+    return { request, data, values, ...signs };
   } finally {
     await generation.stop(STOP_TIMEOUT_MS);
   }
@@ -221,25 +222,4 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
   }
   const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));
   return meant === undefined ? '' : `, did you mean "${meant}"?`;
-}
-
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/gs;
-
-/** JSON whose numbers stay as they are written, digit by digit. */
-interface WrittenJson {
-  /** The value with its members sorted, in which a marked text stands for each number. */
-  readonly marked: Json;
-  /** JSON of any part of `marked`, with the numbers as they are written. */
-  written(json: string): string;
-}
-
-/** @param json that JSON.parse accepts. */
-function writtenJson(json: string): WrittenJson {
-  const mark = randomUUID();
-  const numbers = new RegExp(`"${mark}([^"]*)"`, 'g');
-  const marked = json.replace(STRING_OR_NUMBER, (token) => (token.startsWith('"') ? token : `"${mark}${token}"`));
-  return {
-    marked: JSON.parse(canonicalJson(JSON.parse(marked))),
-    written: (text) => text.replaceAll(numbers, '$1'),
-  };
 }

@@ -153,10 +153,10 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1294, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2103 },
+  lib: { lines: 2108 },
   'plugins-sdk': { lines: 3456 },
   config: { lines: 2604 },
-  service: { lines: 3030 },
+  service: { lines: 3016 },
   builtins: { lines: 14433 },
   cli: { lines: 3001 },
   verify: { lines: 1400 },

@@ -1,4 +1,4 @@
-import { isFiniteJson, parseMarked } from '../../lib/json/numbers.ts';
+import { isFiniteJson, parseMarked, unmarkedJson } from '../../lib/json/numbers.ts';
 import { clipped } from '../../lib/text/clipped.ts';
 import { hint } from '../../lib/text/suggest.ts';
 import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
@@ -32,17 +32,17 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
     if (!isJson) warnings.forEach(warn);
     return parametersFor(endpoint, texts);
   };
-  const { request, data, values, own, written } = await tryEndpoint(service, name, parameters, log);
+  const { request, data, values, own } = await tryEndpoint(service, name, parameters, log);
   if (isJson) {
     const more = { ...(own && { own }), ...(warnings.length > 0 && { warnings }) };
-    await printJson({ ok: true, request, data, values, ...more }, written);
+    await printJson({ ok: true, request, data, values, ...more }, unmarkedJson);
     return 0;
   }
-  const lines = written(JSON.stringify(data, undefined, 2)).split('\n');
+  const lines = unmarkedJson(JSON.stringify(data, undefined, 2)).split('\n');
   const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
   const rows = values.map((each) => [
     each.path,
-    clipped(written(JSON.stringify(each.value)), MAX_TEXT),
+    clipped(unmarkedJson(JSON.stringify(each.value)), MAX_TEXT),
     each.type,
     each.times ?? '',
     outcome(each),

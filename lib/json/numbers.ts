@@ -55,10 +55,17 @@ export function withoutRoundedNumbers(json: string, instead: (literal: string) =
 /** Begins a text that stands for a number. Nobody outside the process knows it, and it is the same in a URL. */
 const MARK = `number${randomUUID().replaceAll('-', '')}`;
 const MARKED = new RegExp(`"${MARK}([^"]*)"`, 'g');
+const STRING_OR_ANY_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/gs;
 
 /** The value of JSON in which a marked text stands for each number that a double would round. @throws SyntaxError */
 export function parseMarked(json: string): Json {
   return JSON.parse(withoutRoundedNumbers(json, (literal) => `"${MARK}${literal}"`));
+}
+
+/** The same with a marked text for each number, so that none is written otherwise. @throws SyntaxError */
+export function parseAllMarked(json: string): Json {
+  const marked = json.replace(STRING_OR_ANY_NUMBER, (token) => (token.startsWith('"') ? token : `"${MARK}${token}"`));
+  return JSON.parse(marked);
 }
 
 export function isMarked(value: Json): boolean {
