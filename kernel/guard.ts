@@ -18,7 +18,6 @@ export interface GuardOptions {
   readonly contracts: Contracts;
   /** Told of every failure after which a request goes on. */
   readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
-  /** May get its members later, when every plugin is registered. */
   readonly observer?: Observer | undefined;
 }
 
@@ -87,8 +86,8 @@ function plainly(tap: Guarded, args: Args): unknown {
 }
 
 /**
- * One call of a plugin's function, from its arguments to what it comes to. A function of an onion gets it beside them: its public
- * members, but `run`, are for plugins.
+ * One call of a plugin's function, from its arguments to what it comes to. A function of an onion gets it as its last argument, for
+ * `signal`, `exchange`, `next` and `share`. Others get what has the signal: their charge, or the exchange where there is no budget.
  */
 class Call {
   readonly #tap: Guarded;
@@ -195,7 +194,7 @@ class Call {
     return fn(...args.map(pausing), this.#callContext);
   }
 
-  /** @param where time may have run out meanwhile; empty where it had before. @throws Refusal, unless the stage goes on without what failed. */
+  /** @param where the time may have run out meanwhile; empty where it had before the call. @throws Refusal, unless the stage goes on without what failed. */
   #failed(error: unknown, where: string): undefined {
     const { plugin, stage, kind, budget, fails, context: isPublic, options } = this.#tap;
     const charge = this.#charge;

@@ -43,7 +43,7 @@ export interface Observer {
   stage?(event: StageEvent): void;
   /** A plugin's function ended: each one of operators' with a budget, and of all others those that failed. */
   call?(event: CallEvent): void;
-  /** The response is on its way (`status`), or the client is gone (499). */
+  /** The response is out (`status`), or the client is gone (499). */
   response?(exchange: Exchange, status: number): void;
 }
 
@@ -126,7 +126,7 @@ export class Hooks {
   readonly #onions = new Map<StageName, Layer>();
   readonly #observer: Pick<Observer, 'stage'>;
 
-  /** @param observer told of each stage with functions; read anew each time. */
+  /** @param observer told of each stage with functions. */
   constructor(observer: Pick<Observer, 'stage'>) {
     const byStage = <T>(make: (stage: StageName) => T) =>
       Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
@@ -145,7 +145,8 @@ export class Hooks {
     const hook = this.#hooks[stage].for(variant);
     this.#variants[stage].add(variant);
     const place = isLast ? LAST : 0;
-    // The one that wraps last is outside. Of tapable a `stage` is a place in the order.
+    // The one that wraps last is outside: operators' A and B, registered in this order, and then the built-in C make A(B(C(core))).
+    // Of tapable a `stage` is a place in the order.
     if (stageOf(stage).kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
     else hook.tapAsync({ name, budget, stage: place }, fn);
   }

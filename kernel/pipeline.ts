@@ -42,7 +42,7 @@ export interface EndpointRequest {
   readonly mode?: string | undefined;
   /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
   readonly httpRequest?: HttpRequest | undefined;
-  /** Runs a task once the response is on its way. */
+  /** Runs a task once the response is out. */
   later(task: () => void): void;
 }
 
