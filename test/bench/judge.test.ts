@@ -43,13 +43,9 @@ describe('the verdict', () => {
     assert.equal(isSlower(rounds(11, 9, 5)), false);
   });
 
-  it('is not for one round that took very long', () => {
-    assert.equal(isSlower([100, ...rounds(0, 19)]), false);
-  });
+  it('is not for one round that took very long', () => assert.equal(isSlower([100, ...rounds(0, 19)]), false));
 });
 
 describe('tables', () => {
-  it('are Markdown', () => {
-    assert.equal(table(['a', 'b'], [['1', 'x']]), '| a | b |\n|---|---|\n| 1 | x |');
-  });
+  it('are Markdown', () => assert.equal(table(['a', 'b'], [['1', 'x']]), '| a | b |\n|---|---|\n| 1 | x |'));
 });

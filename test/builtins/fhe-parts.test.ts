@@ -31,9 +31,7 @@ describe('the reason of a failed encryption in the log', () => {
     assert.equal(reasonOf(new Error(text), ['abc123', '']), 'key=*** at https://host/path and http://other/');
   });
 
-  it('has an end', () => {
-    assert.equal(reasonOf(new Error('x'.repeat(100_000))), `${'x'.repeat(500)}…`);
-  });
+  it('has an end', () => assert.equal(reasonOf(new Error('x'.repeat(100_000))), `${'x'.repeat(500)}…`));
 });
 
 describe('what a worker fetches', async () => {

@@ -23,9 +23,7 @@ function logLine(message: string, fields?: Readonly<Record<string, unknown>>): s
   return (lines[0] ?? '').replace(TIME, '');
 }
 
-it('a message that is no text is a line all the same', () => {
-  assert.equal(logLine(Object.create(null)), ' INFO {}\n');
-});
+it('a message that is no text is a line all the same', () => assert.equal(logLine(Object.create(null)), ' INFO {}\n'));
 
 describe('log settings', () => {
   it('default to readable text from level info', () => {

@@ -89,7 +89,5 @@ describe(PAGE, async () => {
     await assert.rejects(printed(t, 'pay.mjs', env), /invalid_exact_evm_transaction_simulation_failed/);
   });
 
-  it('says what is refused as it is', () => {
-    assert.ok(page.includes(`\`${refusals.host().message}\``));
-  });
+  it('says what is refused as it is', () => assert.ok(page.includes(`\`${refusals.host().message}\``)));
 });

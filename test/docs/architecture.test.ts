@@ -33,13 +33,9 @@ function imported(folder: string): string[] {
 }
 
 describe(PAGE, () => {
-  it('fits on a page', () => {
-    assert.ok(page.split('\n').length < 125);
-  });
+  it('fits on a page', () => assert.ok(page.split('\n').length < 125));
 
-  it('names only files and folders that there are', () => {
-    assert.deepEqual(missingPaths(pathsOf(page)), []);
-  });
+  it('names only files and folders that there are', () => assert.deepEqual(missingPaths(pathsOf(page)), []));
 
   it('draws the way of a request through files that there are', () => {
     const picture = blockNamed(page, 'request');
@@ -66,9 +62,7 @@ describe(PAGE, () => {
   const [rows = [], rooms = [], libraries = []] = tablesOf(page, 'Who imports whom');
   for (const [name, , allowed] of rows) {
     const [folder = ''] = quoted(name);
-    it(`${folder} imports what the table says`, () => {
-      assert.deepEqual(imported(folder), quoted(allowed).toSorted());
-    });
+    it(`${folder} imports what the table says`, () => assert.deepEqual(imported(folder), quoted(allowed).toSorted()));
   }
 
   it('the table has every folder that the program consists of', () => {

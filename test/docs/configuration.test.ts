@@ -47,9 +47,7 @@ function leaves(value: unknown, path = ''): string[] {
 describe('the files that are generated from the schema', () => {
   const generated = generatedFiles();
   for (const path of [SCHEMA, REFERENCE, 'docs/plugins.md']) {
-    it(`${path} is what npm run docs writes`, async () => {
-      assert.equal(await read(path), generated.get(path));
-    });
+    it(`${path} is what npm run docs writes`, async () => assert.equal(await read(path), generated.get(path)));
   }
 
   it('the schema file is what config schema prints', async () => {

@@ -16,13 +16,9 @@ const plugins = [...files.keys()].filter((name) => name.endsWith('.ts'));
 const names = sdkNames().map(({ name }) => name);
 
 describe(PAGE, () => {
-  it('is what the generator writes', () => {
-    assert.equal(page, generatedFiles().get(PAGE));
-  });
+  it('is what the generator writes', () => assert.equal(page, generatedFiles().get(PAGE)));
 
-  it('has every name once', () => {
-    assert.deepEqual(namesOnPage(page).toSorted(), names.toSorted());
-  });
+  it('has every name once', () => assert.deepEqual(namesOnPage(page).toSorted(), names.toSorted()));
 
   it('shows every name in an example beside it', () => {
     const [shown = ''] = page.split('\n## Further names');

@@ -43,9 +43,7 @@ describe('auth free and apiKey', async () => {
     assert.equal(upstream.requests.length, before);
   };
 
-  it('401 Missing X-Api-Key header', async () => {
-    await refused(await post('keyed/inherits'), MISSING);
-  });
+  it('401 Missing X-Api-Key header', async () => refused(await post('keyed/inherits'), MISSING));
 
   it('the key in another place is a missing header', async () => {
     const url = endpointUrl(service, 'keyed/inherits');

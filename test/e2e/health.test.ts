@@ -24,9 +24,7 @@ describe('GET /health', async () => {
     assertRouteHeaders(response);
   });
 
-  it('names the signer as ethers derives it', () => {
-    assert.equal(new Wallet(TEST_KEY).address, TEST_ADDRESS);
-  });
+  it('names the signer as ethers derives it', () => assert.equal(new Wallet(TEST_KEY).address, TEST_ADDRESS));
 
   it('HEAD has the headers of GET and no body', async () => {
     const connection = openRaw(service.url);

@@ -63,9 +63,7 @@ describe('errors of the HTTP parser', async () => {
     nonsense: 'nonsense\r\n\r\n',
   };
   for (const [what, bytes] of Object.entries(bad)) {
-    it(`${what} is a bare 400`, async () => {
-      assert.equal(await exchangeRaw(service.url, bytes), BARE_400);
-    });
+    it(`${what} is a bare 400`, async () => assert.equal(await exchangeRaw(service.url, bytes), BARE_400));
   }
 
   it('HTTP/1.1 without Host is a bare 400 (RFC 9112, section 3.2)', async () => {
@@ -81,9 +79,7 @@ describe('errors of the HTTP parser', async () => {
     'very long header names': `${head('GET /health', { [long]: 'x' })}\r\n`,
     'very many headers': `${head('GET /health')}${'X-Name: value\r\n'.repeat(2000)}\r\n`,
   })) {
-    it(`${what} is a bare 431`, async () => {
-      assert.equal(await exchangeRaw(service.url, bytes), BARE_431);
-    });
+    it(`${what} is a bare 431`, async () => assert.equal(await exchangeRaw(service.url, bytes), BARE_431));
   }
 
   it('a path just below the limit is answered', async () => {

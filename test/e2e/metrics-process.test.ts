@@ -58,7 +58,5 @@ describe('what the metrics say of the process', () => {
     assert.ok(blocked(second) >= blocked(first));
   });
 
-  it('begins once', () => {
-    assert.equal(processMetrics('1.2.3'), processMetrics('1.2.3'));
-  });
+  it('begins once', () => assert.equal(processMetrics('1.2.3'), processMetrics('1.2.3')));
 });

@@ -288,9 +288,7 @@ describe('what plugins return is JSON, or no answer', async () => {
   }
 
   for (const value of ['validate a list', 'answer no json', 'answer no answer', 'answer a text', 'answer flips']) {
-    it(`${value}: 500`, async () => {
-      await assertRefused(await ask(value), 500, 'Internal server error');
-    });
+    it(`${value}: 500`, async () => assertRefused(await ask(value), 500, 'Internal server error'));
   }
 
   it('a route’s body that is sent as JSON must be JSON', async () => {

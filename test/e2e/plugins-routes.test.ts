@@ -141,9 +141,7 @@ describe('a route that cannot be served stops the start and names the plugin', (
       'routes[0].maxbody: unknown key, did you mean "maxBody"?',
     ],
   ] as const) {
-    it(`${route}: ${why}`, async () => {
-      assert.equal(await starting(route), `${PLACE}${why}`);
-    });
+    it(`${route}: ${why}`, async () => assert.equal(await starting(route), `${PLACE}${why}`));
   }
 
   for (const [routes, why] of [

@@ -114,9 +114,7 @@ describe('what the handler of a route gets', async () => {
         assert.equal(reason(), why);
       });
 
-    it('in time', async () => {
-      await assertRefused(await get('/slow'), 403, 'Plugin "routes" budget exhausted');
-    });
+    it('in time', async () => assertRefused(await get('/slow'), 403, 'Plugin "routes" budget exhausted'));
   });
 });
 

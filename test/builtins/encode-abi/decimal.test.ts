@@ -44,9 +44,7 @@ describe('decimal text', () => {
   for (const text of CASES.refuses)
     it(`refuses ${JSON.stringify(text)}`, () => assert.equal(parseDecimal(text), undefined));
 
-  it('refuses more than 4096 characters', () => {
-    assert.equal(parseDecimal(`1${'0'.repeat(4096)}`), undefined);
-  });
+  it('refuses more than 4096 characters', () => assert.equal(parseDecimal(`1${'0'.repeat(4096)}`), undefined));
 
   it('compares numbers, not texts', () => {
     assert.equal(equalDecimals(decimal('1.0'), decimal('10e-1')), true);
@@ -129,7 +127,5 @@ describe('times', () => {
   });
 
   for (const [text, message] of CASES.times)
-    it(`refuses ${JSON.stringify(text)}`, () => {
-      assert.throws(() => parseTimes(text), new PlanError('times', message));
-    });
+    it(`refuses ${JSON.stringify(text)}`, () => assert.throws(() => parseTimes(text), new PlanError('times', message)));
 });

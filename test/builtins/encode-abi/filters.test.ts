@@ -103,9 +103,7 @@ describe('filters of operators', () => {
   });
 
   for (const [path, message] of refused) {
-    it(`${path} is refused`, () => {
-      assert.throws(() => compilePath(path, 'operator'), { name: 'PathError', message });
-    });
+    it(`${path} is refused`, () => assert.throws(() => compilePath(path, 'operator'), { name: 'PathError', message }));
   }
 
   it('every cure that is named is one', () => {
