@@ -1,11 +1,10 @@
 /** A service that is started by the command line sends its spans. */
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { startCollector } from '../support/collector.ts';
 import { notInstalled } from '../support/hide.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, PROGRAM, type Running } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';

@@ -5,10 +5,8 @@ import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import { composeSchema } from '../../config/schema/publish.ts';
 import { definitions } from '../../service/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { loadObject } from '../support/config.ts';
-
-type Block = Readonly<Record<string, unknown>>;
+import { type Block, oneApi } from '../support/service.ts';
 
 const URL = 'https://a.example';
 const withCache = (maxAge: unknown) => oneApi(URL, { e: { cache: { maxAge } } });

@@ -5,11 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { after, beforeEach, describe, it } from 'node:test';
 import { AbiCoder, type BaseContract, Interface, JsonRpcProvider } from 'ethers';
 import { createPublicClient, http, parseAbi } from 'viem';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { suite } from '../support/lifetime.ts';
 import { type Answer, answerOf, deploy, errorOf, signer } from '../support/quorum.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { compile } from '../support/solidity.ts';
 import { startUpstream, upstreamFor } from '../support/upstream.ts';
 

@@ -7,12 +7,11 @@ import { describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
 import { ALERTS, withoutPromtool } from '../support/alerts.ts';
-import { oneApi } from '../support/answers.ts';
 import { warningsOf } from '../support/config.ts';
 import { filesOf, readPage, textsOf } from '../support/docs.ts';
 import { missingFrom, scrapeAfter } from '../support/metrics.ts';
 import { scrapeEverything } from '../support/metrics-service.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const page = await readPage('docs/metrics.md');

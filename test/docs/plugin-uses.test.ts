@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { filesOf, readPage } from '../support/docs.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const files = filesOf(await readPage('docs/plugins.md'));

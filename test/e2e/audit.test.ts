@@ -5,17 +5,14 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';
 import { folderWith } from '../cli/run.ts';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { auditLines, untilAudited } from '../support/audit.ts';
 import { blockNamed, readPage } from '../support/docs.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type Block, oneApi, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin } from '../support/signer-plugin.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
-
-type Block = Readonly<Record<string, unknown>>;
 
 const encoding = { type: 'int256', path: '$.price', times: '1' };
 

@@ -1,11 +1,10 @@
 /** API keys with names have limits of their own, and the log has their names alone. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ADA = 'a'.repeat(32);

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { folderWith } from '../cli/run.ts';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { type AuditLine, auditLines } from '../support/audit.ts';
 import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const MAX_AGE = 26_000;
@@ -26,7 +25,6 @@ function stoppedClocks(t: TestContext) {
 }
 
 describeServers('Replicas that share a cache', (program) => {
-  const encoding = { type: 'uint256', path: '$.price' };
   /** Starts a replica of the test. */
   const replicas = async (t: TestContext, endpoints: Parameters<typeof oneApi>[1]) => {
     const redis = await redisFor(t, program);

@@ -7,12 +7,10 @@ import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { acts, puppetFile } from '../support/plugin-files.ts';
 import { served, visit } from '../support/served.ts';
-import { TEST_ADDRESS } from '../support/service.ts';
+import { encoding, TEST_ADDRESS } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, type Handler } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-
-const encoding = { type: 'uint256', path: '$.price' };
 
 describe('clients that miss the cache at the same time share one upstream call', async () => {
   /** Requests that the service has taken in. */

@@ -1,11 +1,10 @@
 /** A cached answer is served for its time, to equal requests alone. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -23,7 +22,6 @@ describe('the cache', async () => {
     { name: 'key', in: 'header', secret: true },
     { name: 'pinned', fixed: 'yes' },
   ];
-  const encoding = { type: 'uint256', path: '$.price' };
   const body = [{ name: 'v', in: 'body' }];
   const endpoints = {
     encoded: { parameters, encoding },

@@ -5,13 +5,12 @@ import { describe, it, type TestContext } from 'node:test';
 import { AbiCoder, Interface, keccak256 } from 'ethers';
 import { ccipRead } from '../../builtins/ccip-read/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
-import { oneApi } from '../support/answers.ts';
 import { type AuditLine, auditLines } from '../support/audit.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { requestHash, verifyReceipt } from '../support/receipts.ts';
 import { served } from '../support/served.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 

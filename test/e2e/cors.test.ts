@@ -1,11 +1,10 @@
 /** Browsers may ask from the origins that are allowed, by documented headers. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { endpointUrl, JSON_HEADERS, postText, REQUEST_ID } from '../support/http.ts';
 import { type Lifetime, suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const APP = 'https://app.example.com';

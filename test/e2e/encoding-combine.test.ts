@@ -1,10 +1,10 @@
 /** `encoding.combine` makes one number of all values that the paths find, in exact decimals. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { loadObject } from '../support/config.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
+import { oneApi } from '../support/service.ts';
 
 const int = { type: 'int256', times: '1' };
 const two = { type: 'int256', path: '$.a,$.b', times: '1e18' };

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keccak256, toUtf8Bytes } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { loadObject } from '../support/config.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
+import { oneApi } from '../support/service.ts';
 
 const encodings = {
   plain: { type: 'int256', path: '$.v' },

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, runCli } from '../cli/run.ts';
-import { oneApi } from '../support/answers.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
+import { oneApi } from '../support/service.ts';
 
 const AT = 'apis[0].endpoints[0].encoding.path';
 const pinned = (path: string) =>

@@ -4,11 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { keccak256, toUtf8Bytes } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { loadObject } from '../support/config.ts';
-import { serviceFor } from '../support/service.ts';
-
-type Block = Readonly<Record<string, unknown>>;
+import { type Block, oneApi, serviceFor } from '../support/service.ts';
 
 const CONTRACT = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 const settings = {

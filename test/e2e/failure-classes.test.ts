@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
 import { knowNames } from '../support/names.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { visit } from '../support/served.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { signerPlugin } from '../support/signer-plugin.ts';
 import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
 

@@ -5,11 +5,10 @@ import { Wallet } from 'ethers';
 import { health } from '../../builtins/health/index.ts';
 import { Exchange } from '../../kernel/exchange.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
-import { oneApi } from '../support/answers.ts';
 import { assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { oneApi, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { idleServices } from '../support/services.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 

@@ -5,12 +5,11 @@ import { assertRefused, assertRouteHeaders, JSON_HEADERS, postText, REQUEST_ID }
 import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { served } from '../support/served.ts';
-import { TEST_ADDRESS } from '../support/service.ts';
+import { encoding, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 describe('routes', async () => {
-  const encoding = { type: 'uint256', path: '$.price' };
   const endpoints = {
     sync: { encoding, mode: 'sync' },
     async: { encoding, mode: 'async' },

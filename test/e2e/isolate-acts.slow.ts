@@ -1,12 +1,11 @@
 /** Whatever an isolated plugin does, the service answers and serves the next request. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { recovered } from '../support/isolated.ts';
 import { suite } from '../support/lifetime.ts';
 import { actor, pluginActs } from '../support/plugin-acts.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 

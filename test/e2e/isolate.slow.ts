@@ -2,17 +2,14 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { scrape } from '../support/metrics.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { asking } from '../support/served.ts';
-import { startTestService } from '../support/service.ts';
+import { encoding, oneApi, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
-
-const encoding = { type: 'uint256', path: '$.price' };
 
 /** A service with one isolated plugin, whose source is given, and an upstream. */
 async function startWith(t: TestContext, source: string, entry: object = {}, more: object = {}) {

@@ -4,16 +4,21 @@ import { Agent, request, type ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launchCli } from '../cli/run.ts';
-import { oneApi } from '../support/answers.ts';
 import { submitted } from '../support/async.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { openRaw } from '../support/raw-http.ts';
-import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import {
+  encoding,
+  oneApi,
+  type RunningService,
+  serviceFor,
+  startTestService,
+  TEST_ADDRESS,
+  TEST_KEY,
+} from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-
-const encoding = { type: 'uint256', path: '$.price' };
 
 /** A kept-alive connection that has been answered once. */
 async function kept(url: unknown) {

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ADA = 'a'.repeat(32);

@@ -3,14 +3,13 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { request } from 'undici';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { callOf, mcpClient, postMcp, textIn } from '../support/mcp.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ENDPOINTS = { a: {}, b: { mode: 'async' }, 'c d': { path: '/c' } };

@@ -4,12 +4,11 @@ import { describe, it, type TestContext } from 'node:test';
 import { generateToyKeys } from '../fhe/keys.ts';
 import { paths, startRelayer } from '../fhe/relayer.ts';
 import { startFheService } from '../fhe/service.ts';
-import { oneApi } from '../support/answers.ts';
 import { startChain } from '../support/chain.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { gateway, honest, signedProof, stranger } from '../support/reclaim.ts';
 import { visit } from '../support/served.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 

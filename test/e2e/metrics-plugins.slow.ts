@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const metrics = { port: 0 };

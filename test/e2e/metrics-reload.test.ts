@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { metricsUrl, scrapeAfter } from '../support/metrics.ts';
 import { idOf, postTo, reload } from '../support/reload.ts';
 import { served } from '../support/served.ts';
-import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const HERE = { port: 0 };
@@ -216,7 +215,6 @@ describe('metrics at the start and the end of a service', () => {
         name: 'exporter',
         setup: ({ meters }) => ({ start: () => meters.connect({ counter: () => boom, histogram: () => boom, gauge: boom }) }),
       };`;
-    const encoding = { type: 'uint256', path: '$.price' };
     const parameters = [{ name: 'q' }];
     const endpoints = { plain: { encoding, parameters }, cached: { encoding, parameters, cache: { maxAge: 60_000 } } };
     const { upstream, service, encoded } = await served(t, endpoints, {

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { packageVersion } from '../../service/surroundings.ts';
-import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 
 const configOf = (endpoints: Parameters<typeof oneApi>[1]) =>
   oneApi('http://127.0.0.1:9', endpoints, { settings: { metrics: { port: 0 } } });

@@ -1,7 +1,6 @@
 /** Metrics count what happened, and hold nothing that a client chose. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
@@ -10,7 +9,14 @@ import { pluginFile, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, openRaw } from '../support/raw-http.ts';
 import { reload } from '../support/reload.ts';
 import { served, visit } from '../support/served.ts';
-import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import {
+  oneApi,
+  type RunningService,
+  serviceFor,
+  startTestService,
+  TEST_ADDRESS,
+  TEST_KEY,
+} from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const settings = { metrics: { port: 0 } };

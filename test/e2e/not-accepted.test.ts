@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { Server } from 'node:net';
 import { it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
 it('connections that cannot be accepted are one line for each server, and both go on', async (t) => {

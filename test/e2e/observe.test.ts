@@ -1,13 +1,12 @@
 /** Observers of a full plugin are told what becomes of each request. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { serviceFor } from '../support/service.ts';
+import { encoding, oneApi, serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
@@ -38,7 +37,6 @@ const { files, plugins } = pluginFiles({
   watch: watcher('watch'),
   puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
 });
-const encoding = { type: 'uint256', path: '$.price' };
 const endpoints = { price: { encoding }, broken: { encoding }, hang: { encoding } };
 const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 /** Another one, with one endpoint and plugins of these sources. */

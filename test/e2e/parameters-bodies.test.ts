@@ -2,11 +2,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
 import { loadObject } from '../support/config.ts';
-
-type Block = Readonly<Record<string, unknown>>;
+import { type Block, oneApi } from '../support/service.ts';
 
 const AT = 'apis[0].endpoints[0]';
 const post = (parameters: readonly Block[], more: Block = {}) => ({ method: 'POST', parameters, ...more });

@@ -9,13 +9,13 @@ import canonicalize from 'canonicalize';
 import { stringify } from 'yaml';
 import { ConfigErrors, loadConfig } from '../../config/index.ts';
 import { definitions } from '../../service/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
 import { loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { mcpClient } from '../support/mcp.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
+import { oneApi } from '../support/service.ts';
 
 const map = { 'AAVE/USD': 'aave', 'BTC/USD': 'bitcoin', 'A B': 'a&b=ü', '1': 'one', constructor: 'made' };
 const q = (more: object = {}) => ({ parameters: [{ name: 'q', map, ...more }] });

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import fc from 'fast-check';
-import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 

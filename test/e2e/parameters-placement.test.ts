@@ -1,10 +1,9 @@
 /** Each parameter goes to its place in the request, encoded for that place. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
 import { assertRefused } from '../support/http.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
 
 const path = (name: string) => ({ name, in: 'path', required: true });

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { keccak256, toUtf8Bytes } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
 import { loadObject } from '../support/config.ts';
 import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
+import { oneApi } from '../support/service.ts';
 
 const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });
 const body = (schema: object) => ({ method: 'POST', parameters: [{ name: 'b', in: 'body', schema }] });

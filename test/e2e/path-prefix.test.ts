@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { freePort, eventually as retried } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { askableService } from '../support/askable.ts';
 import { suite } from '../support/lifetime.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const PREFIX = '/api/items/';

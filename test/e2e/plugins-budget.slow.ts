@@ -1,13 +1,12 @@
 /** A plugin that spends its budget drops the request, and costs nobody else. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { arrived, isolatedFiles, recovered } from '../support/isolated.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';

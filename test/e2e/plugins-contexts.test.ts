@@ -1,12 +1,11 @@
 /** Each hook gets its own members, and nothing more. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { postText } from '../support/http.ts';
 import { isolatedFiles } from '../support/isolated.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 

@@ -1,16 +1,13 @@
 /** Whatever a plugin throws, keeps or returns, each request ends in a response. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
-
-const encoding = { type: 'uint256', path: '$.price' };
 
 /** Fails in the stage, and with what, the headers of the request name; async endpoints send no headers to later stages. */
 const branded = `

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { oneApi, serviceFor, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const NOWHERE = 'http://127.0.0.1:9';

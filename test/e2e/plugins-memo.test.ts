@@ -1,11 +1,10 @@
 /** A memo goes with its request from hook to hook, and is of one plugin. */
 import assert from 'node:assert/strict';
 import { afterEach, describe, it, type TestContext, test } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { notes, pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { encoding, oneApi, serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -18,7 +17,6 @@ async function startWith(t: TestContext, sources: Sources, isolate: boolean, ups
   if (!('/price' in upstream)) api.json('/price', { price: 7 });
   const more = Object.fromEntries(Object.keys(sources).map((name) => [name, { isolate, timeout: 5000 }]));
   const { files, plugins } = pluginFiles(sources, more);
-  const encoding = { type: 'uint256', path: '$.price' };
   const endpoints = {
     price: { encoding, parameters: [{ name: 'pid', default: '' }] },
     raw: {},

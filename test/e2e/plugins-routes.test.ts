@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RegistrationError } from '../../kernel/registry.ts';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
 const everything = `

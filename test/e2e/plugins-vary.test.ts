@@ -1,10 +1,9 @@
 /** What a plugin varies by is part of each key of a request. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** Hands a header of the client on, which no parameter says. */

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 
 /** Requests that a connection has under way. */
 const AT_ONCE = 16;

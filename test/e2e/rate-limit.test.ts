@@ -1,12 +1,11 @@
 /** Each client has its bucket of tokens, and 429 when it is empty. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const HOUR = 3_600_000;

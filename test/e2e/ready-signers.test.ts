@@ -4,10 +4,9 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { getBytes, keccak256, Wallet } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { metricsUrl, scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);

@@ -1,9 +1,8 @@
 /** The key `receipt` changes no endpoint ID, goes with its plugin, and is not recommended. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 
 const URL = 'https://api.example.com';
 const config = (endpoint: object, api: Readonly<Record<string, unknown>> = {}) =>

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { type BaseContract, keccak256, Signature, toUtf8Bytes, Wallet, ZeroAddress } from 'ethers';
 import { requestHashOf } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { CURVE_ORDER, contractsOf, errorText, revertOf } from '../support/contract-calls.ts';
 import { suite } from '../support/lifetime.ts';
 import { type AnswerWithReceipt, type Asked, answerBy, verifyReceipt } from '../support/receipts.ts';
-import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
 const BTC = { symbol: 'BTCUSD' };

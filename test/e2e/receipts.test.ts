@@ -3,13 +3,12 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { Wallet } from 'ethers';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { type AnswerWithReceipt, type Asked, requestHash, verifyReceipt } from '../support/receipts.ts';
 import { honest } from '../support/reclaim.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const NEXT_KEY = `0x${'22'.repeat(32)}`;

@@ -4,17 +4,15 @@ import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
-import { serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type Block, encoding, oneApi, serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const HOUR = 3_600_000;
-const encoding = { type: 'uint256', path: '$.price' };
 /** Does nothing, but is another plugin. */
 const quiet = (name: string) => `export default { name: '${name}', hooks: { onResponseSent() {} } };`;
 /** A plugin that owns keys at the top and under `server`. */
@@ -27,7 +25,6 @@ const keys = [configKey('server', 'calm', Type.Optional(Type.Number()))];
 export default definePlugin({ name: 'calm', keys, changesAnswers: false, setup: () => ({}) });`;
 const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.mjs` }] } });
 
-type Block = Readonly<Record<string, unknown>>;
 type Config = Parameters<typeof startTestService>[0];
 
 /** Answers that the upstream owes. */

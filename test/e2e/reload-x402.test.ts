@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -22,7 +21,6 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
   const upstream = await upstreamFor(suite, { '/p': faults.json({ price: 7 }) });
 
   type Block = Readonly<Record<string, unknown>>;
-  const encoding = { type: 'uint256', path: '$.price' };
   const config = (auth: Block, more: Block = {}) =>
     oneApi(upstream.url, { e: { path: '/p', encoding } }, { ...more, api: { name: 'a', auth } });
   const paid = (terms: Block = {}, more: Block = {}) => config({ ...termsOn(chain, PRICE), ...terms }, more);

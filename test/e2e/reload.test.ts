@@ -5,13 +5,20 @@ import { rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginTools } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { idOf, postTo, reload, rewrite } from '../support/reload.ts';
-import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import {
+  type Block,
+  oneApi,
+  type RunningService,
+  serviceFor,
+  startTestService,
+  TEST_ADDRESS,
+  TEST_KEY,
+} from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
@@ -52,7 +59,6 @@ const [A = '', B = '', C = ''] = ['/a', '/b', '/c'].map((path) => idOf(upstream.
 
 beforeEach(() => notes.clear());
 
-type Block = Readonly<Record<string, unknown>>;
 const TAGGED = { files: { 'tagged.mjs': tagged } };
 const start = (t: TestContext, config: Block) => serviceFor(t, config, TAGGED);
 const config = (endpoints: Record<string, Block>, more: Block = {}) => oneApi(upstream.url, endpoints, more);

@@ -4,12 +4,11 @@ import type { ServerResponse } from 'node:http';
 import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -18,7 +17,6 @@ const PRICE = 1_000_000n;
 const USED = 'Payment already used';
 const UNAVAILABLE = 'Payment verification unavailable';
 const BUSY = 'Service Unavailable';
-const encoding = { type: 'uint256', path: '$.price' };
 
 describeServers('two replicas that share their state', async (program) => {
   /** Answers that the upstream owes. */

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { keccak256, solidityPacked } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
@@ -20,7 +19,6 @@ const upstream = await upstreamFor(suite);
 upstream.json('/price', { price: 7 });
 upstream.on('/hang', faults.hang());
 upstream.on('/down', (_, response) => void response.writeHead(500).end());
-const encoding = { type: 'uint256', path: '$.price' };
 const named = { type: 'apiKey', keys: [{ key: CLIENT_KEY, name: 'partner', rateLimit: { max: 1, window: HOUR } }] };
 const api = (name: string, endpoints: Parameters<typeof oneApi>[1], more = {}) =>
   oneApi(upstream.url, endpoints, { api: { name, ...more } }).apis;

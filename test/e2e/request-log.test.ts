@@ -1,11 +1,10 @@
 /** The log of a request tells which plugin was slow, dropped it or failed. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { encoding, oneApi, serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { termsOn } from '../support/x402.ts';
@@ -26,7 +25,6 @@ const { files, plugins } = pluginFiles(
   { one: puppetFile('one'), two: puppetFile('two'), short: puppetFile('short') },
   { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },
 );
-const encoding = { type: 'uint256', path: '$.price' };
 const config = oneApi(upstream.url, { p: { path: '/price', encoding } }, { settings: { plugins } });
 const service = await serviceFor(suite, config, { files });
 

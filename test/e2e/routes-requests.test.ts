@@ -1,12 +1,11 @@
 /** The handler of a route gets the request as it was sent, within bounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { oneApi, serviceFor, startTestService } from '../support/service.ts';
 
 /** The eight bytes that every PNG file begins with: no UTF-8, no text. */
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];

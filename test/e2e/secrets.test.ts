@@ -7,12 +7,11 @@ import { after, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { type Service, startService } from '../../service/index.ts';
 import { createLog, type LogSettings } from '../../service/log.ts';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { notes, pluginFile } from '../support/plugin-files.ts';
 import { openRaw } from '../support/raw-http.ts';
-import { TEST_KEY } from '../support/service.ts';
+import { oneApi, TEST_KEY } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { termsOn } from '../support/x402.ts';
 

@@ -1,10 +1,9 @@
 /** Plugins ask endpoints of their own service by `services.ask`, and never without end. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** `GET /ask/<what>` asks with one of these, and tells what came of it. */

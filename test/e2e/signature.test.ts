@@ -4,9 +4,8 @@ import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { getBytes, keccak256, recoverAddress, solidityPackedKeccak256, toUtf8Bytes, verifyMessage } from 'ethers';
 import fc from 'fast-check';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 

@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 describe('settings.signer with a real node', async () => {

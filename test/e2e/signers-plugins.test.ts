@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { requestHash } from '../support/receipts.ts';
-import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND } from '../support/signer-plugin.ts';
 import { upstreamFor } from '../support/upstream.ts';
 

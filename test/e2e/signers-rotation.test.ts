@@ -4,11 +4,10 @@ import { EventEmitter, once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { Wallet } from 'ethers';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { rewrite } from '../support/reload.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
@@ -31,7 +30,6 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
     names += 1;
     const name = `notes of rotation ${names}`;
     const slow = `/slow${names}`;
-    const encoding = { type: 'uint256', path: '$.price' };
     const endpoints = {
       eth: { path: '/price', encoding, cache: { maxAge: 60_000 } },
       slow: { path: slow, signatures: true },

@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import type { SignedBody } from '../support/verify.ts';
 
-const encoding = { type: 'uint256', path: '$.price' };
 const NEXT_KEY = '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6';
 const NEXT = '0x90F79bf6EB2c4f870365E785982E1f101E93b906';
 

@@ -3,14 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { eventually } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { type Block, oneApi, serviceFor, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { termsOn } from '../support/x402.ts';
-
-type Block = Readonly<Record<string, unknown>>;
 
 /** What the engines of plugin files in this process do. */
 const engine = {

@@ -4,12 +4,11 @@ import { it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { clusterFor, keeperOf, PRIMARY, sentinelsFor } from '../state/redis-many.ts';
 import { describeServers, eventually } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -20,7 +19,6 @@ const UNAVAILABLE = 'Payment verification unavailable';
 const KEY = 'k'.repeat(32);
 /** A process that is killed loses nothing by it, and the disk is no bottleneck. */
 const SOFT = { appendfsync: 'everysec' };
-const encoding = { type: 'uint256', path: '$.price' };
 
 /** The answer, which must come, whatever it says. */
 async function within<T>(answer: Promise<T>): Promise<T> {

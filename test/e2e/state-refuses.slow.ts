@@ -3,16 +3,14 @@ import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { assertFires, withoutPromtool } from '../support/alerts.ts';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
-const encoding = { type: 'uint256', path: '$.price' };
 const ASKED = ['StateAway', 'StateCommandsFail', 'SalesStopped'];
 
 describeServers('an engine that can be read and refuses to write', async (program) => {

@@ -2,16 +2,14 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
-const encoding = { type: 'uint256', path: '$.price' };
 const PRICE = 1_000_000n;
 const BUSY = 'Service Unavailable';
 const UNAVAILABLE = 'Payment verification unavailable';

@@ -1,10 +1,9 @@
 /** What a plugin at the stage `statements` cannot have signed, or left out. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const FORGED = `{ name: 'forged', shown: {}, typed: { kind: 'personal', hash: '0x${'ab'.repeat(32)}' } }`;

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { packageVersion } from '../../service/surroundings.ts';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { metricsUrl } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 type Endpoints = Parameters<typeof oneApi>[1];

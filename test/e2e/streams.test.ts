@@ -1,12 +1,11 @@
 /** A body that streams goes out as its client reads it. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, openRaw, parseResponse } from '../support/raw-http.ts';
-import { startTestService } from '../support/service.ts';
+import { oneApi, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** `GET /<name>` streams with one of these, and notes what is asked of the body. */

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { getAddress } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import {
   type Asked,
@@ -14,7 +13,7 @@ import {
   stranger,
   type TestProof,
 } from '../support/reclaim.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 

@@ -2,18 +2,16 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { verifyMessage } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { endpointUrl, eventually } from '../support/http.ts';
 import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type Asked, attestor, honest, type TestProof } from '../support/reclaim.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-const encoding = { type: 'uint256', path: '$.price' };
 const responseMatches = [
   { type: 'regex', value: '"price":(?<price>\\d+)' },
   { type: 'regex', value: '[{}]' },

@@ -2,9 +2,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 
 const PASSWORD = 'p:ä s3cret-word';

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { serviceFor, TEST_KEY } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_KEY } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 const OPEN_FOR = 60_000;

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 

@@ -6,10 +6,9 @@ import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { urlOf } from '../../lib/http/listen.ts';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, jsonOfSize, startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 

@@ -1,12 +1,11 @@
 /** `apis[].mirrors` are asked where the host before fails. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 const NOBODY = 'http://127.0.0.1:1';

@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { stopAll } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { faults, type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const ID = 'me:too';

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { loadObject } from '../support/config.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { type Block, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 /** The clock of the service stands still at noon, until it is moved. */
@@ -31,8 +30,6 @@ async function ask(service: RunningService, name = 'e', parameters: object = {})
   const { error, rawData }: { error?: string; rawData?: unknown } = JSON.parse(await response.text());
   return [response.status, error ?? rawData, response.headers.get('retry-after')];
 }
-
-type Block = Readonly<Record<string, unknown>>;
 
 const UNAVAILABLE = 'Upstream unavailable';
 const FAILED = 'API call failed';

@@ -4,11 +4,10 @@ import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { certificatesFor, chainFor, withoutOpenssl } from '../support/certificates.ts';
 import { assertRefused } from '../support/http.ts';
 import { hostOf, textsOf } from '../support/https.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** A server that writes these bytes to whoever has sent something. */

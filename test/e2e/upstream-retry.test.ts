@@ -1,13 +1,12 @@
 /** `apis[].retry` calls an upstream again after failures that may pass, within the API's timeout. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, endpointUrl } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const TIMEOUT = 3000;

@@ -2,16 +2,13 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { type Block, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-
-type Block = Readonly<Record<string, unknown>>;
 
 const names = Array.from({ length: 10 }, (_, i) => `n${i}`);
 const encoding = (name: string, path = `$.${name}`) => ({ type: 'uint256', path, exact: true });

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { oneApi } from '../support/answers.ts';
 import { certificatesOf, chainFor, withoutOpenssl } from '../support/certificates.ts';
 import { warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { hostOf, textsOf } from '../support/https.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { oneApi, serviceFor, startTestService } from '../support/service.ts';
 
 /** PEM texts of an authority, and of a certificate of it with its key. */
 const made = async (t: TestContext, days = 1, name = 'IP:127.0.0.1') => textsOf(await certificatesOf(t, days, [name]));

@@ -5,11 +5,10 @@ import { createServer } from 'node:https';
 import { it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, runCli } from '../cli/run.ts';
-import { oneApi } from '../support/answers.ts';
 import { certificatesOf, withoutOpenssl } from '../support/certificates.ts';
 import { hostOf, textsOf } from '../support/https.ts';
 import { scrape } from '../support/metrics.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 
 const MAX_AGE = 1;
 

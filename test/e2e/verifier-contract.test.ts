@@ -13,11 +13,10 @@ import {
   Wallet,
   ZeroAddress,
 } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { CURVE_ORDER, contractsOf, errorText, revertOf } from '../support/contract-calls.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { type SignedBody, stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 

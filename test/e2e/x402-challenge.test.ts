@@ -1,12 +1,11 @@
 /** A request without payment gets the x402 challenge, and so does one whose header is no proof. */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';

@@ -1,11 +1,10 @@
 /** A payment counts only with its confirmations, and not where the chain was reorganised. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { payer, payNative, proofHeader, relay, termsOn, withResult } from '../support/x402.ts';

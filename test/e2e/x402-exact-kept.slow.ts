@@ -4,8 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { folderWith } from '../cli/run.ts';
-import { oneApi } from '../support/answers.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { askedFor, exactTerms, paidBy } from '../support/x402-exact.ts';
 

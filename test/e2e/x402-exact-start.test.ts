@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launch, PROGRAM } from '../cli/run.ts';
-import { oneApi } from '../support/answers.ts';
 import { leaveOut } from '../support/hide.ts';
 import { eventually } from '../support/http.ts';
-import { serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
+import { oneApi, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { RECIPIENT } from '../support/x402.ts';
 

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Signature, solidityPackedKeccak256 } from 'ethers';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import {
@@ -51,7 +50,6 @@ describe('x402: payments on a real chain', async () => {
     late: termsOn(late, PRICE),
     hasty: { ...termsOn(late, PRICE), expiry: 60_000 },
   };
-  const encoding = { type: 'uint256', path: '$.price' };
   const endpoints = Object.entries(auths).map(([name, auth]) => {
     return [name, { path: `/p?${encodeURIComponent(name)}`, auth, encoding }] as const;
   });

@@ -1,10 +1,9 @@
 /** Payments that are kept in memory are sold once, over a restart, too. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
-import { startTestService } from '../support/service.ts';
+import { oneApi, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 

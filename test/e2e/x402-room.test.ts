@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -42,7 +41,6 @@ describe('x402: want of room (503) costs nobody a payment', async () => {
     for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
     await upstream.untilIdle();
   };
-  const encoding = { type: 'uint256', path: '$.price' };
   const api = (name: string, url: string, blocks: Record<string, object>, more: object) => {
     const endpoints = Object.entries(blocks).map(([endpoint, block]) => [endpoint, { encoding, ...block }] as const);
     return oneApi(url, Object.fromEntries(endpoints), { api: { name, ...more } }).apis;

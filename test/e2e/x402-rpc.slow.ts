@@ -1,11 +1,10 @@
 /** A node that misbehaves ends in a clear 401 in bounded time, and burns no payment. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { inSeconds, payer, payNative, prove, type Question, relay, termsOn, withResult } from '../support/x402.ts';

@@ -9,7 +9,7 @@ import { launch } from '../cli/run.ts';
 import { bundle } from '../support/bundle.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 import { deployToken, NATIVE, payer, RECIPIENT, relay, type Token } from '../support/x402.ts';
@@ -41,7 +41,6 @@ describe('the example client of a paid endpoint', () => {
       amount: String(PRICE),
       recipient: RECIPIENT,
     };
-    const encoding = { type: 'uint256', path: '$.price' };
     const parameters = [{ name: 'symbol', required: true }];
     const endpoints = [
       { name: 'sync', path: '/p', encoding, parameters },

@@ -6,8 +6,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { verifyResponse } from '../../verify/index.ts';
-import { oneApi } from '../support/answers.ts';
-import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { browserFor, launch, skip, visit } from './browser.ts';
 

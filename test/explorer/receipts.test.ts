@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { requestHash } from '../support/receipts.ts';
-import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { browserFor, skip, visit } from './browser.ts';
 

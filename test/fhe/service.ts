@@ -1,6 +1,5 @@
-import { oneApi } from '../support/answers.ts';
 import { endsWith, type Lifetime } from '../support/lifetime.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { oneApi, type RunningService, startTestService } from '../support/service.ts';
 import type { Upstream } from '../support/upstream.ts';
 import { type Relayer, type RelayerOptions, startRelayer } from './relayer.ts';
 

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { assertFires, assertFiring, type Seen, withoutPromtool } from '../support/alerts.ts';
-import { oneApi } from '../support/answers.ts';
 import { suite } from '../support/lifetime.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
@@ -61,7 +60,6 @@ describe('an alert', { skip: withoutPromtool }, async () => {
   });
 
   it('says that async requests, TLS proofs, encryptions or a reload have failed', async (t) => {
-    const encoding = { type: 'uint256', path: '$.price' };
     const endpoints = {
       later: { mode: 'async' },
       proven: { responseMatches: [{ type: 'regex', value: 'price' }] },

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { assertFires, finding, type Seen, withoutPromtool } from '../support/alerts.ts';
-import { oneApi } from '../support/answers.ts';
 import { queryOf } from '../support/incidents.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ALERTS = [

@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { runCli } from '../cli/run.ts';
 import { describeServers, freePort, redisFor } from '../state/redis-server.ts';
-import { oneApi } from '../support/answers.ts';
 import { queryOf } from '../support/incidents.ts';
 import { reload } from '../support/reload.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 const KEY = 'k'.repeat(32);

@@ -8,13 +8,12 @@ import { folderWith, launchCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
 import { assertFires, assertFiring, withoutPromtool } from '../support/alerts.ts';
-import { oneApi } from '../support/answers.ts';
 import { certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
-import { serviceFor } from '../support/service.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
 it('an upstream that fails: who was asked how often, what is asked no more, and which answers are old', async (t) => {

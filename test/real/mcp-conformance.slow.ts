@@ -6,9 +6,8 @@ import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { Linter } from '../../tools/scripts/linter.ts';
 import { withNode } from '../../tools/scripts/nodes.ts';
-import { oneApi } from '../support/answers.ts';
 import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Scenarios, and the checks of them that cannot hold, with the reason. */

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach } from 'node:test';
-import { oneApi } from './answers.ts';
 import { assertRefused } from './http.ts';
 import { suite } from './lifetime.ts';
-import { serviceFor } from './service.ts';
+import { oneApi, serviceFor } from './service.ts';
 import { faults, type RecordedRequest, upstreamFor } from './upstream.ts';
 
 type Config = Parameters<typeof oneApi>;

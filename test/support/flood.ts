@@ -1,7 +1,6 @@
 /** Floods a service, each request from an address and for a cache key of its own; prints the live heap. See flood.slow.ts. */
 import { Pool } from 'undici';
-import { oneApi } from './answers.ts';
-import { startTestService } from './service.ts';
+import { oneApi, startTestService } from './service.ts';
 import { startUpstream } from './upstream.ts';
 
 const upstream = await startUpstream();

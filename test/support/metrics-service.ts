@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Wallet } from 'ethers';
-import { oneApi } from './answers.ts';
 import { type Scrape, scrape, scrapeAfter } from './metrics.ts';
 import { pluginFile, pluginFiles } from './plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from './service.ts';
+import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from './service.ts';
 import { SECOND, signerPlugin } from './signer-plugin.ts';
 import { faults, startUpstream, type Upstream } from './upstream.ts';
 import { NATIVE, prove, RECIPIENT } from './x402.ts';
@@ -21,7 +20,6 @@ function startEverything({ url }: Upstream): Promise<RunningService> {
     { watcher: pluginFile('watcher', 'onAfterApiCall: () => undefined'), kept: signerPlugin('metrics') },
     { watcher: { isolate: true } },
   );
-  const encoding = { type: 'uint256', path: '$.price' };
   const terms = { type: 'x402', network: 1, rpc: NOWHERE, token: NATIVE, amount: '1', recipient: RECIPIENT };
   const accept = { network: 'eip155:1', asset: CONTRACT, amount: '1', payTo: RECIPIENT };
   const accepts = [{ ...accept, extra: { name: 'x', version: '1' } }];

@@ -3,9 +3,7 @@ import { join } from 'node:path';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { stringify } from 'yaml';
 import { JSON_HEADERS } from './http.ts';
-import { type RunningService, TEST_KEY } from './service.ts';
-
-type Block = Readonly<Record<string, unknown>>;
+import { type Block, type RunningService, TEST_KEY } from './service.ts';
 
 /** Writes another config in place of that of a test service, with what `startTestService` adds to each. */
 export async function rewrite(service: Pick<RunningService, 'folder'>, config: Block): Promise<void> {

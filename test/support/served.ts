@@ -1,12 +1,10 @@
-import { oneApi } from './answers.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from './http.ts';
 import type { Lifetime } from './lifetime.ts';
 import { pluginFiles } from './plugin-files.ts';
-import { type RunningService, serviceFor, TEST_ADDRESS } from './service.ts';
+import { type Block, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from './service.ts';
 import { type Handler, upstreamFor } from './upstream.ts';
 import { verifyEncoded, verifyRaw } from './verify.ts';
 
-type Block = Readonly<Record<string, unknown>>;
 type Headers = Record<string, string>;
 
 /** What a service has beside its endpoints: keys of its config, and what is not of it. */

@@ -11,6 +11,22 @@ import { endsWith, type Lifetime } from './lifetime.ts';
 export const TEST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 export const TEST_ADDRESS = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 
+/** Encodes the number under the key `price`. */
+export const encoding = { type: 'uint256', path: '$.price' };
+
+/** A mapping of a config. */
+export type Block = Readonly<Record<string, unknown>>;
+
+/** A config with one free API called `api`; endpoints are given by name. */
+export function oneApi(
+  url: string,
+  endpoints: Readonly<Record<string, Block>>,
+  { api = {}, ...rest }: { api?: Block } & Block = {},
+) {
+  const list = Object.entries(endpoints).map(([name, endpoint]) => ({ name, path: `/${name}`, ...endpoint }));
+  return { ...rest, apis: [{ name: 'api', url, auth: { type: 'free' }, ...api, endpoints: list }] };
+}
+
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
@@ -36,10 +52,7 @@ export interface StartOptions {
 }
 
 /** A real service in this process, on a free port of the loopback interface, without a rate limit unless one is configured. */
-export async function startTestService(
-  config: Readonly<Record<string, unknown>>,
-  options: StartOptions = {},
-): Promise<RunningService> {
+export async function startTestService(config: Block, options: StartOptions = {}): Promise<RunningService> {
   const folder = await mkdtemp(join(tmpdir(), 'sdp-'));
   const server = { port: 0, drainDelay: 0, rateLimit: { max: 1_000_000 }, ...(config.server as object | undefined) };
   const file = join(folder, 'config.yaml');

@@ -4,9 +4,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
-import { startTestService } from '../../support/service.ts';
+import { oneApi, startTestService } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEYS = [{ name: 'ada', key: '0123456789abcdef' }];

@@ -1,12 +1,11 @@
 /** batch answers several requests in one, each as if it came by itself. */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused, postText } from '../../support/http.ts';
 import { stopAll, suite } from '../../support/lifetime.ts';
 import { openRaw } from '../../support/raw-http.ts';
-import { startTestService } from '../../support/service.ts';
+import { oneApi, startTestService } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEY = 'a key of sixteen characters';

@@ -1,10 +1,9 @@
 /** cost-limits refuses clients that have spent their allowance. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
-import { serviceFor } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEYS = [

@@ -1,12 +1,11 @@
 /** counter counts how requests ended, across a reload. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { endpointUrl } from '../../support/http.ts';
 import { scrape } from '../../support/metrics.ts';
 import { reload } from '../../support/reload.ts';
-import { serviceFor } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 it('counter counts how requests ended, as a metric and as a route, across a reload', async (t) => {

@@ -1,9 +1,8 @@
 /** external-cache shares signed answers between instances, and does without its server. */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
-import { type RunningService, startTestService } from '../../support/service.ts';
+import { oneApi, type RunningService, startTestService } from '../../support/service.ts';
 import { faults, type Handler, startUpstream } from '../../support/upstream.ts';
 
 /** Keeps bodies by their paths. */

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../../support/http.ts';
 import { suite } from '../../support/lifetime.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../../support/raw-http.ts';
-import { serviceFor } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const SECRET = 'a secret of two parties';

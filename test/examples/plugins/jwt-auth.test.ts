@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { generateKeyPair, SignJWT } from 'jose';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { AUDIENCE, bearer, identityProvider } from '../../support/jwt.ts';
-import { serviceFor } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 async function start(t: TestContext, auth: object = {}) {

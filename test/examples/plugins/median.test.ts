@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { suite } from '../../support/lifetime.ts';
-import { serviceFor } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../../support/upstream.ts';
 
 describe('median', async () => {

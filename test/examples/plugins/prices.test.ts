@@ -1,11 +1,10 @@
 /** prices shows the signed answers of several endpoints on one route. */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused, assertRouteHeaders } from '../../support/http.ts';
 import { stopAll, suite } from '../../support/lifetime.ts';
-import { startTestService } from '../../support/service.ts';
+import { oneApi, startTestService } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 describe('prices', async () => {

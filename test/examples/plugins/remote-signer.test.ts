@@ -4,12 +4,11 @@ import { after, describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';
 import plugin from '../../../examples/plugins/remote-signer.ts';
 import { Described } from '../../openapi/document.ts';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { stopAll, suite } from '../../support/lifetime.ts';
 import { pluginFiles } from '../../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
+import { oneApi, type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
 import { assertSigns, openSigner } from '../../support/statements.ts';
 import { faults, type Handler, startUpstream, upstreamFor } from '../../support/upstream.ts';
 

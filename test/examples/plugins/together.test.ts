@@ -4,11 +4,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { bearer, identityProvider } from '../../support/jwt.ts';
-import { startTestService } from '../../support/service.ts';
+import { oneApi, startTestService } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 it('jwt-auth, cost-limits, audit-log and webhook work at one endpoint', async (t) => {

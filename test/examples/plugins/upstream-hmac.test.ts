@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { suite } from '../../support/lifetime.ts';
-import { serviceFor } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, type RecordedRequest, upstreamFor } from '../../support/upstream.ts';
 
 const SECRET = 'a secret of two parties';

@@ -1,10 +1,9 @@
 /** webhook tells another service of answers. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { eventually } from '../../support/http.ts';
-import { startTestService } from '../../support/service.ts';
+import { oneApi, startTestService } from '../../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../../support/upstream.ts';
 
 const hang = faults.hang();
