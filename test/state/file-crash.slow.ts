@@ -130,6 +130,7 @@ describe('processes that share a state file', () => {
       `${path}-lock`,
       '1',
     ]);
+    t.after(() => other.kill());
     await once(other.stdout, 'data');
     const refusal = new StateUnavailable(`the state file ${path} cannot be written: other processes keep opening it`);
     await assert.rejects(area.compareAndSet('d', undefined, 'lost'), refusal);
