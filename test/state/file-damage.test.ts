@@ -1,8 +1,9 @@
 /** A damaged state file is noticed at the start, and nothing is made up. */
 import assert from 'node:assert/strict';
-import { readFile, truncate, writeFile } from 'node:fs/promises';
+import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { open as lmdb } from 'lmdb';
 import { StateUnavailable } from '../../plugins-sdk/state.ts';
 import { engineOn, folder, put, started } from './file-setup.ts';
 
@@ -59,6 +60,26 @@ describe('a state file that is damaged', () => {
     }
     await writeFile(path, '');
     assert.equal(await (await started(t, path)).area('a').get('a'), undefined);
+  });
+
+  it('is none that lacks databases, since its first process was killed, or pages at its end, which were never written', async (t) => {
+    const path = join(await folder(t), 'state');
+    await lmdb({ path, noSubdir: true }).close();
+    const engine = await started(t, path);
+    const area = engine.area('a');
+    // A transaction that takes the end of the file, and frees it again.
+    await Promise.all([area.compareAndSet('b', undefined, 'x'.repeat(20_000)), put(area, 'c', 'kept')]);
+    for (let round = 0; round < 5; round++)
+      await Promise.all([
+        area.compareAndSet(`d${round}`, undefined, 'x'.repeat(20_000)),
+        area.compareAndSet(`d${round}`, 'x'.repeat(20_000), undefined),
+      ]);
+    await engine.close();
+    const env = lmdb({ path, noSubdir: true, readOnly: true });
+    const { lastPageNumber, pageSize } = Object(env.getStats());
+    await env.close();
+    assert.ok((await stat(path)).size < (lastPageNumber + 1) * pageSize, 'the file is short');
+    assert.equal(await (await started(t, path)).area('a').get('c'), 'kept');
   });
 
   it('is told of by an engine that meets the damage later', async (t) => {
