@@ -39,6 +39,8 @@ export class LmdbState implements StateEngine {
   readonly #room: Room;
   #opened: Opened | undefined;
   #renewal: Promise<void> | undefined;
+  /** Settles after all steps so far: one that was given up may yet be done. */
+  #steps: Promise<unknown> = Promise.resolve();
 
   /** @param path absolute. */
   constructor(path: string, services: EngineServices, room = ROOM) {
@@ -70,7 +72,10 @@ export class LmdbState implements StateEngine {
   area(name: string): StateArea {
     const area = encodeURIComponent(name);
     return {
-      get: async (key) => textOf(this.#use(({ values }) => values.read(placeOf(area, key), this.#services.now()))),
+      get: async (key) => {
+        await this.#steps;
+        return textOf(this.#use(({ values }) => values.read(placeOf(area, key), this.#services.now())));
+      },
       compareAndSet: (key, expected, next, options) =>
         this.#step(({ values }, now) => swap(values, placeOf(area, key), [expected, next], { ...options, now })),
       takeTokens: (key, limit, n = 1, debt = 0) =>
@@ -93,7 +98,13 @@ export class LmdbState implements StateEngine {
   }
 
   /** One atomic step for all processes. Steps that wait share a write to the disk. */
-  async #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
+  #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
+    const step = this.#written(run);
+    this.#steps = Promise.allSettled([this.#steps, step]);
+    return step;
+  }
+
+  async #written<T>(run: (opened: Opened, now: number) => T): Promise<T> {
     try {
       return await this.#use((opened) => this.#transaction(opened.env, () => run(opened, this.#services.now())));
     } catch (error) {

@@ -85,6 +85,13 @@ function ofOneAndMany(newArea: () => StateArea): void {
     );
   });
 
+  it('reads what it was asked to write before, though nothing waited for that', async () => {
+    const area = newArea();
+    const written = area.compareAndSet('a', undefined, 'b', { durable: true });
+    assert.equal(await area.get('a'), 'b');
+    assert.equal(await written, undefined);
+  });
+
   it('lets one of many racing swaps win', async () => {
     const area = newArea();
     for (const round of Array.from({ length: 20 }, (_, index) => `round ${index}`)) {
