@@ -59,7 +59,9 @@ export class LmdbState implements StateEngine {
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
       // A step is confirmed by the commit that has it on disk.
       const order = { overlappingSync: false, eventTurnBatching: false };
-      const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
+      // Free pages are looked up anew: others may have taken those of a transaction before.
+      const space = { maxFreeSpaceToRetain: 0 };
+      const env = open<string, Buffer>({ path, ...mode, ...order, ...space, ...ENCODINGS });
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
       this.#opened = await this.#transaction(env, () => ({ env, values: table('values'), buckets: table('buckets') }));
     });
