@@ -19,7 +19,7 @@ const FIELD = 'settings.state';
 
 /** Bytes of the longest key that stands as it is. */
 const LONGEST_KEY = 500;
-/** A start beside writers seldom needs a second one. */
+/** Tries to write after the newest commit; the second one mostly does. */
 const ATTEMPTS = 10;
 /** A payment takes two or three keys; bytes on the disk. */
 const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
@@ -39,8 +39,6 @@ export class LmdbState implements StateEngine {
   readonly #room: Room;
   #opened: Opened | undefined;
   #renewal: Promise<void> | undefined;
-  /** Settles after all steps so far: one that was given up may yet be done. */
-  #steps: Promise<unknown> = Promise.resolve();
 
   /** @param path absolute. */
   constructor(path: string, services: EngineServices, room = ROOM) {
@@ -74,10 +72,8 @@ export class LmdbState implements StateEngine {
   area(name: string): StateArea {
     const area = encodeURIComponent(name);
     return {
-      get: async (key) => {
-        await this.#steps;
-        return textOf(this.#use(({ values }) => values.read(placeOf(area, key), this.#services.now())));
-      },
+      // A step, too: it comes after the writes that were given up and may yet be done, and reads the newest commit.
+      get: (key) => this.#step(({ values }, now) => textOf(values.read(placeOf(area, key), now))),
       compareAndSet: (key, expected, next, options) =>
         this.#step(({ values }, now) => swap(values, placeOf(area, key), [expected, next], { ...options, now })),
       takeTokens: (key, limit, n = 1, debt = 0) =>
@@ -100,13 +96,7 @@ export class LmdbState implements StateEngine {
   }
 
   /** One atomic step for all processes. Steps that wait share a write to the disk. */
-  #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
-    const step = this.#written(run);
-    this.#steps = Promise.allSettled([this.#steps, step]);
-    return step;
-  }
-
-  async #written<T>(run: (opened: Opened, now: number) => T): Promise<T> {
+  async #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
     try {
       return await this.#use((opened) => this.#transaction(opened.env, () => run(opened, this.#services.now())));
     } catch (error) {
@@ -123,12 +113,13 @@ export class LmdbState implements StateEngine {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const done = await env.transaction(() => (isOnNewest(env) ? { result: run() } : undefined));
       if (done !== undefined) return done.result;
-      this.#renewal ??= checkWhole(this.#path, []).finally(() => {
+      const over = () => {
         this.#renewal = undefined;
-      });
+      };
+      this.#renewal ??= checkWhole(this.#path, []).then(over, over);
       await this.#renewal;
     }
-    throw new Error('other processes keep opening it');
+    throw new Error('its newest commit is not to be had, since processes keep opening it');
   }
 
   #use<T>(run: (opened: Opened) => T): T {

@@ -132,7 +132,9 @@ describe('processes that share a state file', () => {
     ]);
     t.after(() => other.kill());
     await once(other.stdout, 'data');
-    const refusal = new StateUnavailable(`the state file ${path} cannot be written: other processes keep opening it`);
+    const refusal = new StateUnavailable(
+      `the state file ${path} cannot be written: its newest commit is not to be had, since processes keep opening it`,
+    );
     await assert.rejects(area.compareAndSet('d', undefined, 'lost'), refusal);
     other.kill();
     await once(other, 'exit');

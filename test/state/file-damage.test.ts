@@ -32,6 +32,19 @@ describe('a state file that is damaged', () => {
     }
   });
 
+  it('refuses writes when it has lost the list of its free pages', async (t) => {
+    const path = join(await folder(t), 'state');
+    const first = await started(t, path);
+    for (let n = 0; n < 40; n++) await put(first.area('x402'), `payment ${n}`, 'x'.repeat(300 + (n % 7) * 900));
+    await first.close();
+    const { length } = await readFile(path);
+    await truncate(path, length - 4096);
+    const engine = await started(t, path);
+    // Without its end, the library would end the process.
+    const refused = new StateUnavailable(`the state file ${path} cannot be written: MDB_BAD_TXN`);
+    await assert.rejects(put(engine.area('x402'), 'payment', 'redeemed'), refused);
+  });
+
   it('is refused where an entry or a page of it was changed', async (t) => {
     const path = await filled(t);
     const bytes = await readFile(path);
