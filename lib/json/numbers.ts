@@ -62,7 +62,7 @@ export function parseMarked(json: string): Json {
   return JSON.parse(withoutRoundedNumbers(json, (literal) => `"${MARK}${literal}"`));
 }
 
-/** The same with a marked text for each number, so that none is written otherwise. @throws SyntaxError */
+/** The same with a marked text for each number, so that none is written otherwise. @param json that JSON.parse accepts. */
 export function parseAllMarked(json: string): Json {
   const marked = json.replace(STRING_OR_ANY_NUMBER, (token) => (token.startsWith('"') ? token : `"${MARK}${token}"`));
   return JSON.parse(marked);
