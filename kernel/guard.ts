@@ -197,12 +197,15 @@ class Call {
   /** @param where the time may have run out meanwhile; empty where it had before the call. @throws Refusal, unless the stage goes on without what failed. */
   #failed(error: unknown, where: string): undefined {
     const { plugin, stage, kind, budget, fails, context: isPublic, options } = this.#tap;
+    const { requestId, abandoned } = this.#exchange;
     const charge = this.#charge;
-    let outcome = 'done' as CallEvent['outcome'];
+    let outcome: CallEvent['outcome'] = 'done';
     const place = charge?.chargeTime() === false ? where : 'in what it threw';
     const spent = place === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${place}`;
     // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
+      // What heeds its signal fails when the client leaves, such as with undici's `RequestAbortedError`: the plugin is not to blame.
+      if (abandoned && kind !== 'watch' && /^\w*Abort\w*Error\b/.test(reason)) return refusals.abandoned();
       outcome = 'failed';
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });
@@ -211,12 +214,10 @@ class Call {
       outcome = 'exhausted';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
-    const { requestId, abandoned } = this.#exchange;
-    // What heeds its signal fails when the client leaves: that is not the plugin's fault.
-    const isLeft = outcome === 'failed' && abandoned && kind !== 'watch';
-    this.#end(isLeft ? 'done' : outcome);
-    if (fails !== 'open') throw isLeft ? asRefusal(refusals.abandoned(), stage) : refusal;
-    if (!isLeft) options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
+    this.#end(outcome);
+    if (fails !== 'open') throw refusal;
+    if (kind === 'watch' || !abandoned)
+      options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
     return undefined;
   }
 

@@ -163,7 +163,7 @@ class RequestLifecycle {
   #runOf(question: Question): Run {
     return ({ detached = false } = {}) => {
       if (this.#hasRun) throw new Error('the rest of the pipeline runs once');
-      if (this.#exchange.outcome !== undefined) throw new Error('the request has ended');
+      if (this.#exchange.outcome !== undefined) throw new Error(ENDED);
       this.#hasRun = true;
       if (detached) control.detach(this.#exchange);
       const running = this.#hooks.running.track(() => this.#answer(question));
@@ -187,9 +187,7 @@ class RequestLifecycle {
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
       return response;
     } catch (error) {
-      const refusal = asRefusal(error, 'answer');
-      // A mode that gave up has refused already, in its own words.
-      throw this.#refusal === undefined ? await this.#conclude(refusal) : refusal;
+      throw await this.#conclude(asRefusal(error, 'answer'), true);
     }
   }
 
@@ -245,18 +243,20 @@ class RequestLifecycle {
     return this.#hasRun ? undefined : this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
-  /** Concludes a failure once, before anyone can see it, and has it observed. A mode may answer in words of its own afterwards. */
-  async #conclude(thrown: Refusal): Promise<Refusal> {
+  /**
+   * Concludes a failure once, before anyone can see it, and has it observed. A mode may answer in words of its own afterwards.
+   * @param isInner whether it is the run's: what the mode has refused with before stands.
+   */
+  async #conclude(thrown: Refusal, isInner = false): Promise<Refusal> {
     if (thrown === this.#refusal) return thrown;
-    const exchange = this.#exchange;
-    const { abandoned } = exchange;
+    const { abandoned } = this.#exchange;
     const isFirst = this.#refusal === undefined;
     const refusal = abandoned ? asRefusal(refusals.abandoned(), thrown.stage) : thrown;
     // Before anything is waited for: the mode may fail meanwhile, and the client hears of the last failure.
-    this.#refusal = refusal;
+    if (isFirst || !isInner) this.#refusal = refusal;
     if (isFirst) await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
-    if (abandoned) return refusal;
-    this.#runtime.failed(exchange, refusal);
+    if (abandoned || refusal.reason === ENDED) return refusal;
+    this.#runtime.failed(this.#exchange, refusal);
     if (isFirst) this.#afterResponse(() => this.#tellError(this.#refusal ?? refusal));
     return refusal;
   }
@@ -284,6 +284,9 @@ class RequestLifecycle {
   }
 }
 
+/** Why nothing more is done for a request. */
+const ENDED = 'the request has ended';
+
 const nothing: readonly StatementBeside[] = Object.freeze([]);
 
 const missing = () => refuse('sign', refusals.internal('a statement has no signature'));
@@ -297,7 +300,7 @@ function membersOf(statements: readonly StatementBeside[], signatures: readonly 
 
 /** A mode may have given up without waiting: what was refused is not paid for, nor signed unless others share it. @throws Refusal */
 function requireNotEnded(exchange: Exchange, stage: StageName): void {
-  if (exchange.outcome !== undefined) refuse(stage, refusals.internal('the request has ended'));
+  if (exchange.outcome !== undefined) refuse(stage, refusals.internal(ENDED));
 }
 
 export function isStream(body: HttpResponse['body']): body is BodyStream {

@@ -360,27 +360,33 @@ it('of a run and a mode that both fail, observers are told once, of what the cli
   assert.deepEqual(told, ['from the mode']);
 });
 
-it('of a mode that gives up and a run that fails after it, only what the client got is told', async () => {
-  const told: unknown[] = [];
-  const hooks = {
-    encode: () => {
-      throw new Refusal(418, 'from the run');
-    },
-    concluded: async () => {
-      for (let turn = 0; turn < 5; turn += 1) await setImmediate();
-    },
-    present: {
-      sync: (run: Run) => {
-        run().catch(() => undefined);
-        throw new Refusal(429, 'from the mode');
-      },
-    },
-    onError: ({ error }: { error: Error }) => void told.push(`onError ${error.message}`),
+it('of a mode that gives up, observers hear what the client got, and the log of what failed after it', async () => {
+  const fails = () => {
+    throw new Refusal(418, 'from the run');
   };
-  const failed = (_: unknown, refusal: unknown) => void told.push(`failed ${Object(refusal).message}`);
-  await assert.rejects(serve('sync', hooks, pipelineOf('sync', hooks, failed)), { message: 'from the mode' });
-  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-  assert.deepEqual(told, ['failed from the mode', 'onError from the mode']);
+  const toldOf = async (encode: object) => {
+    const told: unknown[] = [];
+    const hooks = {
+      ...encode,
+      concluded: async () => {
+        for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+      },
+      present: {
+        sync: (run: Run) => {
+          run().catch(() => undefined);
+          throw new Refusal(429, 'from the mode');
+        },
+      },
+      onError: ({ error }: { error: Error }) => void told.push(`onError ${error.message}`),
+    };
+    const failed = (_: unknown, refusal: unknown) => void told.push(`failed ${Object(refusal).message}`);
+    await assert.rejects(serve('sync', hooks, pipelineOf('sync', hooks, failed)), { message: 'from the mode' });
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    return told;
+  };
+  assert.deepEqual(await toldOf({}), ['failed from the mode', 'onError from the mode']);
+  const both = ['failed from the run', 'failed from the mode', 'onError from the mode'];
+  assert.deepEqual(await toldOf({ encode: fails }), both);
 });
 
 it('a plugin that was asked before the client left is told of nothing in the detached work', () => {
