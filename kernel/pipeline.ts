@@ -257,18 +257,17 @@ class RequestLifecycle {
     if (isFirst) await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
     if (abandoned || refusal.reason === ENDED) return refusal;
     this.#runtime.failed(this.#exchange, refusal);
-    if (isFirst) this.#afterResponse(() => this.#tellError(this.#refusal ?? refusal));
+    // Those who are told late hear what the client heard.
+    if (isFirst)
+      this.#afterResponse(() =>
+        this.#hooks.ask('onError', [this.#refusal ?? refusal, this.#request.id, this.#exchange]),
+      );
     return refusal;
   }
 
   /** A mode may have refused the client after all. */
   #tellSent(response: SignedResponse): Awaitable<void> {
     return this.#refusal !== undefined ? undefined : this.#hooks.ask('onResponseSent', [200, response, this.#exchange]);
-  }
-
-  /** Those who are told late hear what the client heard. */
-  #tellError(refusal: Refusal): Awaitable<void> {
-    return this.#hooks.ask('onError', [refusal, this.#request.id, this.#exchange]);
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
