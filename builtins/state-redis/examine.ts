@@ -20,7 +20,7 @@ const OLDEST = [6, 2] as const;
  * @throws StateUnavailable when it cannot be used.
  */
 export function examine(name: string, kind: Kind, info: string, appendfsync: string | undefined): Examination {
-  const fields = new Map([...info.matchAll(/^(\w+):(.*)$/gm)].map(([, name = '', value = '']) => [name, value]));
+  const fields = new Map([...info.matchAll(/^(\w+):(.*)$/gm)].map(([, field = '', value = '']) => [field, value]));
   const refusal = refusalOf(fields, kind);
   if (refusal !== undefined) throw new StateUnavailable(`${name} ${refusal}`);
   const of = `of ${name} is`;
