@@ -16,6 +16,7 @@ import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { markChecked } from '../../plugins-sdk/signing/signed.ts';
+import { turns } from '../support/fuzz/situation.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;
@@ -337,56 +338,42 @@ describe('any method authenticates', () => {
   });
 });
 
-it('of a run and a mode that both fail, observers are told once, of what the client got', async () => {
-  const told: unknown[] = [];
-  const response = serve('sync', {
-    encode: () => {
-      throw new Refusal(418, 'from the run');
-    },
-    concluded: async () => {
-      for (let turn = 0; turn < 5; turn += 1) await setImmediate();
-    },
+/** What observers and the log are told of a request whose mode gives up so many turns after it has begun the rest. */
+async function toldOf(encode: object, wait: number): Promise<readonly string[]> {
+  const told: string[] = [];
+  const hooks = {
+    ...encode,
+    concluded: () => turns(5),
     present: {
       sync: async (run: Run) => {
         run().catch(() => undefined);
-        for (let turn = 0; turn < 2; turn += 1) await setImmediate();
+        await turns(wait);
         throw new Refusal(429, 'from the mode');
       },
     },
-    onError: ({ error }: { error: Error }) => void told.push(error.message),
-  });
-  await assert.rejects(response, { message: 'from the mode' });
-  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-  assert.deepEqual(told, ['from the mode']);
+    onError: ({ error }: { error: Error }) => void told.push(`onError ${error.message}`),
+  };
+  const failed = (_: unknown, refusal: unknown) => void told.push(`failed ${Object(refusal).message}`);
+  await assert.rejects(serve('sync', hooks, pipelineOf('sync', hooks, failed)), { message: 'from the mode' });
+  await turns(10);
+  return told;
+}
+
+const failing = {
+  encode: () => {
+    throw new Refusal(418, 'from the run');
+  },
+};
+
+it('of a run and a mode that both fail, observers are told once, of what the client got', async () => {
+  const both = ['failed from the mode', 'failed from the run', 'onError from the mode'];
+  assert.deepEqual(await toldOf(failing, 2), both);
 });
 
 it('of a mode that gives up, observers hear what the client got, and the log of what failed after it', async () => {
-  const fails = () => {
-    throw new Refusal(418, 'from the run');
-  };
-  const toldOf = async (encode: object) => {
-    const told: unknown[] = [];
-    const hooks = {
-      ...encode,
-      concluded: async () => {
-        for (let turn = 0; turn < 5; turn += 1) await setImmediate();
-      },
-      present: {
-        sync: (run: Run) => {
-          run().catch(() => undefined);
-          throw new Refusal(429, 'from the mode');
-        },
-      },
-      onError: ({ error }: { error: Error }) => void told.push(`onError ${error.message}`),
-    };
-    const failed = (_: unknown, refusal: unknown) => void told.push(`failed ${Object(refusal).message}`);
-    await assert.rejects(serve('sync', hooks, pipelineOf('sync', hooks, failed)), { message: 'from the mode' });
-    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-    return told;
-  };
-  assert.deepEqual(await toldOf({}), ['failed from the mode', 'onError from the mode']);
+  assert.deepEqual(await toldOf({}, 0), ['failed from the mode', 'onError from the mode']);
   const both = ['failed from the run', 'failed from the mode', 'onError from the mode'];
-  assert.deepEqual(await toldOf({ encode: fails }), both);
+  assert.deepEqual(await toldOf(failing, 0), both);
 });
 
 it('a plugin that was asked before the client left is told of nothing in the detached work', () => {
