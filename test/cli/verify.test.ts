@@ -1,5 +1,4 @@
 /** `verify` accepts what the service sends, and says why it refuses others. */
-
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

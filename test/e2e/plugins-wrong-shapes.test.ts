@@ -1,5 +1,4 @@
 /** A wrong result of an inner function is a 500, and the log names the member. */
-
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertRefused } from '../support/http.ts';

@@ -1,5 +1,4 @@
 /** The trace of a client reaches the line of its request. */
-
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { until } from '../cli/started.ts';

@@ -1,5 +1,4 @@
 /** The audit record and the log tell what became of an answer, and which lines are lost. */
-
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, stat, writeFile } from 'node:fs/promises';

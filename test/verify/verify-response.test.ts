@@ -1,5 +1,4 @@
 /** An answer of the service is accepted, and any change of it is refused with its reason. */
-
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';

@@ -1,5 +1,4 @@
 /** mode-jsonp answers as a script, with a callback that is checked. */
-
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';

@@ -1,5 +1,4 @@
 /** response-headers adds headers to every response. */
-
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { example } from '../../support/examples.ts';
