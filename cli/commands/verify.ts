@@ -142,7 +142,7 @@ function eventData(source: string, text: string): string {
   const events = text
     .replace(/\r\n?/g, '\n')
     .split(/\n{2,}/)
-    .map((block) => block.split('\n').flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? []))
+    .map((block) => block.split('\n').flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? []))
     .filter((lines) => lines.length > 0);
   const [event, ...more] = events;
   if (event === undefined) throw new Error(`${source}: neither a JSON object nor an SSE frame`);

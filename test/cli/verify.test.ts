@@ -141,6 +141,15 @@ describe('verify', () => {
     assert.deepEqual(await verifyText(t, text.join('\r')), expected);
   });
 
+  it('reads an event whose JSON has line separators of Unicode, which end no line of it', async (t) => {
+    const { data: _, ...rest } = await answer();
+    const rawData = 'a\u2028b\u2029c';
+    const digest = digestOf(SIGNED_AT, keccak256(toUtf8Bytes(JSON.stringify(rawData))));
+    const signed = { ...rest, rawData, signature: await wallet.signMessage(getBytes(digest)) };
+    const { code, stderr } = await verifyText(t, `data: ${JSON.stringify(signed)}\n\n`, '--node', wallet.address);
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+
   it('refuses an old answer', async (t) => {
     const { code, stdout, stderr } = await verifyText(t, JSON.stringify(await answer()), '--max-age', '0');
     assert.deepEqual([code, stdout], [1, '']);
