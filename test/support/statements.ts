@@ -4,6 +4,8 @@ import { verifyMessage, verifyTypedData } from 'ethers';
 import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
 import { type Definition, toHex } from '../../plugins-sdk/index.ts';
 import type { OpenSigner, Statement } from '../../plugins-sdk/signing.ts';
+import type { Lifetime } from './lifetime.ts';
+import { silent } from './services.ts';
 
 /** One that nobody aborts. */
 const never = () => new AbortController().signal;
@@ -39,12 +41,12 @@ export async function assertSigns(signer: OpenSigner, digest: Uint8Array): Promi
   }
 }
 
-/** Opens the one kind of signer that a plugin contributes. */
-export async function openSigner(plugin: Definition, config: unknown): Promise<OpenSigner> {
-  const [type] = Object.values(plugin.signers ?? {});
-  const silent = () => {};
-  const log = { debug: silent, info: silent, warn: silent, error: silent };
-  return type === undefined ? assert.fail('no signer') : type.open(config, { log, path: resolve, role: 'current' });
+/** Opens the one kind of signer that a plugin contributes; it is closed after the test. */
+export async function openSigner(t: Lifetime, plugin: Definition, config: unknown): Promise<OpenSigner> {
+  const [type = assert.fail('no signer')] = Object.values(plugin.signers ?? {});
+  const signer = await type.open(config, { log: silent, path: resolve, role: 'current' });
+  t.after(async () => signer.close?.());
+  return signer;
 }
 
 /** The message of the error that signing the digest 0x11… ends with. */
@@ -57,4 +59,11 @@ export async function refusalOf(signer: OpenSigner, signal = never()): Promise<s
     return error.message;
   }
   return assert.fail('it was signed');
+}
+
+/** Asserts what an error says, which is never a secret. */
+export function assertSays(said: string, expected: string | RegExp, secret: string): void {
+  if (typeof expected === 'string') assert.equal(said, expected);
+  else assert.match(said, expected);
+  assert.ok(!said.includes(secret));
 }

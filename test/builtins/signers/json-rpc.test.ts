@@ -1,13 +1,13 @@
 /** A node's account signs as a local key does, and each fault has its words. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { getBytes, Signature, Wallet } from 'ethers';
 import { signerJsonRpc } from '../../../builtins/signer-json-rpc.ts';
 import { CURVE_ORDER } from '../../../lib/eth/eip191.ts';
 import { checkHttpSigners } from '../../../plugins-sdk/signing.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';
-import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
+import { assertSays, assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
 import { faults, type Handler, startUpstream, upstreamFor } from '../../support/upstream.ts';
 
 const ANVIL = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
@@ -71,37 +71,34 @@ const saying =
 describe('the signer json-rpc with a real node', async () => {
   const chain = await chainFor(suite);
 
-  it('has both kinds of statements signed by an account of the node', async () => {
-    const signer = await openSigner(signerJsonRpc, { url: chain.url, address: ANVIL.toLowerCase() });
+  it('has both kinds of statements signed by an account of the node', async (t) => {
+    const signer = await openSigner(t, signerJsonRpc, { url: chain.url, address: ANVIL.toLowerCase() });
     assert.equal(signer.address, ANVIL);
     await assertSigns(signer, digest);
     await assertSigns(signer, new Uint8Array(32));
-    await signer.close?.();
   });
 
-  it('hands on the code of the refusal for an account that the node does not have', async () => {
-    const signer = await openSigner(signerJsonRpc, { url: chain.url, address: wallet.address });
+  it('hands on the code of the refusal for an account that the node does not have', async (t) => {
+    const signer = await openSigner(t, signerJsonRpc, { url: chain.url, address: wallet.address });
     assert.match(await refusalOf(signer), /^personal_sign: error -32\d\d\d$/);
-    await signer.close?.();
   });
 });
 
 describe('the signer json-rpc', async () => {
-  const openAt = (config: object = {}) =>
-    openSigner(signerJsonRpc, { url: `${server.url}/rpc`, address: wallet.address, ...config });
+  const openAt = (t: TestContext, config: object = {}) =>
+    openSigner(t, signerJsonRpc, { url: `${server.url}/rpc`, address: wallet.address, ...config });
 
   const server = await upstreamFor(suite);
 
-  it('takes v of 0 and 1 and a high s, as some wallets write them', async () => {
+  it('takes v of 0 and 1 and a high s, as some wallets write them', async (t) => {
     server.on('/rpc', serving(walletMethods));
-    const signer = await openAt();
+    const signer = await openAt(t);
     for (let byte = 0; byte < 20; byte++) await assertSigns(signer, new Uint8Array(32).fill(byte));
-    await signer.close?.();
   });
 
-  it('speaks to clef with the methods that clef has, and asks for the others once', async () => {
+  it('speaks to clef with the methods that clef has, and asks for the others once', async (t) => {
     server.on('/rpc', serving(clefMethods));
-    const signer = await openAt();
+    const signer = await openAt(t);
     const from = server.requests.length;
     await assertSigns(signer, digest);
     await assertSigns(signer, digest);
@@ -113,23 +110,20 @@ describe('the signer json-rpc', async () => {
     server.on('/rpc', serving({}));
     const none = 'personal_sign and account_signData: error -32601, there are no such methods';
     assert.equal(await refusalOf(signer), none);
-    await signer.close?.();
   });
 
-  it('sends headers, and the user and password of the URL as basic authentication', async () => {
+  it('sends headers, and the user and password of the URL as basic authentication', async (t) => {
     server.on('/rpc', serving(walletMethods));
     const url = new URL(`${server.url}/rpc`);
     [url.username, url.password] = ['me', 'p%40ss'];
-    const signer = await openAt({ url: url.href, headers: { 'X-Api-Key': 'k1' } });
+    const signer = await openAt(t, { url: url.href, headers: { 'X-Api-Key': 'k1' } });
     await assertSigns(signer, digest);
     const { headers, path } = server.requests.at(-1) ?? assert.fail();
     const basic = `Basic ${Buffer.from('me:p@ss').toString('base64')}`;
     assert.deepEqual([path, headers.authorization, headers['x-api-key']], ['/rpc', basic, 'k1']);
-    const other = await openAt({ url: url.href, headers: { Authorization: 'Bearer t' } });
+    const other = await openAt(t, { url: url.href, headers: { Authorization: 'Bearer t' } });
     await assertSigns(other, digest);
     assert.equal(server.requests.at(-1)?.headers.authorization, 'Bearer t');
-    await signer.close?.();
-    await other.close?.();
   });
 
   const secret = 'geheim';
@@ -165,35 +159,30 @@ describe('the signer json-rpc', async () => {
     ['resets the connection', faults.reset(), /^personal_sign: network: POST http:\/\/127\.0\.0\.1:\d+ failed: /],
   ];
   for (const [what, handler, text] of faulty) {
-    it(`says so when the node ${what}, without a word of the node's`, async () => {
+    it(`says so when the node ${what}, without a word of the node's`, async (t) => {
       server.on('/rpc', handler);
-      const signer = await openAt({ url: `${server.url}/rpc?key=${secret}`, headers: { 'X-Key': secret } });
+      const signer = await openAt(t, { url: `${server.url}/rpc?key=${secret}`, headers: { 'X-Key': secret } });
       const said = await refusalOf(signer);
-      if (typeof text === 'string') assert.equal(said, text);
-      else assert.match(said, text);
-      assert.ok(!said.includes(secret));
-      await signer.close?.();
+      assertSays(said, text, secret);
     });
   }
 
-  it('ends its request when nobody waits any more', async () => {
+  it('ends its request when nobody waits any more', async (t) => {
     server.on('/slow', faults.hang());
-    const signer = await openAt({ url: `${server.url}/slow` });
+    const signer = await openAt(t, { url: `${server.url}/slow` });
     const stop = new AbortController();
     const refused = refusalOf(signer, stop.signal);
     await server.untilRequested('/slow');
     stop.abort();
     assert.match(await refused, /^personal_sign: aborted: /);
     await server.untilAborted('/slow');
-    await signer.close?.();
   });
 
-  it('is told apart: down, then back', async () => {
+  it('is told apart: down, then back', async (t) => {
     const down = await startUpstream();
     await down.close();
-    const signer = await openAt({ url: down.url });
+    const signer = await openAt(t, { url: down.url });
     assert.match(await refusalOf(signer), /^personal_sign: network: POST .* refused \(ECONNREFUSED\)$/);
-    await signer.close?.();
   });
 
   it('has a config that can be used, or a check says why not, and shows no secret', () => {

@@ -84,11 +84,10 @@ describe('remote-signer', async () => {
     assert.ok(service.logs.some(({ message }) => message === `signer ${wallet.address}`));
   });
 
-  it('signs receipts as typed data, and sends its headers', async () => {
-    const opened = await openSigner(plugin, { url: `${signer.url}/sign`, address: wallet.address, headers });
+  it('signs receipts as typed data, and sends its headers', async (t) => {
+    const opened = await openSigner(t, plugin, { url: `${signer.url}/sign`, address: wallet.address, headers });
     await assertSigns(opened, new Uint8Array(32).fill(7));
     assert.equal(signer.requests.at(-1)?.headers['x-token'], 't');
-    await opened.close?.();
   });
 
   const sealed = 'signer "remote": ';
