@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { parse } from 'yaml';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { blocksOf, missingPaths, patched, pathsOf, readPage } from '../support/docs.ts';
 
@@ -38,5 +39,12 @@ describe(PAGE, () => {
     const [, section = ''] = page.split('\n## Add a stage\n');
     const touched = blocksOf(section.split('\n## ')[0] ?? '').map(({ notes }) => notes.get('file'));
     assert.deepEqual(touched, ['kernel/stages.ts', 'kernel/pipeline.ts']);
+  });
+
+  it('the workflow runs both gates', async () => {
+    const workflow = await readFile(join(PACKAGE_ROOT, '.github/workflows/ci.yml'), 'utf8');
+    const jobs: Record<string, { steps: { run?: string }[] }> = parse(workflow).jobs;
+    const runs = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []));
+    assert.deepEqual(runs, ['.ci/run', '.ci/nightly']);
   });
 });
