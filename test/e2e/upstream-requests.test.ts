@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
@@ -105,17 +104,6 @@ describe('what the upstream receives', async () => {
     const typed = await ask('own-type', { b: 1 });
     assert.equal(typed.headers['content-type'], 'application/merge-patch+json');
     assert.equal(typed.body, '{"b":1}');
-  });
-
-  it('redirects are not followed: a 3xx is an upstream error', async () => {
-    for (const status of [301, 302, 303, 307, 308]) {
-      upstream.on('/v1/base/plain', faults.redirect(`${upstream.url}/v1/base/bare-GET`, status));
-      await assertRefused(await service.post('api/plain'), 502, 'API call failed');
-    }
-    upstream.on('/v1/base/plain', faults.empty(304));
-    await assertRefused(await service.post('api/plain'), 502, 'API call failed');
-    upstream.on('/v1/base/plain', faults.json({ value: 7 }));
-    assert.deepEqual([...new Set(upstream.requests.map(({ path }) => path))], ['/v1/base/plain']);
   });
 });
 

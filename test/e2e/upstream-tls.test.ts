@@ -1,5 +1,6 @@
 /** `apis[].tls`: an upstream, and its token endpoint, that want a certificate of the client and have one of a private authority. */
 import assert from 'node:assert/strict';
+import { createSecureServer } from 'node:http2';
 import { createServer } from 'node:https';
 import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -22,6 +23,18 @@ async function startServer(t: TestContext, own: { cert: string; key: string }, c
     res.end(req.url === '/token' ? '{"access_token":"t1","token_type":"bearer"}' : '7');
   });
   return { url: `https://${await hostOf(t, server)}`, paths };
+}
+
+/** What the log says of a call that fails, and of the certificate of the client. */
+async function refusal(t: TestContext, url: string, tls: object | undefined) {
+  const service = await serviceFor(t, oneApi(url, { e: {} }, { api: { tls, timeout: 2000 } }));
+  await assertRefused(await service.post('api/e'), 502, 'API call failed');
+  const line = service.logs.findLast(({ message }) => message === 'API call failed') ?? assert.fail();
+  const warned = service.logs.find(({ message }) => message.includes('tls.cert'))?.message;
+  return {
+    reason: String(line.fields.detail).replace(/https:\S+/, 'it'),
+    warned: warned?.replace(/ \(line \d+\)/, ''),
+  };
 }
 
 describe('tls', { skip: withoutOpenssl }, () => {
@@ -66,21 +79,44 @@ describe('tls', { skip: withoutOpenssl }, () => {
     const server = await made(t);
     const client = await made(t, -1);
     const { url, paths } = await startServer(t, server, client.ca);
-    const refused = async (tls: object | undefined) => {
-      const service = await serviceFor(t, oneApi(url, { e: {} }, { api: { tls, timeout: 2000 } }));
-      await assertRefused(await service.post('api/e'), 502, 'API call failed');
-      const { detail: reason } = service.logs.findLast(({ message }) => message === 'API call failed')?.fields ?? {};
-      const warned = service.logs.find(({ message }) => message.includes('tls.cert'))?.message;
-      return { reason: `${reason}`.replace(/https:\S+/, 'it'), warned: warned?.replace(/ \(line \d+\)/, '') };
-    };
-    const expired = await refused({ cert: client.cert, key: client.key, ca: server.ca });
+    const expired = await refusal(t, url, { cert: client.cert, key: client.key, ca: server.ca });
     assert.equal(expired.warned, 'apis[0].tls.cert: has expired');
     assert.match(expired.reason, /^network: GET it failed: /);
-    assert.match((await refused({ ca: server.ca })).reason, /^network: GET it failed: /);
+    assert.match((await refusal(t, url, { ca: server.ca })).reason, /^network: GET it failed: /);
     const untrusted = 'network: GET it failed: its certificate is of no authority that this process trusts';
-    assert.ok((await refused({ ca: client.ca })).reason.startsWith(untrusted));
-    assert.ok((await refused(undefined)).reason.startsWith(untrusted));
+    assert.ok((await refusal(t, url, { ca: client.ca })).reason.startsWith(untrusted));
+    assert.ok((await refusal(t, url, undefined)).reason.startsWith(untrusted));
     assert.deepEqual(paths, []);
+  });
+
+  it('an upstream that speaks HTTP/2 only is named so', async (t) => {
+    const { ca, cert, key } = await made(t);
+    const host = await hostOf(t, createSecureServer({ cert, key, allowHTTP1: false }));
+    const what = 'it speaks HTTP/2 only, which this service does not (ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL)';
+    assert.equal((await refusal(t, `https://${host}`, { ca })).reason, `network: GET it failed: ${what}`);
+  });
+
+  it('an upstream that speaks TLS 1.1 only is named so', async (t) => {
+    const { ca, cert, key } = await made(t);
+    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    const host = await hostOf(t, createServer({ cert, key, ...old }));
+    const what = /^network: GET it failed: it speaks no TLS of version 1\.2 or later \(ERR_SSL_/;
+    assert.match((await refusal(t, `https://${host}`, { ca })).reason, what);
+  });
+
+  it('an upstream whose root is not beside the intermediate in ca is named so', async (t) => {
+    const { root, intermediate, cert, key } = await chainFor(t, 'IP:127.0.0.1');
+    const server = createServer({ cert: cert + intermediate, key }, (_, res) => {
+      res.setHeader('Content-Type', 'application/json').end('7');
+    });
+    const url = `https://${await hostOf(t, server)}`;
+    const what =
+      'its certificate leads to one that is not in ca: write the root there, beside the intermediate (UNABLE_TO_GET_ISSUER_CERT)';
+    assert.equal((await refusal(t, url, { ca: intermediate })).reason, `network: GET it failed: ${what}`);
+    // As a variable of Docker has it: each line ends in the characters \ and n.
+    const ca = root.replaceAll('\n', '\\n');
+    const service = await serviceFor(t, oneApi(url, { e: {} }, { api: { tls: { ca } } }));
+    assert.equal((await service.post('api/e')).status, 200);
   });
 
   it('is refused where it cannot be used, by the name of the field and without the key', async (t) => {
