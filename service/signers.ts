@@ -18,7 +18,7 @@ import { signerAddressOf } from './assemble.ts';
 import { messageOf } from './text.ts';
 
 /** What a config has that names no signer. */
-export const ENVIRONMENT = 'environment';
+const ENVIRONMENT = 'environment';
 /** Milliseconds for a signature, and signatures at once, where the config does not say. */
 const SIGNATURE_TIMEOUT_MS = 5000;
 const CONCURRENCY = 16;

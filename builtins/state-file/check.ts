@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
 /** Of each kind of state a database in the file. */
-export const DATABASES = ['values', 'buckets'] as const;
+const DATABASES = ['values', 'buckets'] as const;
 
 /** Milliseconds for reading all of a file, as long as a start may take. */
 const TIMEOUT_MS = 60_000;
@@ -38,7 +38,7 @@ if (isWhole && missing > 0) fs.appendFileSync(path, Buffer.alloc(missing));
 process.exit(isWhole ? 0 : 1);`;
 
 /** Opens a file and reads these databases. @throws Error when it is damaged. */
-export async function checkWhole(path: string, databases: readonly string[] = DATABASES): Promise<void> {
+export async function checkFile(path: string, databases: readonly string[] = DATABASES): Promise<void> {
   // One that was just made is no database yet.
   if ((await stat(path)).size === 0) return;
   const library = createRequire(import.meta.url).resolve('lmdb');

@@ -12,7 +12,7 @@ import {
   takeFrom,
 } from '../../plugins-sdk/state.ts';
 import { explained, realFile } from '../shared/file-faults.ts';
-import { checkWhole, ENCODINGS } from './check.ts';
+import { checkFile, ENCODINGS } from './check.ts';
 import { type Entry, type Room, Table } from './table.ts';
 
 const FIELD = 'settings.state';
@@ -52,7 +52,7 @@ export class LmdbState implements StateEngine {
       const path = await realFile(FIELD, files, this.#path);
       // Says what is wrong with a place more clearly than the library.
       await (await files.open(path, 'a+', 0o600)).close();
-      await checkWhole(path);
+      await checkFile(path);
       const { open } = await import('lmdb');
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
       // A step is confirmed by the commit that has it on disk.
@@ -116,7 +116,7 @@ export class LmdbState implements StateEngine {
       const over = () => {
         this.#renewal = undefined;
       };
-      this.#renewal ??= checkWhole(this.#path, []).then(over, over);
+      this.#renewal ??= checkFile(this.#path, []).then(over, over);
       await this.#renewal;
     }
     throw new Error('its newest commit is not to be had, since processes keep opening it');

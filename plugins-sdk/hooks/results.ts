@@ -6,7 +6,7 @@ import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, Wrong
 import { plainText } from '../results/plain.ts';
 
 /** Characters of JSON of parameters, a client may send half as many. */
-export const MAX_PARAMETERS = 128 * 1024;
+const MAX_PARAMETERS = 128 * 1024;
 /** Characters of bytes in hex. */
 const MAX_DATA = 2 + 2 * 1024 * 1024;
 /** Characters of the text that a rejected client gets. */

@@ -30,7 +30,7 @@ function momentOf(integer: string): string | undefined {
 }
 
 /** @param milliseconds of Unix time, as far away as a date can be. */
-export function utcOf(milliseconds: number): string {
+function utcOf(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace('T', ' ').replace('.000Z', ' UTC').replace('Z', ' UTC');
 }
 

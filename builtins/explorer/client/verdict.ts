@@ -40,7 +40,7 @@ const HEADLINES: Record<Reason, string> = {
  * Checks an answer as it stands in the page.
  * @param text JSON, which a person may have changed.
  */
-export function judge(text: string, { address, isOwnChoice }: Pin, { endpointId, parameters }: Asked): Verdict {
+function judge(text: string, { address, isOwnChoice }: Pin, { endpointId, parameters }: Asked): Verdict {
   const isBadPin = !isAddress(address);
   const wanted = { node: isBadPin ? null : address, endpointId, ...(parameters && { parameters }) };
   let signer: string | undefined;
