@@ -18,7 +18,7 @@ import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
 import { resolveSource } from './source.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
-/** Milliseconds that a module, and then its factory, may take. */
+/** Milliseconds that a module, and then its parser and its factory, may take. */
 const LOAD_TIMEOUT_MS = 30_000;
 const notReady = notReadyAfter(LOAD_TIMEOUT_MS);
 const PREFIX = 'builtin:';
@@ -181,7 +181,7 @@ class Loading {
       throw new PluginProblem('its configSchema is neither a schema nor anything with parse()');
     const { references, redact } = this.#request;
     const block: Block = { value, path, leaf: leafOf(this.#request), redact, doubtful: hasDoubt(references, path) };
-    const validated = await validateOwn(schema, block);
+    const validated = await withTimeout(LOAD_TIMEOUT_MS, validateOwn(schema, block), notReady);
     const certain = validated.findings.filter((finding) => !references.get(finding.path)?.doubtful);
     this.#findings.push(...certain);
     if (certain.some(({ level }) => level === 'error')) throw new Noted();
