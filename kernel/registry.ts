@@ -96,10 +96,9 @@ export class Registry {
   /** No plugin comes after this. */
   seal(): PluginSet {
     this.#isSealed = true;
-    const hooks = this.#hooks;
-    hooks.seal();
-    const taps = Object.fromEntries(stageNames.map((stage) => [stage, hooks.taps(stage)])) as PluginSet['taps'];
-    return { hooks, plugins: this.#registrations, taps, hidden: this.#hidden };
+    this.#hooks.seal();
+    const taps = Object.fromEntries(stageNames.map((stage) => [stage, this.#hooks.taps(stage)])) as PluginSet['taps'];
+    return { hooks: this.#hooks, plugins: this.#registrations, taps, hidden: this.#hidden };
   }
 
   #addHook(registration: Registration, stage: string, entry: unknown): void {
