@@ -71,7 +71,7 @@ export class Charge implements CallContext {
   readonly plugin: string | undefined;
   readonly #total: number;
   readonly #of: { readonly clientSignal: AbortSource } | undefined;
-  #used = 0;
+  #used: number;
   /** Milliseconds of calls that have ended. */
   #noted = 0;
   /** Calls under way, and those of them that do not wait for uncharged work. */
@@ -83,9 +83,10 @@ export class Charge implements CallContext {
   #since = 0;
   #controller: AbortController | undefined;
 
-  /** @param of whose client ends the work, too, when it leaves. */
-  constructor(total: number, of?: { readonly clientSignal: AbortSource }, plugin?: string) {
+  /** @param of whose client ends the work, too, when it leaves. @param remaining milliseconds of the total that are left. */
+  constructor(total: number, of?: { readonly clientSignal: AbortSource }, plugin?: string, remaining = total) {
     this.#total = total;
+    this.#used = total - remaining;
     this.#of = of;
     this.plugin = plugin;
   }

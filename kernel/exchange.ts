@@ -48,6 +48,8 @@ export class Exchange implements ExchangeInput {
       this.#parameters = origin.#parameters;
       this.#endpoint = origin.#endpoint;
       this.#contextValues = origin.#contextValues && new Map(origin.#contextValues);
+      // What plugins have used before, they do not get again.
+      this.#charges = origin.#charges.map(({ total, plugin, remaining }) => new Charge(total, this, plugin, remaining));
     }
     // An own property would hide what the kernel reads.
     Object.freeze(this);
@@ -154,9 +156,8 @@ export class Exchange implements ExchangeInput {
     charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {
       // Plugins are few, and most requests make all of their charges: a map would cost more than they do.
       for (const charge of exchange.#charges) if (charge.plugin === plugin) return charge;
-      if (total === undefined) return undefined;
-      const charge = new Charge(total, exchange, plugin);
-      exchange.#charges.push(charge);
+      const charge = total === undefined ? undefined : new Charge(total, exchange, plugin);
+      if (charge !== undefined) exchange.#charges.push(charge);
       return charge;
     },
   };

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assertRefused, eventually, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
-import { acts, puppetFile } from '../support/plugin-files.ts';
+import { acts, pluginFile, puppetFile } from '../support/plugin-files.ts';
 import { served, visit } from '../support/served.ts';
 import { encoding, TEST_ADDRESS } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
@@ -233,4 +233,16 @@ it(`${CLIENTS} clients that want the same of an upstream that hangs cost one cal
   for (const answer of answers) await assertRefused(await answer, 502, 'API call failed');
   assert.equal(upstream.requests.length, 1);
   await eventually(() => told === CLIENTS || undefined, 'all errors');
+});
+
+it('a plugin has one budget in a request, also where requests may share what comes after its first hook', async (t) => {
+  const spend = 'block(30)';
+  const hooks = `onHttpRequest: () => ${spend}, onBeforeApiCall: () => ${spend}`;
+  const { refused, upstream } = await served(
+    t,
+    { e: { encoding, cache: { maxAge: 60_000 } } },
+    { sources: { slow: pluginFile('slow', hooks) }, entries: { slow: { timeout: 50 } } },
+  );
+  await refused(403, 'Plugin "slow" budget exhausted', 'e');
+  assert.equal(upstream.requests.length, 0);
 });
