@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client';
 import { x402Client } from '@x402/fetch';
 import { describeServers, redisFor } from '../state/redis-server.ts';
+import { hostOf } from '../support/https.ts';
 import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -42,11 +43,7 @@ async function steppedProxy(t: TestContext, target: number) {
     client.on('close', () => upstream.destroy());
     upstream.on('close', () => client.destroy());
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  t.after(() => server.close());
-  const address = server.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
-  return { armed, url: `redis://127.0.0.1:${port}` };
+  return { armed, url: `redis://${await hostOf(t, server)}` };
 }
 
 describeServers('a process that is killed at a step of a payment', async (program) => {

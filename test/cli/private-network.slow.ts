@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { startHttpProxy } from '../support/http-proxy.ts';
+import { hostOf } from '../support/https.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { folderWith, launchCli, type Running } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
@@ -19,12 +19,8 @@ async function startPrivate(t: TestContext) {
   const server = createServer({ cert: readFileSync(files.cert), key: readFileSync(files.key) }, (_, response) => {
     response.setHeader('content-type', 'application/json').end('{"price":7}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { ca: files.ca, port: (server.address() as AddressInfo).port };
+  const { port } = new URL(`https://${await hostOf(t, server)}`);
+  return { ca: files.ca, port: Number(port) };
 }
 
 interface Given {

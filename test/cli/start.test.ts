@@ -1,15 +1,14 @@
 /** `start` serves, says what stops it in one line per error, and obeys signals. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { silentLog } from '../../plugins-sdk/log.ts';
 import { startService } from '../../service/index.ts';
 import { packageVersion } from '../../service/surroundings.ts';
 import { describeError } from '../../service/terminal.ts';
+import { hostOf } from '../support/https.ts';
 import { folderWith, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 import { heldUpstream, lastLine, postTo, startIn, TIME, urlOf, withPlugin } from './started.ts';
@@ -133,13 +132,10 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
   });
 
   it('a port in use', async (t) => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    t.after(() => other.close());
-    const { port } = other.address() as AddressInfo;
+    const host = await hostOf(t, createServer());
     const why = 'the port is in use: end what has it, or set another server.port';
-    const text = configText().replace('port: 0', `port: ${port}`);
-    assert.deepEqual(await refused(t, text), [`cannot listen on 127.0.0.1:${port}: ${why}`]);
+    const text = configText().replace('port: 0', `port: ${host.split(':')[1]}`);
+    assert.deepEqual(await refused(t, text), [`cannot listen on ${host}: ${why}`]);
   });
 
   it('a plugin that throws several lines', async (t) => {

@@ -1,13 +1,12 @@
 /** What keeps workers from starting is said once. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { runCommandLine } from '../../cli/command-line.ts';
 import { describeError } from '../../service/terminal.ts';
+import { hostOf } from '../support/https.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 
@@ -86,18 +85,10 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
   });
 
   it('a port in use', async (t) => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    t.after(() => other.close());
-    const { port } = other.address() as AddressInfo;
-    const ended = await startTwo(t, configText().replace('port: 0', `port: ${port}`));
-    assert.deepEqual(
-      [ended.code, ended.stderr],
-      [
-        1,
-        `error: cannot listen on 127.0.0.1:${port}: the port is in use: end what has it, or set another server.port\n`,
-      ],
-    );
+    const host = await hostOf(t, createServer());
+    const { code, stderr } = await startTwo(t, configText().replace('port: 0', `port: ${host.split(':')[1]}`));
+    const why = 'the port is in use: end what has it, or set another server.port';
+    assert.deepEqual([code, stderr], [1, `error: cannot listen on ${host}: ${why}\n`]);
   });
 
   it('the end of one of them', async (t) => {

@@ -1,11 +1,11 @@
 /** Views ask real services by ERC-3668, through viem and ethers as they are, and take no answer but a good one to their own question. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { after, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { AbiCoder, type BaseContract, Interface, JsonRpcProvider } from 'ethers';
 import { createPublicClient, http, parseAbi } from 'viem';
 import { chainFor } from '../support/chain.ts';
+import { hostOf } from '../support/https.ts';
 import { suite } from '../support/lifetime.ts';
 import { type Answer, answerOf, deploy, errorOf, signer } from '../support/quorum.ts';
 import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
@@ -54,15 +54,10 @@ describe('SignedDataReader.sol', async () => {
       .writeHead(response.status, { 'Content-Type': 'application/json' })
       .end(req.url === '/tamper' ? text.replace('0bb8', '0bb9') : text);
   });
-  await new Promise<void>((listening) => void liar.listen(0, '127.0.0.1', listening));
-  const lies = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`;
+  const lies = `http://${await hostOf(suite, liar)}`;
   const chain = await chainFor(suite);
   const deployer = await chain.provider.getSigner(0);
 
-  after(() => {
-    liar.close();
-    liar.closeAllConnections();
-  });
   // Answers must not be too far ahead of the latest block.
   beforeEach(() => chain.provider.send('evm_mine', []));
 

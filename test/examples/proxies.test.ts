@@ -4,9 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener } from 'node:http';
 import { type RequestOptions, request } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
@@ -104,16 +102,6 @@ function serverOf(name: string): Readonly<Record<string, unknown>> {
   return parse(block.replace(/^# {3}/gm, '')).server;
 }
 
-async function startUpstreamOf(t: TestContext, listener: RequestListener): Promise<number> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
 const endpoint = { encoding: { type: 'int256', path: '$.price' } };
 
 /** The service with the settings of an example, and an upstream. */
@@ -182,13 +170,15 @@ for (const [name, file, start, skip] of [
     it('buffers nothing: what comes is seen before the answer has ended', async (t) => {
       let goOn = () => {};
       const seen = new Promise<void>((resolve) => (goOn = resolve));
-      const port = await startUpstreamOf(t, async (incoming, response) => {
-        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-        response.write('data: 1\n\n');
-        if (incoming.url === '/events') await seen;
-        response.end('data: 2\n\n');
+      const upstream = await upstreamFor(t, {
+        '/events': async (_, response) => {
+          response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+          response.write('data: 1\n\n');
+          await seen;
+          response.end('data: 2\n\n');
+        },
       });
-      const front = await begin(t, port);
+      const front = await begin(t, Number(new URL(upstream.url).port));
       const asked = request({
         host: '127.0.0.1',
         ...front,

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { Connections, createHttpServer } from '../../http/limits.ts';
 import { eventually } from '../support/http.ts';
+import { hostOf } from '../support/https.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 export const MEBIBYTE = 'x'.repeat(1024 * 1024);
@@ -66,19 +66,14 @@ export async function startTestServer(
     answer(one);
   };
   const connections = new Connections(server, handle, bounds);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    connections.closeAll();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const host = await hostOf(t, server);
+  t.after(() => connections.closeAll());
   const until = async (condition: () => boolean) => {
     await eventually(() => condition() || undefined, 'what the test is about');
   };
   const at = (path: string) =>
     eventually(() => arrived.find(({ request }) => request.url === path), `the request for ${path}`);
-  return { url: `http://127.0.0.1:${port}`, server, connections, arrived, closed, at, until };
+  return { url: `http://${host}`, server, connections, arrived, closed, at, until };
 }
 
 /** Answers with a body. */

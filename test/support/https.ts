@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
-import type { TestContext } from 'node:test';
 import type { Certificates } from './certificates.ts';
+import type { Lifetime } from './lifetime.ts';
 
 /** The texts of these files. */
 export async function textsOf(files: Certificates): Promise<Certificates> {
@@ -10,11 +10,11 @@ export async function textsOf(files: Certificates): Promise<Certificates> {
   return { ca: (await ca) ?? '', cert: (await cert) ?? '', key: (await key) ?? '' };
 }
 
-/** `127.0.0.1:<port>` of a server that listens until the test ends. */
-export async function hostOf(t: TestContext, server: Server & { closeAllConnections?(): void }): Promise<string> {
+/** `127.0.0.1:<port>` of a server that listens until the test or the suite ends. */
+export async function hostOf(lifetime: Lifetime, server: Server & { closeAllConnections?(): void }): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.after(() => {
+  lifetime.after(async () => {
     server.closeAllConnections?.();
     server.close();
   });

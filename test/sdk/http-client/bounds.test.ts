@@ -1,8 +1,9 @@
 /** A call ends at its deadline, its size bound or its signal. */
 import assert from 'node:assert/strict';
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
+import { hostOf } from '../../support/https.ts';
 import { faults, jsonOfSize } from '../../support/upstream.ts';
 import { ABORTED, fails, getFails, LATE, MIB, renewed, send, TOO_LARGE, text, UNCONNECTED, upstream } from './setup.ts';
 
@@ -20,25 +21,13 @@ describe('the deadline', () => {
     await upstream.untilAborted('/');
   });
 
-  it('cuts a TLS handshake that never comes to an end, and its socket', async () => {
-    let ended: () => void = () => {};
-    const closed = new Promise<void>((resolve) => {
-      ended = resolve;
-    });
-    const silent = createServer((socket) =>
-      socket
-        .on('error', () => {})
-        .on('close', ended)
-        .resume(),
-    );
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const address = silent.address();
-    assert.ok(address && typeof address === 'object');
-    const url = `https://127.0.0.1:${address.port}`;
-
+  it('cuts a TLS handshake that never comes to an end, and its socket', async (t) => {
+    const silent = createServer((socket) => socket.on('error', () => {}).resume());
+    const connected = once(silent, 'connection');
+    const url = `https://${await hostOf(t, silent)}`;
     await fails(send('', { ...given, url: `${url}/?secret` }), 'timeout', `GET ${url} failed: ${UNCONNECTED}`);
-    await closed;
-    await new Promise((resolve) => silent.close(resolve));
+    const [socket] = await connected;
+    if (!socket.closed) await once(socket, 'close');
   });
 
   it('leaves an answer alone that is slow but in time', async () => {

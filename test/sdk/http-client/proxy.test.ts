@@ -1,15 +1,14 @@
 /** Requests go through a proxy, and its faults are named. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { createHttpClient, type HttpClient } from '../../../lib/http/client/index.ts';
 import { useProxyVariables } from '../../../lib/http/client/proxies.ts';
 import { certificatesFor, withoutOpenssl } from '../../support/certificates.ts';
 import { type HttpProxy, startHttpProxy } from '../../support/http-proxy.ts';
-import { type Upstream, upstreamFor } from '../../support/upstream.ts';
+import { hostOf, textsOf } from '../../support/https.ts';
+import { startUpstream, upstreamFor } from '../../support/upstream.ts';
 import { fails, MIB } from './setup.ts';
 
 function clientWith(t: TestContext, variables: Readonly<Record<string, string>>): HttpClient {
@@ -25,18 +24,24 @@ function clientWith(t: TestContext, variables: Readonly<Record<string, string>>)
 const get = (client: HttpClient, url: string, more = {}) =>
   client.request({ method: 'GET', url, timeout: 5000, maxBytes: MIB, ...more });
 
-const portOf = ({ url }: { readonly url: string }) => Number(new URL(url).port);
+/** Checks the kind and the detail of the failure of a GET, by a proxy that these variables name. */
+const failsBy = (
+  t: TestContext,
+  variables: Readonly<Record<string, string>>,
+  url: string,
+  kind: Parameters<typeof fails>[1],
+  detail: string,
+  more = {},
+) => fails(get(clientWith(t, variables), url, more), kind, `GET ${new URL(url).origin} failed: ${detail}`);
 
-async function upstreamOf(t: TestContext): Promise<Upstream> {
-  return await upstreamFor(t);
-}
+const portOf = ({ url }: { readonly url: string }) => Number(new URL(url).port);
 
 const credentials = `Basic ${btoa('user:secret')}`;
 const withPassword = ({ url }: HttpProxy) => url.replace('//', '//user:secret@');
 
 describe('a request of an http URL', () => {
   it('is sent on by the proxy, over connections that are kept', async (t) => {
-    const upstream = await upstreamOf(t);
+    const upstream = await upstreamFor(t);
     upstream.json('/price', { price: 7 });
     const proxy = await startHttpProxy(t, portOf(upstream));
     const client = clientWith(t, { HTTP_PROXY: withPassword(proxy) });
@@ -60,7 +65,7 @@ describe('a request of an http URL', () => {
   });
 
   it('goes past the proxy where NO_PROXY says so, and by the variables that there were when its client was made', async (t) => {
-    const upstream = await upstreamOf(t);
+    const upstream = await upstreamFor(t);
     upstream.text('/', 'direct');
     const proxy = await startHttpProxy(t, portOf(upstream));
     const url = upstream.url.replace('127.0.0.1', '0.0.0.0');
@@ -76,34 +81,24 @@ describe('a request of an http URL', () => {
   });
 
   it('fails with what the proxy says of its password, in time, and within the size', async (t) => {
-    const upstream = await upstreamOf(t);
+    const upstream = await upstreamFor(t);
     upstream.text('/large', 'x'.repeat(100));
     const url = 'http://api.test/large';
     const refusing = await startHttpProxy(t, portOf(upstream), {
       onRequest: (response) => response.writeHead(407).end('no'),
     });
-    const failed = (detail: string) => `GET http://api.test failed: ${detail}`;
-    await fails(
-      get(clientWith(t, { http_proxy: withPassword(refusing) }), url),
-      'network',
-      failed('the proxy wants another user name and password (407)'),
-    );
+    const wanted = 'the proxy wants another user name and password (407)';
+    await failsBy(t, { http_proxy: withPassword(refusing) }, url, 'network', wanted);
     const silent = await startHttpProxy(t, portOf(upstream), { onRequest: () => undefined });
-    await fails(
-      get(clientWith(t, { http_proxy: silent.url }), url, { timeout: 200 }),
-      'timeout',
-      failed('no complete answer within 200 ms'),
-    );
+    const late = 'no complete answer within 200 ms';
+    await failsBy(t, { http_proxy: silent.url }, url, 'timeout', late, { timeout: 200 });
     const working = await startHttpProxy(t, portOf(upstream));
-    await fails(
-      get(clientWith(t, { http_proxy: working.url }), url, { maxBytes: 99 }),
-      'too-large',
-      failed('the answer is larger than 99 bytes'),
-    );
+    const large = 'the answer is larger than 99 bytes';
+    await failsBy(t, { http_proxy: working.url }, url, 'too-large', large, { maxBytes: 99 });
   });
 
   it('is no 407 of the proxy where there is none', async (t) => {
-    const upstream = await upstreamOf(t);
+    const upstream = await upstreamFor(t);
     upstream.text('/', 'mine', { status: 407 });
     assert.equal((await get(clientWith(t, {}), `${upstream.url}/`)).status, 407);
   });
@@ -118,20 +113,15 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   });
 
-  async function secure(t: TestContext): Promise<{ server: Server; port: number; cert: string; key: string }> {
-    const files = await certificatesFor(t, 'DNS:api.test');
-    const [cert, key] = [readFileSync(files.cert, 'utf8'), readFileSync(files.key, 'utf8')];
+  async function secure(t: TestContext) {
+    const { cert, key } = await textsOf(await certificatesFor(t, 'DNS:api.test'));
     const server = createServer({ cert, key }, (request, response) => {
       response.end(JSON.stringify([request.headers.host, request.headers['proxy-authorization'] ?? null, request.url]));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    t.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    return { server, port: (server.address() as AddressInfo).port, cert, key };
+    const url = `https://${await hostOf(t, server)}`;
+    return { port: portOf({ url }), cert, key };
   }
-  const failed = (detail: string) => `GET https://api.test failed: ${detail}`;
+  const BEHIND = 'https://api.test/';
   const until = async (condition: () => boolean) => {
     while (!condition()) await new Promise((resolve) => setImmediate(resolve));
   };
@@ -156,7 +146,7 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
     const { port, cert, key } = await secure(t);
     const proxy = await startHttpProxy(t, port, { tls: { cert, key } });
     const client = clientWith(t, { https_proxy: proxy.url });
-    for (let i = 0; i < 2; i++) assert.equal((await get(client, 'https://api.test/')).status, 200);
+    for (let i = 0; i < 2; i++) assert.equal((await get(client, BEHIND)).status, 200);
     assert.deepEqual(proxy.asked, ['CONNECT api.test:443']);
     await client.close();
     await until(() => proxy.sockets.size === 0);
@@ -166,7 +156,7 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
     const { port } = await secure(t);
     const proxy = await startHttpProxy(t, port);
     const client = clientWith(t, { https_proxy: proxy.url });
-    await Promise.all(Array.from({ length: 12 }, () => get(client, 'https://api.test/')));
+    await Promise.all(Array.from({ length: 12 }, () => get(client, BEHIND)));
     assert.equal(proxy.asked.length, 4);
   });
 
@@ -202,31 +192,24 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
   for (const [what, onConnect, detail] of answers)
     it(`fails where the proxy ${what}, once, and leaves no socket`, async (t) => {
       const proxy = await startHttpProxy(t, 1, { onConnect });
-      await fails(get(clientWith(t, { https_proxy: proxy.url }), 'https://api.test/'), 'network', failed(detail));
+      await failsBy(t, { https_proxy: proxy.url }, BEHIND, 'network', detail);
       assert.equal(proxy.asked.length, 1);
       await until(() => proxy.sockets.size === 0);
     });
 
   it('fails in time where the proxy is silent, and leaves no socket', async (t) => {
     const silent = await startHttpProxy(t, 1, { onConnect: () => undefined });
-    await fails(
-      get(clientWith(t, { https_proxy: silent.url }), 'https://api.test/', { timeout: 200 }),
-      'timeout',
-      failed('no connection within 200 ms'),
-    );
+    const detail = 'no connection within 200 ms';
+    await failsBy(t, { https_proxy: silent.url }, BEHIND, 'timeout', detail, { timeout: 200 });
     await until(() => silent.sockets.size === 0);
   });
 
   it('fails where the proxy is down', async (t) => {
-    const { server, port } = await secure(t);
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    for (const url of ['https://api.test/', 'http://api.test/'])
-      await fails(
-        get(clientWith(t, { https_proxy: `127.0.0.1:${port}`, http_proxy: `127.0.0.1:${port}` }), url),
-        'network',
-        `GET ${new URL(url).origin} failed: the proxy cannot be reached: the connection was refused (ECONNREFUSED)`,
-      );
+    const down = await startUpstream();
+    await down.close();
+    const detail = 'the proxy cannot be reached: the connection was refused (ECONNREFUSED)';
+    for (const url of [BEHIND, 'http://api.test/'])
+      await failsBy(t, { https_proxy: down.url, http_proxy: down.url }, url, 'network', detail);
   });
 
   it('fails where the server behind the proxy breaks off', async (t) => {
@@ -237,7 +220,7 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
       },
     });
     await assert.rejects(
-      get(clientWith(t, { https_proxy: proxy.url }), 'https://api.test/'),
+      get(clientWith(t, { https_proxy: proxy.url }), BEHIND),
       /^RequestFailure: GET https:\/\/api\.test failed: /,
     );
     await until(() => proxy.sockets.size === 0);
