@@ -57,9 +57,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     if (!this.#own.reserve(id)) return false;
     let isNew = false;
     try {
-      const options = { ttl: UNFINISHED_TTL_MS };
-      const pending = textOf({ status: 'pending' });
-      isNew = (await this.#area.compareAndSet(this.#key(id), undefined, pending, options)) === undefined;
+      const change = [undefined, textOf({ status: 'pending' }), { ttl: UNFINISHED_TTL_MS }] as const;
+      isNew = (await this.#area.compareAndSet(this.#key(id), ...change)) === undefined;
       return isNew;
     } finally {
       if (!isNew) this.#own.forget(id);
@@ -91,7 +90,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
 
   async get(id: string): Promise<AsyncRecord<SignedResponse> | undefined> {
     const text = await this.#area.get(this.#key(id));
-    // One that was read may make room, and the engine may have lost what is known here.
+    // One that was read may make room, and the engine may have lost what is known here, or the end of it.
     const own = this.#own.get(id);
     if (text === undefined) {
       if (own === undefined && this.#stateEngine.sinceFailure() < DOUBT_MS)
@@ -99,7 +98,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
       return own;
     }
     try {
-      return parse(text);
+      const record = parse(text);
+      return isEnded(record) ? record : (own ?? record);
     } catch {
       throw new StateUnreadable(`async:${this.#key(id)}`);
     }

@@ -181,6 +181,18 @@ describe('async requests that replicas share', () => {
     for (const { records } of [one, other]) assert.equal((await records.get('id'))?.status, 'complete');
   });
 
+  it('that ended are so in their process, though the engine has gone back to a time before, as by a failover', async (t) => {
+    const { memory, replica } = setUp(t);
+    const written = t.mock.method(memory, 'compareAndSet');
+    const { records } = replica();
+    await records.reserve('id');
+    await records.processing('id');
+    await records.end('id', { status: 'complete', answer });
+    const [key, processing = '', complete = ''] = written.mock.calls.at(-1)?.arguments ?? [];
+    await memory.compareAndSet(String(key), complete, processing);
+    assert.equal((await records.get('id'))?.status, 'complete');
+  });
+
   it('whose write was done although its answer was lost are as they were meant', async (t) => {
     const { engine, replica, pass } = setUp(t);
     const { records } = replica();
