@@ -1,7 +1,7 @@
 /** A body of more than 64 KB is 413, however it is sent. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertRefused, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { assertRefused, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { served } from '../support/served.ts';
@@ -101,16 +101,6 @@ describe('413 Request body too large', async () => {
     connection.end();
     assert.equal(await connection.closed, 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
     assert.equal(upstream.requests.length, before);
-  });
-
-  it('a client that leaves in the middle of its body is logged as gone', async () => {
-    const before = service.logs.length;
-    const connection = begin({ Expect: '100-continue', 'Content-Length': '10' });
-    await connection.until((text) => text === 'HTTP/1.1 100 Continue\r\n\r\n');
-    connection.write('{}');
-    connection.destroy();
-    const gone = () => service.logs.slice(before).find(({ message }) => / 499 [\d.]+ms$/.test(message));
-    assert.match((await eventually(gone, 'the log line')).message, /^api\/price 499 /);
   });
 
   it('the connection goes on behind a body that is refused: the rest of it is read', async () => {
