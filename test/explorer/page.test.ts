@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { errorsOf } from '../support/config.ts';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
@@ -168,12 +167,6 @@ describe('the explorer', () => {
     const { url } = await serviceFor(t, { ...endpoints, server, settings: { explorer: true } });
     assert.equal((await fetch(`${url}/`)).status, 200);
     await assertRefused(await fetch(`${url}/`), 429, 'Too Many Requests');
-  });
-
-  it('is asked for with true or false', async () => {
-    const errors = await errorsOf({ ...endpoints, settings: { explorer: 'yes' } });
-    assert.equal(errors.length, 1);
-    assert.match(errors[0] ?? '', /^settings\.explorer: /);
   });
 });
 

@@ -4,7 +4,6 @@ import { chmod, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { stateFile } from '../../builtins/state-file/index.ts';
-import { errorsOf } from '../support/config.ts';
 import { engineOn, folder, put, started } from './file-setup.ts';
 
 describe('the place of the state file', () => {
@@ -65,19 +64,4 @@ describe('the place of the state file', () => {
     await put(engine.area('a'), 'key', '1');
     assert.equal(await (await started(t, path)).area('a').get('key'), '1');
   });
-});
-
-it('the settings of the state file are checked', async () => {
-  const endpoint = { name: 'e', path: '/', encoding: { type: 'int256', path: '$.a', times: '1' } };
-  const apis = [{ name: 'a', url: 'https://a.example', auth: { type: 'free' }, endpoints: [endpoint] }];
-  const errors = (state: unknown) => errorsOf({ settings: { state }, apis });
-  assert.deepEqual(await errors({ type: 'file', path: 'state' }), []);
-  assert.deepEqual(await errors({ type: 'file' }), ['settings.state.path: required key is missing']);
-  for (const path of ['', 'folder/'])
-    assert.deepEqual(await errors({ type: 'file', path }), [
-      'settings.state.path: has the wrong form, expected: a file, relative to the config file; made if there is none (pattern [^/]$)',
-    ]);
-  assert.deepEqual(await errors({ type: 'file', path: 'state', sync: true }), [
-    'settings.state.sync: unknown key, known keys: path, type',
-  ]);
 });

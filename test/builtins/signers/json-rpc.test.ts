@@ -4,7 +4,6 @@ import { describe, it, type TestContext } from 'node:test';
 import { getBytes, Signature, Wallet } from 'ethers';
 import { signerJsonRpc } from '../../../builtins/signer-json-rpc.ts';
 import { CURVE_ORDER } from '../../../lib/eth/eip191.ts';
-import { checkHttpSigners } from '../../../plugins-sdk/signing.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';
 import { assertSays, assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
@@ -183,25 +182,5 @@ describe('the signer json-rpc', async () => {
     await down.close();
     const signer = await openAt(t, { url: down.url });
     assert.match(await refusalOf(signer), /^personal_sign: network: POST .* refused \(ECONNREFUSED\)$/);
-  });
-
-  it('has a config that can be used, or a check says why not, and shows no secret', () => {
-    const cases: readonly [object, string][] = [
-      [
-        { address: wallet.address.replace(/[A-F]/, (digit) => digit.toLowerCase()) },
-        'address: the checksum of the address is wrong (EIP-55)',
-      ],
-      [{ url: 'http://geheim:1:2' }, 'url: is no valid URL'],
-      [{ url: 'http://a:%@127.0.0.1' }, 'url: is no valid URL'],
-      [{ headers: { 'a b': 'geheim' } }, 'headers.a b: is no valid header name'],
-      [{ headers: { Host: 'geheim' } }, 'headers.Host: the header Host cannot be configured'],
-      [{ headers: { a: 'geheim\n' } }, 'headers.a: the value has characters that no header can carry'],
-    ];
-    for (const [config, message] of cases) {
-      const signer = { type: 'json-rpc', url: server.url, address: wallet.address, ...config };
-      const found = checkHttpSigners('json-rpc')({ config: { settings: { signer } } });
-      const lines = found.map(({ path, message: why }) => `${path}: ${why}`);
-      assert.deepEqual(lines, [`settings.signer.${message}`]);
-    }
   });
 });
