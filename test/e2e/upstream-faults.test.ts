@@ -143,6 +143,7 @@ const empty: Record<string, Handler> = {
   'status 205 without a body': faults.empty(205),
   'white space alone': faults.text(' \r\n\t'),
   'a gzip body of nothing': faults.coded('gzip', ''),
+  'a body that is announced as gzip and has no bytes': faults.codedBytes('gzip', Buffer.alloc(0)),
   'a byte order mark alone': faults.text('\ufeff'),
 };
 

@@ -60,7 +60,8 @@ export class AnswerBody {
   /** What arrived, decompressed; a promise of it rejects with a Fault. */
   read(): Buffer | Promise<Buffer> {
     const bytes = this.#buffer.subarray(0, this.#length);
-    return this.#coding === 'identity' ? bytes : decoded(this.#coding, bytes, this.#maxBytes);
+    // No bytes are no body, whatever coding was announced: clients agree on that.
+    return this.#coding === 'identity' || this.#length === 0 ? bytes : decoded(this.#coding, bytes, this.#maxBytes);
   }
 }
 
