@@ -47,13 +47,13 @@ async function endOf(run: Run, exchange: Exchange, log: Log): Promise<Ended<Sign
 
 /** @param id of the record. The rest of the pipeline runs at once: a mode must have begun it when it answers. */
 async function finish(store: Records, id: string, run: Run, exchange: Exchange, { log, debts }: Told): Promise<void> {
-  const ending = endOf(run, exchange, log);
-  await store.processing(id);
-  const end = await ending;
+  const processing = store.processing(id);
+  const end = await endOf(run, exchange, log);
   const { requestId } = exchange;
-  // It may be paid for: while the engine is away, a stop waits for its return.
+  // It may be paid for: while the engine is slow or away, a stop waits for it.
   const written = debts.owe({ message: LOST, fields: { requestId } });
   try {
+    await processing;
     await store.end(id, end);
   } catch (error) {
     log.error(LOST, { requestId, error: error instanceof Error ? error.message : String(error) });

@@ -5,12 +5,18 @@ import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { modeAsync } from '../../builtins/mode-async/index.ts';
 import { AsyncStore } from '../../builtins/mode-async/store.ts';
+import { deferred } from '../../lib/time/deferred.ts';
+import { Refusal } from '../../plugins-sdk/index.ts';
+import type { SharedState } from '../../plugins-sdk/state/area.ts';
+import { Debts } from '../../plugins-sdk/state/debts.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { States } from '../../plugins-sdk/state/state.ts';
 import { testPlugin } from '../../service/testing.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
+import { pausing } from '../support/own-engine.ts';
 import { acts, HOOKS, notes, puppetFile } from '../support/plugin-files.ts';
 import { served, visit } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
@@ -292,5 +298,23 @@ describe('async records whose time is over', () => {
     clock.now += 9 * MINUTE;
     t.mock.timers.tick(60_000);
     assertKept(1);
+  });
+});
+
+describe('async requests that end before the engine has it that they began', () => {
+  it('are owed to their clients, so that a stop waits for their record', async () => {
+    const held = deferred<void>();
+    const debts = new Debts();
+    const slow = pausing(new MemoryArea(), (next) => (next?.includes('processing') ? held.promise : undefined));
+    const stateEngine: SharedState = {
+      ...{ engine: 'slow', processes: 'many', area: () => slow },
+      ...{ doubts: () => [], available: () => true, sinceFailure: () => Number.POSITIVE_INFINITY },
+    };
+    const harness = await testPlugin(modeAsync, { services: { stateEngine, debts } });
+    await harness.run('present', { variant: 'async', run: () => Promise.reject(new Refusal(502, 'API call failed')) });
+    await new Promise(setImmediate);
+    assert.equal(debts.size, 1);
+    held.resolve();
+    await debts.paid();
   });
 });
