@@ -42,11 +42,6 @@ test('keys are not interpolated', () => {
   assert.deepEqual(interpolate({ '${A}': 1 }, { A: 'x' }).value, { '${A}': 1 });
 });
 
-test('a variable that is set but empty is fine', async (t) => {
-  const { config: loaded } = await load(t, config({ apis: [api({ headers: { a: '${E}' } })] }), { env: { E: '' } });
-  assert.deepEqual(loaded.apis, [api({ headers: { a: '' } })]);
-});
-
 test('numbers and booleans from variables are accepted where the schema wants them', async (t) => {
   const portOf = async (port: string, env: Record<string, string>) => {
     return portKey.in((await load(t, config({ server: { port } }), { env })).config);

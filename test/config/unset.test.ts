@@ -40,24 +40,6 @@ test('the IDs of endpoints that need no variable are those with the variables', 
   ]);
 });
 
-test('an endpoint whose ID depends on a variable is left out, with a warning that names it', async (t) => {
-  const apis = [
-    api({
-      endpoints: [endpoint({ path: '/${ID}/${OTHER}' }), endpoint({ name: 'b', path: '/b' })],
-      headers: { a: '${TOKEN}' },
-    }),
-    api({ name: 'c', url: 'https://${HOST}/v1' }),
-  ];
-  const loaded = await load(t, config({ apis }), { allowUnset, env: { OTHER: 'o' } });
-  const names = loaded.endpoints.map(({ name }) => name);
-  assert.deepEqual(names, ['b']);
-  const warnings = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
-  assert.deepEqual(warnings, [
-    'apis[0].endpoints[0]: no endpoint ID: it depends on the variable ID',
-    'apis[1].endpoints[0]: no endpoint ID: it depends on the variable HOST',
-  ]);
-});
-
 test('what a check says about a stand-in, or because of one, is left out', async (t) => {
   const finding = (path: string): Finding => ({ level: 'error', path, message: 'wrong' });
   const check: Definition = {
