@@ -1,10 +1,8 @@
 /** `encoding.combine` makes one number of all values that the paths find, in exact decimals. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { loadObject } from '../support/config.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
-import { oneApi } from '../support/service.ts';
 
 const int = { type: 'int256', times: '1' };
 const two = { type: 'int256', path: '$.a,$.b', times: '1e18' };
@@ -107,16 +105,5 @@ describe('`encoding.combine`', async () => {
     const text = '{"Quote":{"A.B":{"bidPrice":1.1,"askPrice":1.2}}}';
     await signs(1150000000000000000n, 'feed', text, { symbol: 'A.B' });
     await refuses('feed', text.replace('1.2', '"NaN"'), 'API call failed', { symbol: 'A.B' });
-  });
-});
-
-describe('`encoding.combine` in a config', () => {
-  const config = (encoding: object) => oneApi('https://a.example', { e: { encoding: { ...two, ...encoding } } });
-
-  it('enters the endpoint ID only where it is set', async () => {
-    const text = async (encoding: object) => (await loadObject(config(encoding))).explained[0]?.text ?? '';
-    const rest = '"times":"1e18","type":"int256"},';
-    assert.ok((await text({ combine: 'mean' })).startsWith(`{"encoding":{"combine":"mean","path":"$.a,$.b",${rest}`));
-    assert.ok((await text({ path: '$.a' })).startsWith(`{"encoding":{"path":"$.a",${rest}`));
   });
 });

@@ -1,11 +1,8 @@
 /** Encodings with `exact: true` refuse what their type would cut. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { keccak256, toUtf8Bytes } from 'ethers';
-import { loadObject } from '../support/config.ts';
 import { encodingsFor } from '../support/encodings.ts';
 import { suite } from '../support/lifetime.ts';
-import { oneApi } from '../support/service.ts';
 
 const encodings = {
   plain: { type: 'int256', path: '$.v' },
@@ -51,19 +48,6 @@ describe('encodings with `exact: true` refuse what their type would cut', async 
     await refuses('exact', '{"v":0.5}');
     const reasons = service.logs.flatMap(({ fields }) => (fields.stage === 'encode' ? [fields.detail] : []));
     assert.equal(reasons.at(-1), 'the number has a fraction, which int256 cuts');
-  });
-
-  it('it is no part of the endpoint ID', async () => {
-    const id = async (more: object) => {
-      const encoding = { type: 'int256', path: '$.v', times: '10', ...more };
-      const { endpoints } = await loadObject(oneApi('https://a.example', { e: { encoding } }));
-      return endpoints[0]?.id;
-    };
-    // The hashed text, by hand.
-    const encoding = '{"path":"$.v","times":"10","type":"int256"}';
-    const rest = '"encrypt":null,"method":"GET","parameters":[],"path":"/e","url":"https://a.example"';
-    const known = keccak256(toUtf8Bytes(`{"encoding":${encoding},${rest}}`));
-    for (const more of [{}, { exact: true }, { exact: false }]) assert.equal(await id(more), known);
   });
 });
 

@@ -23,11 +23,12 @@ const parameters: readonly Block[] = [
   { name: 'token', in: 'cookie', default: 'hidden', secret: true },
   { name: 'Ünï', in: 'query' },
 ];
+const encoding = { type: 'uint256', path: '$.price', times: '*' };
 const endpoint: Block = {
   path: '/price/{symbol}',
   method: 'POST',
   parameters,
-  encoding: { type: 'uint256', path: '$.price', times: '*' },
+  encoding,
   encrypt: { type: 'euint64', contract: CONTRACT },
 };
 
@@ -46,9 +47,11 @@ const specification = {
     { name: 'token', in: 'cookie', required: false, secret: true },
     { name: 'Ünï', in: 'query', required: false, secret: false },
   ],
-  encoding: { type: 'uint256', path: '$.price', times: '*' },
+  encoding,
   encrypt: { type: 'euint64', contract: CONTRACT.toLowerCase() },
 };
+
+const least = { url: 'http://a.example', path: '/x', method: 'GET', parameters: [], encoding: null, encrypt: null };
 
 const hash = (spec: unknown) => keccak256(toUtf8Bytes(canonicalize(spec) ?? ''));
 
@@ -74,12 +77,45 @@ describe('endpoint IDs', () => {
 
   it('the least specification', async () => {
     const { id, text } = await load(oneApi('http://a.example', { e: { path: '/x' } }));
-    const least = { url: 'http://a.example', path: '/x', method: 'GET', parameters: [], encoding: null, encrypt: null };
     assert.equal(text, canonicalize(least));
     assert.equal(id, hash(least));
     const encoding = { type: 'bool', path: '$.a' };
-    const encoded = await load(oneApi('http://a.example', { e: { path: '/x', encoding } }));
-    assert.equal(encoded.id, hash({ ...least, encoding: { ...encoding, times: null } }));
+    for (const more of [{}, { receipt: true }, { receipt: false }]) {
+      const encoded = await load(oneApi('http://a.example', { e: { path: '/x', encoding, ...more } }));
+      assert.equal(encoded.id, hash({ ...least, encoding: { ...encoding, times: null } }));
+    }
+  });
+
+  it('what not every specification has is in it only where it is set', async () => {
+    const plain = { name: 'q', in: 'query', required: false, secret: false };
+    const body = { ...plain, in: 'body' };
+    const encoding = { type: 'int256', path: '$.a,$.b' };
+    const map = { b: 'x', a: 'y' };
+    const one = (parameter: Block, more: Block = {}) => ({ parameters: [parameter], ...more });
+    const cases: [own: Block, hashed: Block][] = [
+      [{ encoding: { ...encoding, combine: 'mean' } }, { encoding: { ...encoding, times: null, combine: 'mean' } }],
+      [{ encoding: { ...encoding, path: '$.a' } }, { encoding: { ...encoding, path: '$.a', times: null } }],
+      [one({ name: 'q', map }), one({ ...plain, map })],
+      [one({ name: 'q', map, secret: true }), one({ ...plain, secret: true })],
+      [one({ name: 'q', in: 'none', required: true }), one({ ...plain, in: 'none', required: true })],
+      [one({ name: 'q', style: 'comma', default: [1] }), one({ ...plain, style: 'comma', default: [1] })],
+      [
+        one({ name: 'q', in: 'body', nested: false }, { bodyType: 'json', method: 'POST' }),
+        one(body, { method: 'POST' }),
+      ],
+      [
+        { parameters: [{ name: 'q', in: 'body' }, { name: 'q' }], bodyType: 'form', method: 'POST' },
+        { parameters: [{ ...body, form: true }, plain], method: 'POST' },
+      ],
+      [
+        one({ name: 'q', in: 'body', nested: true, fixed: [{ y: 1, x: null }] }, { method: 'POST' }),
+        one({ ...body, nested: true, fixed: [{ x: null, y: 1 }] }, { method: 'POST' }),
+      ],
+    ];
+    for (const [own, hashed] of cases) {
+      const { text } = await load(oneApi('http://a.example', { e: { path: '/x', ...own } }));
+      assert.equal(text, canonicalize({ ...least, ...hashed }));
+    }
   });
 
   it('defaults that are written out, and `secret: false`, change nothing', async () => {
@@ -109,6 +145,15 @@ describe('endpoint IDs', () => {
       ['a contract in lower case', encrypted(CONTRACT.toLowerCase())],
       ['a contract in upper case', encrypted(`0x${CONTRACT.slice(2).toUpperCase()}`)],
       ['another mode', { ...endpoint, mode: 'stream' }],
+      ['what must not be cut', { ...endpoint, encoding: { ...encoding, exact: true } }],
+      ['what may be cut', { ...endpoint, encoding: { ...encoding, exact: false } }],
+      ['what clients may send', { ...change('symbol', { schema: { type: 'string' } }), strictParameters: true }],
+      ['what an answer must be', { ...endpoint, expect: { schema: {}, fresh: { path: '$.time', maxAge: 1000 } } }],
+      [
+        'calls of the upstream',
+        endpoint,
+        { api: { quota: { perDay: 1 }, shareFor: '1s', mirrors: ['https://b.example'] } },
+      ],
       [
         'auth, cache, timeout and headers',
         { ...endpoint, auth: { type: 'apiKey', keys: ['k'] }, cache: { maxAge: 1 } },

@@ -109,33 +109,6 @@ describe('bodies and lists of parameters', async () => {
 describe('bodies and lists in the config', () => {
   const config = (endpoint: Block, api: Block = {}) => oneApi('https://upstream.example', { e: endpoint }, { api });
 
-  it('what changes the request enters the endpoint ID, only where it is set', async () => {
-    const textOf = async (endpoint: Block) => (await loadObject(config(endpoint))).explained[0]?.text ?? '';
-    const parametersOf = async (endpoint: Block): Promise<unknown> => JSON.parse(await textOf(endpoint)).parameters;
-    const plain = { in: 'body', name: 'a', required: false, secret: false };
-    const unset = post([inBody('a', { nested: false })], { bodyType: 'json' });
-    assert.equal(await textOf(unset), await textOf(post([inBody('a')])));
-    const cases: [Block, object[]][] = [
-      [post([inBody('a')]), [plain]],
-      [
-        post([inBody('a'), { name: 'q' }], form),
-        [
-          { ...plain, form: true },
-          { ...plain, name: 'q', in: 'query' },
-        ],
-      ],
-      [
-        post([inBody('a', { nested: true, fixed: [{ y: 1, x: null }] })]),
-        [{ ...plain, nested: true, fixed: [{ x: null, y: 1 }] }],
-      ],
-      [
-        { parameters: [{ name: 'a', style: 'comma', default: [1] }] },
-        [{ ...plain, in: 'query', style: 'comma', default: [1] }],
-      ],
-    ];
-    for (const [endpoint, parameters] of cases) assert.deepEqual(await parametersOf(endpoint), parameters);
-  });
-
   it('a variable inside a fixed list makes the parameter secret; one inside a default is warned of', async () => {
     const load = (key: string, value: unknown) =>
       loadObject(config(post([inBody('a', { [key]: value })])), { KEY: 'hidden' });

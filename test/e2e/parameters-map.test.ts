@@ -5,12 +5,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
-import canonicalize from 'canonicalize';
 import { stringify } from 'yaml';
 import { ConfigErrors, loadConfig } from '../../config/index.ts';
 import { definitions } from '../../service/index.ts';
 import { askableService } from '../support/askable.ts';
-import { loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { mcpClient } from '../support/mcp.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
@@ -167,21 +165,6 @@ describe('maps of parameters', async () => {
     assert.deepEqual((await reload(service)).done, true);
     await assertRefused(await service.post('api/file', { q: 'AAVE/USD' }), 404, 'Endpoint not found');
     assert.notEqual(before, undefined);
-  });
-});
-
-describe('a map in the config', () => {
-  const of = (parameter: object, more: object = {}) =>
-    oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }], ...more } });
-
-  it('is part of the endpoint ID, as far as there is one', async () => {
-    const textOf = async (parameter: object) => (await loadObject(of(parameter))).explained[0]?.text;
-    const plain = { name: 'q', in: 'query', required: false, secret: false };
-    const rest = { url: 'https://a.example', path: '/', method: 'GET', encoding: null, encrypt: null };
-    const text = (parameter: object) => canonicalize({ ...rest, parameters: [parameter] });
-    assert.equal(await textOf({}), text(plain));
-    assert.equal(await textOf({ map: { b: 'x', a: 'y' } }), text({ ...plain, map: { a: 'y', b: 'x' } }));
-    assert.equal(await textOf({ map: { a: 'y' }, secret: true }), text({ ...plain, secret: true }));
   });
 });
 

@@ -2,12 +2,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { keccak256, toUtf8Bytes } from 'ethers';
 import { askableService } from '../support/askable.ts';
-import { loadObject } from '../support/config.ts';
 import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { oneApi } from '../support/service.ts';
 
 const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });
 const body = (schema: object) => ({ method: 'POST', parameters: [{ name: 'b', in: 'body', schema }] });
@@ -125,23 +122,6 @@ describe('schemas of parameters', async () => {
     await take('evil', 'abCd');
     await take('looking', 'a-a', 'b-b');
     await refuse('looking', 'must match the pattern ^(?!x)(\\w)-\\1\\b', 'a-b', 'x-x');
-  });
-});
-
-describe('a schema in the config', () => {
-  it('is no part of the endpoint ID', async () => {
-    const id = async (parameter: object, more: object = {}) => {
-      const parameters = [{ name: 'q', ...parameter }];
-      const { endpoints: loaded } = await loadObject(oneApi('https://a.example', { e: { parameters, ...more } }));
-      return loaded[0]?.id;
-    };
-    // The hashed text, by hand.
-    const text =
-      '{"encoding":null,"encrypt":null,"method":"GET","parameters":[{"in":"query","name":"q","required":false,"secret":false}],"path":"/e","url":"https://a.example"}';
-    const known = keccak256(toUtf8Bytes(text));
-    assert.equal(await id({}), known);
-    assert.equal(await id({ schema: { type: 'integer' } }), known);
-    assert.equal(await id({ schema: { enum: [1, 2] } }, { strictParameters: true }), known);
   });
 });
 

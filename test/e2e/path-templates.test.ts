@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
@@ -175,14 +174,6 @@ describe('templates in `encoding.path`', async () => {
 });
 
 describe('templates in a config', () => {
-  it('the endpoint ID hashes the template and the parameter', async () => {
-    const { explained } = await loadObject(oneApi('http://a.example', { e: feeds.unsent }));
-    assert.equal(
-      explained[0]?.text,
-      `{"encoding":{"path":"$['{id}'].usd","times":"10","type":"int256"},"encrypt":null,"method":"GET","parameters":[{"in":"none","name":"id","required":true,"secret":false}],"path":"/gecko","url":"http://a.example"}`,
-    );
-  });
-
   it('a requester has no templates', async () => {
     const upstream = await upstreamFor(suite);
     upstream.on('*', faults.json({ bitcoin: 5, '{ids}': 6 }));

@@ -4,6 +4,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { Wallet } from 'ethers';
 import { verifyResponse } from '../../verify/index.ts';
 import { finished, submitted } from '../support/async.ts';
+import { errorsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { type AnswerWithReceipt, type Asked, requestHash, verifyReceipt } from '../support/receipts.ts';
@@ -204,5 +205,16 @@ describe('receipts: an answer tells what was asked', async () => {
     assert.equal(receipt.requestHash, requestHash({ filter, depth: 3 }));
     const deeper = await postText(url, `{"parameters":{"filter":${nested(255)}}}`);
     await assertRefused(deeper, 400, 'Request body is nested too deeply');
+  });
+
+  it('is not warned of, nor recommended, where an endpoint does without', async (t) => {
+    const other = await serviceFor(t, oneApi(upstream.url, { one: { parameters: symbol } }));
+    assert.ok(other.logs.every(({ level, message }) => level === 'info' && !/receipt/.test(message)));
+  });
+
+  it('goes with its plugin', async () => {
+    const off = { plugins: [{ source: 'builtin:receipt', enabled: false }] };
+    const [error = ''] = await errorsOf(oneApi(upstream.url, { one: {} }, { settings: off, api: { receipt: true } }));
+    assert.match(error, /^apis\[0\]\.receipt: unknown key/);
   });
 });

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { errorsOf, loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { suite } from '../support/lifetime.ts';
@@ -172,10 +171,6 @@ describe('expect', async () => {
     const missing = `No value found at path: ${path}`;
     await assertRefused(await service.post('api/pair', { id: 'A/USD', at: 'x' }), 502, missing);
     await assertRefused(await service.post('api/pair', {}), 400, 'Missing required parameter(s): id');
-    const why =
-      "holds {id}, and no parameter is called so: declare it, with in: none if it is not sent, or write ['{id}'] for a member of that name";
-    const errors = await errorsOf(oneApi(upstream.url, { e: fresh({ path: '$.{id}' }) }));
-    assert.deepEqual(errors, [`apis[0].endpoints[0].expect.fresh.path: ${why}`]);
   });
 
   it('a client that names what is not there shuts no upstream off, and has no shared answer made anew', async (t) => {
@@ -271,14 +266,5 @@ describe('expect, and what is done about failures', async () => {
     const stale = await service.post('plain/kept');
     assert.equal(await stale.text(), before);
     assert.match(stale.headers.get('cache-status') ?? '', /detail=stale-if-error$/);
-  });
-});
-
-describe('expect in the config', () => {
-  it('is no part of the endpoint ID', async () => {
-    const textOf = async (more: object) =>
-      (await loadObject(oneApi('https://a.example', { e: { path: '/', ...more } }))).explained[0]?.text;
-    const expect = { schema: price, fresh: { path: '$.time', maxAge: 1000 } };
-    assert.equal(await textOf({ expect }), await textOf({}));
   });
 });

@@ -115,19 +115,6 @@ it('each attempt of a retry asks the mirrors, within one timeout', async (t) => 
   assert.deepEqual(hanging.requests.map(({ path }) => path).sort(), ['/a/e', '/a/e', '/b/e', '/b/e']);
 });
 
-it('mirrors leave the endpoint ID as it is, and a warning says so', async (t) => {
-  const started = (api: Record<string, unknown>) => serviceFor(t, oneApi(NOBODY, { e: {} }, { api }));
-  const [plain, mirrored] = [await started({}), await started({ mirrors: ['http://127.0.0.1:2'] })];
-  assert.deepEqual(mirrored.ids, plain.ids);
-  const warnings = mirrored.logs.filter(({ level, message }) => level === 'warn' && message.includes('mirrors'));
-  assert.deepEqual(
-    warnings.map(({ message }) => message.replace(/ \(line \d+\)/, '')),
-    [
-      'apis[0].mirrors: are not in the endpoint ID: clients cannot tell which host an answer is of, so name hosts that mean the same',
-    ],
-  );
-});
-
 it('a POST goes to the mirror while the breaker of the host is open', async (t) => {
   const down = await upstreamFor(t, { '*': faults.serverError() });
   const up = await upstreamFor(t, { '*': faults.json(7) });

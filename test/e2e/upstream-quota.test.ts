@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
-import { loadObject } from '../support/config.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type Block, oneApi, type RunningService, serviceFor } from '../support/service.ts';
@@ -172,16 +171,6 @@ describe('Retry-After of an upstream', () => {
     assert.deepEqual(await ask(service), [502, FAILED, '86400']);
     assert.deepEqual(await ask(service), [503, UNAVAILABLE, '300']);
     assert.equal(upstream.requests.length, 6);
-  });
-});
-
-describe('a quota in the config', () => {
-  const withQuota = (quota: unknown) => oneApi('https://upstream.example', endpoints, { api: { quota } });
-
-  it('is no part of the endpoint ID', async () => {
-    const ids = async (quota: unknown) =>
-      (await loadObject(withQuota(quota))).explained.map(({ endpoint: { id } }) => id);
-    assert.deepEqual(await ids({ perDay: 1 }), await ids(undefined));
   });
 });
 

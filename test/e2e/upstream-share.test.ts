@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { finished, submitted } from '../support/async.ts';
-import { loadObject } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type Block, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
@@ -163,11 +162,5 @@ describe('shareFor', async () => {
     upstream.on('*', faults.json({ n0: 500, n2: 7 }));
     assert.deepEqual([Number(await value('again')), upstream.requests.length], [7, 4]);
     assert.deepEqual([Number(await value('n0')), upstream.requests.length], [500, 4]);
-  });
-
-  it('is no part of the endpoint ID', async () => {
-    const withShare = (shareFor: unknown) => oneApi('https://u.example', { e: {} }, { api: { shareFor } });
-    const id = async (shareFor: unknown) => (await loadObject(withShare(shareFor))).explained[0]?.endpoint.id;
-    assert.equal(await id('1s'), await id(undefined));
   });
 });
