@@ -73,6 +73,7 @@ function isRegExp(text: string): boolean {
 }
 
 const NO_ATTESTORS = 'has no attestors: a proof is taken whoever attests it; list the addresses that you trust';
+const SHOWS_VALUE = 'shows gateway and attestor the value that encrypt hides, and clients what a named group matches';
 const NO_PATTERN = 'is no regular expression of JavaScript: make sure that the attestor reads it';
 
 /** The claim that clients get shows the URL and the body. */
@@ -91,6 +92,7 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext, proofs: b
         : warning(at, `with settings.proof the proof would show the secret parameter "${name}"`),
     ),
     ...(isProvable(endpoint) ? [] : [warning(at, 'has no effect with the method DELETE')]),
+    ...(proofs && endpoint.block.encrypt !== undefined ? [warning(at, SHOWS_VALUE)] : []),
   ];
 }
 
@@ -157,13 +159,11 @@ function proving(services: Services, gateway: Gateway, trusted?: readonly string
     // As the HTTP client wrote it into the request line.
     const asked = { url: new URL(url).href, method, headers, body, responseMatches };
     return prove(asked, signal).catch((failure: unknown) => {
-      const { abandoned } = exchange;
-      counted({ outcome: abandoned ? 'abandoned' : 'failed' }, 1);
+      // Where the client has left, nobody gets the answer, and so nobody needs the proof.
+      const [outcome, level] = exchange.abandoned ? (['abandoned', 'debug'] as const) : (['failed', 'warn'] as const);
+      counted({ outcome }, 1);
       if (!(failure instanceof NoProof)) throw failure;
-      const fields = { requestId, endpointId: endpoint.id, detail: failure.message };
-      // The client has left: nobody gets the answer, and so nobody needs the proof.
-      if (abandoned) log.debug('no TLS proof', fields);
-      else log.warn('no TLS proof', fields);
+      log[level]('no TLS proof', { requestId, endpointId: endpoint.id, detail: failure.message });
       return undefined;
     });
   };
