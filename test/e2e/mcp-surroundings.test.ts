@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { request } from 'undici';
 import { verifyResponse } from '../../verify/index.ts';
-import { warningsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { callOf, mcpClient, postMcp, textIn } from '../support/mcp.ts';
 import { scrapeAfter } from '../support/metrics.ts';
@@ -46,21 +45,6 @@ describe('MCP and its surroundings', async () => {
     assert.deepEqual(await toolsIn(service), ['api_b', 'api_c_d', 'verify_answer']);
     const { said } = await postMcp(service, callOf('api_a'));
     assert.deepEqual(said.error, { code: -32602, message: 'Unknown tool: api_a' });
-  });
-
-  it('a tool name of more than 64 characters is warned of at the start and by config validate', async (t) => {
-    const names = ['a'.repeat(62), 'b'.repeat(63), 'ü'.repeat(70)];
-    const endpoints = Object.fromEntries(names.map((name) => [name, { path: `/${name.slice(0, 1)}` }]));
-    const { apis } = oneApi('https://api.example', endpoints, { api: { name: 'x' } });
-    const long = `x_${names[1]}`;
-    const cure = 'models that take at most 64 characters refuse it: shorten the name, or settings.mcp.exclude it';
-    const warning = `apis[0].endpoints[1].name: gives the tool name ${long}: ${cure}`;
-    assert.deepEqual(await warningsOf({ settings: { mcp: true }, apis }), [warning]);
-    assert.deepEqual(await warningsOf({ settings: { mcp: { exclude: [`x/${names[1]}`] } }, apis }), []);
-    assert.deepEqual(await warningsOf({ apis }), []);
-    const service = await serviceFor(t, { settings: { mcp: true }, apis });
-    const told = service.logs.filter(({ level, message }) => level === 'warn' && message.startsWith(warning));
-    assert.equal(told.length, 1);
   });
 
   it('a page of another site cannot have its browser ask, whatever its name leads to', async (t) => {

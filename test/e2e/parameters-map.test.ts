@@ -1,19 +1,14 @@
 /** A parameter's map: clients give one text, the upstream gets another. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, it, type TestContext } from 'node:test';
-import { stringify } from 'yaml';
-import { ConfigErrors, loadConfig } from '../../config/index.ts';
-import { definitions } from '../../service/index.ts';
+import { beforeEach, describe, it } from 'node:test';
 import { askableService } from '../support/askable.ts';
 import { assertRefused } from '../support/http.ts';
 import { mcpClient } from '../support/mcp.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { oneApi } from '../support/service.ts';
 
 const map = { 'AAVE/USD': 'aave', 'BTC/USD': 'bitcoin', 'A B': 'a&b=ü', '1': 'one', constructor: 'made' };
 const q = (more: object = {}) => ({ parameters: [{ name: 'q', map, ...more }] });
@@ -165,49 +160,5 @@ describe('maps of parameters', async () => {
     assert.deepEqual((await reload(service)).done, true);
     await assertRefused(await service.post('api/file', { q: 'AAVE/USD' }), 404, 'Endpoint not found');
     assert.notEqual(before, undefined);
-  });
-});
-
-describe('the file of a map', () => {
-  async function load(t: TestContext, content: string | undefined, file = 'symbols.yaml') {
-    const folder = await mkdtemp(join(tmpdir(), 'sdp-map-'));
-    t.after(() => rm(folder, { recursive: true }));
-    const parameters = [{ name: 'q', map: { file } }];
-    const config = { version: '1.0', ...oneApi('https://a.example', { e: { parameters } }) };
-    await writeFile(join(folder, 'config.yaml'), stringify(config));
-    if (content !== undefined) await writeFile(join(folder, 'symbols.yaml'), content);
-    const options = { file: join(folder, 'config.yaml'), env: { DIR: folder }, builtins: definitions() };
-    const loading = loadConfig(options).catch((error: unknown) => {
-      assert.ok(error instanceof ConfigErrors);
-      return error.message.replaceAll(folder, '<folder>');
-    });
-    return { loading, options };
-  }
-  const AT = 'apis[0].endpoints[0].parameters[0].map.file: <folder>';
-
-  it('is one whose faults are told with their place', async (t) => {
-    const cases: [string | undefined, string][] = [
-      [undefined, 'file not found'],
-      ['', 'is empty'],
-      ['- a\n', 'expected a mapping (key: value) at the top level'],
-      ['{}', 'must not be empty'],
-      ['a: 1.5', 'a: expected a string, found a number, write it in quotes'],
-      ['a: {b: c}', 'a: expected a string, found a mapping'],
-    ];
-    const wrong = async (...given: [string | undefined, string?]) => (await load(t, ...given)).loading;
-    for (const [content, message] of cases) assert.equal(await wrong(content), `${AT}/symbols.yaml: ${message}`);
-    assert.equal(await wrong('a: x\na: y\n'), `${AT}/symbols.yaml:2:1: duplicate key "a"`);
-    assert.equal(await wrong('a: b', '.'), `${AT}: is a directory, expected a file`);
-  });
-
-  it('may be named by a variable, without which the endpoint has no ID', async (t) => {
-    const { loading } = await load(t, 'a: b', '${DIR}/symbols.yaml');
-    const found = await loading;
-    assert.ok(typeof found !== 'string');
-    assert.match(found.explained[0]?.text ?? '', /"map":\{"a":"b"\}/);
-    const { options } = await load(t, 'a: b', '${NONE}/symbols.yaml');
-    const { endpoints, warnings } = await loadConfig({ ...options, allowUnset: true });
-    assert.deepEqual(endpoints, []);
-    assert.ok(warnings.some(({ message }) => message === 'no endpoint ID: it depends on the variable NONE'));
   });
 });

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import fc from 'fast-check';
-import { errorsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
@@ -258,15 +257,6 @@ describe('numbers in requests', async () => {
     const { path, headers } = await answered('config-numbers', '{}');
     assert.deepEqual([path, headers.d], ['/config-numbers?f=1000000000000000000000', '0.00000015']);
     assert.equal((await answered('changed', '{"n":1}')).path, `/changed?n=1${'0'.repeat(300)}`);
-  });
-
-  it('a number of the config that would lose digits stops the start', async () => {
-    for (const key of ['fixed', 'default']) {
-      const parameters = [{ name: 'n', [key]: 12345678901234567890n }];
-      const [line, ...more] = await errorsOf(oneApi('http://upstream.example', { e: { parameters } }));
-      assert.match(line ?? '', /a number with more digits than can be kept, write it in quotes$/);
-      assert.deepEqual(more, []);
-    }
   });
 
   const digits = (max: number) => fc.array(fc.constantFrom(...'0123456789'), { minLength: 1, maxLength: max });

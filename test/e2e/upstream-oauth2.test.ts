@@ -217,24 +217,4 @@ describe('oauth2', async () => {
     const { authorization } = mirror.requests[0]?.headers ?? {};
     assert.deepEqual([login.requests.length, bearers(), authorization], [2, ['Bearer t1'], 'Bearer t1']);
   });
-
-  it('is refused where the token or the secret could be read on the way, or would not be sent', async () => {
-    const problem = (api: object, settings: object) =>
-      start(api, settings).then(
-        () => assert.fail('it started'),
-        (error: Error) => error.message.replace(/ \(line \d+\)/, '').trim(),
-      );
-    const url = 'apis[0].oauth2.tokenUrl: must be an https URL, or an http URL of this machine';
-    const plain =
-      'apis[0].oauth2.tokenUrl: must hold no user name, password or fragment: put them in clientId and clientSecret';
-    const header = 'apis[0].headers.authorization: would be sent in place of the token: leave it out, or oauth2';
-    for (const [api, settings, line] of [
-      [{}, { tokenUrl: 'http://login.example.com/token' }, url],
-      [{}, { tokenUrl: 'ftp://login.example.com' }, url],
-      [{}, { tokenUrl: 'https://me:x@login.example.com/token' }, plain],
-      [{ headers: { authorization: 'x' } }, {}, header],
-    ] as const)
-      assert.ok((await problem(api, settings)).includes(line));
-    await start();
-  });
 });

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { afterEach, describe, it, type TestContext } from 'node:test';
 import { jwtVerify } from 'jose';
-import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
@@ -198,26 +197,5 @@ describe('x402-exact: facilitators', async () => {
     const log = JSON.stringify(service.logs);
     assert.match(log, /a payment was not settled/);
     assert.doesNotMatch(log, /it is not known whether a payment was settled/);
-  });
-
-  it('in the config', async () => {
-    const isWrong = async (facilitator: object, ...lines: string[]) =>
-      assert.deepEqual(
-        await errorsOf(shop.config({ e: {} }, {}, { auth: { ...shop.auth, facilitator } })),
-        lines.map((line) => `apis[0].auth.facilitator${line}`),
-      );
-    const url = 'https://f.example';
-    const cdp = { type: 'cdp', keyId: KEY_ID };
-    await isWrong({ url, headers: { A: 'b' } });
-    const noKey =
-      '.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks';
-    // The second is of the right shape, and no key: its halves do not belong together.
-    for (const keySecret of ['geheim', Buffer.alloc(64, 7).toString('base64')])
-      await isWrong({ url, auth: { ...cdp, keySecret } }, noKey);
-    const noUrl = '[1].url: must be a URL without user name, password, query and fragment';
-    await isWrong([url, { url: `${url}?a` }], noUrl);
-    const [[keySecret] = ['']] = Object.values(cdpKeys());
-    const twice = { url, auth: { ...cdp, keySecret }, headers: { Authorization: 'x' } };
-    await isWrong([twice], '[0].headers.Authorization: the header Authorization cannot be configured');
   });
 });
