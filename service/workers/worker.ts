@@ -26,8 +26,7 @@ export async function work({ identity, file, env, log, variables, signalled }: W
     return (await starting).reload(variables, newsOf(question.isFirst));
   });
   const link = workerLink(identity, line);
-  const news = newsOf(identity.number === 1 || identity.restarts > 0);
-  const starting = startService({ file, env, log, news, link });
+  const starting = startService({ file, env, log, news: newsOf(identity.number === 1 || identity.restarts > 0), link });
   // Node would end the process where it stands.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);
