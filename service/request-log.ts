@@ -1,3 +1,4 @@
+import { control } from '../kernel/exchange.ts';
 import { clipped } from '../lib/text/clipped.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey } from '../plugins-sdk/config-key.ts';
@@ -83,19 +84,21 @@ function textOf(all: Used): string {
 /** @returns what tells of a plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
 function pluginCalls(log: Log): (event: CallEvent) => void {
   const usedOf = new WeakMap<object, Used>();
-  return ({ exchange: { requestId }, plugin, stage, milliseconds, budget, outcome }) => {
+  return ({ exchange, plugin, stage, milliseconds, budget, outcome }) => {
     if (budget === undefined) return;
-    const before = usedOf.get(budget) ?? [];
+    const origin = control.originOf(exchange);
+    // Shared work goes on with what the request that began it had left.
+    const begun = (origin && control.charge(origin, plugin)) ?? budget;
+    const before = usedOf.get(budget) ?? usedOf.get(begun) ?? [];
     const all = milliseconds > 0 ? [...before, { stage, milliseconds }] : before;
     usedOf.set(budget, all);
-    const { total } = budget;
     const used = all.reduce((sum, each) => sum + each.milliseconds, 0);
     // The hook with which it became slow is the one to name, not those that came after.
-    if (outcome === 'done' && (used < total * SLOW || used - milliseconds >= total * SLOW)) return;
+    if (outcome === 'done' && (used < budget.total * SLOW || used - milliseconds >= budget.total * SLOW)) return;
     const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
     log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
-      requestId,
-      budget: `${round(used)} of ${total} ms`,
+      requestId: exchange.requestId,
+      budget: `${round(used)} of ${budget.total} ms`,
       used: textOf(all),
     });
   };
@@ -128,13 +131,12 @@ export function requestLog(settings: RequestLogSettings) {
         log.warn('slow request', { requestId, endpoint, ms: round(ms), spent: spentIn(timeline, ms) });
       };
       const isTimed = isTraced || slow !== undefined;
-      const write = isJson ? writeJson : writeText;
       return {
         observe: {
           ...(isTimed && { stage: note }),
           call: pluginCalls(log),
           response: (exchange, status) => {
-            write(log, factsOf(exchange, status, hide), exchange);
+            (isJson ? writeJson : writeText)(log, factsOf(exchange, status, hide), exchange);
             if (isTimed) tell(exchange);
           },
         },

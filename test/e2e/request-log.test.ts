@@ -25,15 +25,19 @@ const { files, plugins } = pluginFiles(
   { one: puppetFile('one'), two: puppetFile('two'), short: puppetFile('short') },
   { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },
 );
-const config = oneApi(upstream.url, { p: { path: '/price', encoding } }, { settings: { plugins } });
+const endpoints = {
+  p: { path: '/price', encoding },
+  kept: { path: '/price?kept', encoding, cache: { maxAge: 1 } },
+};
+const config = oneApi(upstream.url, endpoints, { settings: { plugins } });
 const service = await serviceFor(suite, config, { files });
 
 beforeEach(() => tidy(service, upstream));
 
 /** Lines about plugins, of one request, once its own line is out. */
-async function ask() {
+async function ask(endpoint: keyof typeof endpoints = 'p') {
   service.logs.length = 0;
-  const response = await service.post('api/p');
+  const response = await service.post(`api/${endpoint}`);
   const requestId = response.headers.get('x-request-id');
   const mine = () => service.logs.filter(({ fields }) => fields.requestId === requestId);
   await eventually(() => mine().find(({ message }) => / \d{3} [\d.]+ms$/.test(message)), 'the line of the request');
@@ -84,6 +88,14 @@ describe('a plugin that is slow, yet stays in its budget', () => {
     const { response, lines } = await ask();
     assert.equal(response.status, 200);
     readOne(lines(), 'plugin "one" is slow in onBeforeSign');
+  });
+
+  it('also where others may share what its later hooks are asked for', async () => {
+    acts.set('one onHttpRequest', () => sleep(SLOW / 2 + 20));
+    acts.set('one onBeforeSign', () => block(SLOW / 2 + 20));
+    const { lines } = await ask('kept');
+    const { hooks } = readOne(lines(), 'plugin "one" is slow in onBeforeSign');
+    assert.deepEqual(hooks, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign']);
   });
 
   it('an observer has a budget of its own', async () => {
