@@ -1,27 +1,21 @@
 /** A session with the relayer encrypts, and leaves it out once nobody waits. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Connection, Task } from '../../builtins/fhe/protocol.ts';
 import { openSession } from '../../builtins/fhe/session.ts';
 import { decrypt } from '../fhe/decrypt.ts';
-import { generateToyKeys, type Keys } from '../fhe/keys.ts';
-import { handleOf, paths, type Relayer, startRelayer } from '../fhe/relayer.ts';
+import { generateToyKeys } from '../fhe/keys.ts';
+import { handleOf, paths, startRelayer } from '../fhe/relayer.ts';
 import { CONSUMER, VERIFIER } from '../fhe/service.ts';
+import { endsWith, suite } from '../support/lifetime.ts';
 import { faults } from '../support/upstream.ts';
 
-describe('a session with the relayer', () => {
+describe('a session with the relayer', async () => {
   const task: Task = { value: 171n, bits: 8, contract: CONSUMER };
-  let keys: Keys;
-  let relayer: Relayer;
-  let connection: Connection;
-
-  before(async () => {
-    keys = generateToyKeys();
-    relayer = await startRelayer({ keys });
-    const { rpcUrl, relayerUrl } = relayer;
-    connection = { network: 'sepolia', rpcUrl, relayerUrl, verifier: VERIFIER };
-  });
-  after(() => relayer.close());
+  const keys = generateToyKeys();
+  const relayer = await endsWith(suite, startRelayer({ keys }));
+  const { rpcUrl, relayerUrl } = relayer;
+  const connection: Connection = { network: 'sepolia', rpcUrl, relayerUrl, verifier: VERIFIER };
 
   it('encrypts, and leaves the relayer out of it once nobody waits', async () => {
     const session = await openSession(connection);

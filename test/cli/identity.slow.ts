@@ -1,11 +1,13 @@
 /** An operator's identity is compared with what DNS and the service say. `transcripts/identity.txt` has what asks nobody. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { serviceUrl } from '../../cli/identity/health.ts';
 import { readNameServer } from '../../cli/identity/lookup.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { endsWith, suite } from '../support/lifetime.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { type Ended, folderWith, launchCli, type RunOptions, runCli } from './run.ts';
 import { configText } from './service-config.ts';
 
@@ -28,11 +30,11 @@ function verifyAt(
   return runCli(t, ['identity', '--check', '-d', domain, '--resolver', dns.address, ...words], options);
 }
 
-describe('identity --check', { concurrency: 4 }, () => {
-  let dns: DnsServer;
-  before(async () => {
-    const filler = Array.from({ length: 20 }, (_, index) => [`0x${String(index).padStart(40, '0')}`]);
-    dns = await startDns({
+describe('identity --check', { concurrency: 4 }, async () => {
+  const filler = Array.from({ length: 20 }, (_, index) => [`0x${String(index).padStart(40, '0')}`]);
+  const dns = await endsWith(
+    suite,
+    startDns({
       '_node.one.test': [[TEST_ADDRESS]],
       '_node.two.test': [[`${OTHER},${TEST_ADDRESS}`]],
       '_node.other.test': [[OTHER]],
@@ -49,9 +51,8 @@ describe('identity --check', { concurrency: 4 }, () => {
       '_node.refusing.test': 'REFUSED',
       '_node.silent.test': 'silence',
       '_node.garbage.test': 'garbage',
-    });
-  });
-  after(() => dns.close());
+    }),
+  );
 
   const asked = (name: string, expected = `${TEST_ADDRESS} (given)`) => [
     `Expected: ${expected}`,
@@ -148,28 +149,17 @@ describe('identity --check', { concurrency: 4 }, () => {
   });
 });
 
-describe('identity --check --url', { concurrency: 4 }, () => {
-  let dns: DnsServer;
-  let service: RunningService;
-  let server: Upstream;
-  before(async () => {
-    dns = await startDns({ '_node.api.test': [[TEST_ADDRESS]], '_node.silent.test': 'silence' });
-    server = await startUpstream();
-    const endpoints = [{ name: 'e', path: '/' }];
-    service = await startTestService({ apis: [{ name: 'a', url: server.url, auth: { type: 'free' }, endpoints }] });
-    server.json('/other/health', { status: 'ok', node: OTHER.toLowerCase() });
-    server.json('/failing/health', { status: 'ok', node: TEST_ADDRESS }, 503);
-    server.json('/mistyped/health', { status: 'ok', node: TEST_ADDRESS.replace('F', 'f') });
-    server.json('/nameless/health', { status: 'ok' });
-    server.json('/null/health', null);
-    server.text('/html/health', '<!doctype html>', { type: 'text/html' });
-    server.text('/large/health', JSON.stringify({ node: TEST_ADDRESS, more: 'x'.repeat(4096) }));
-    server.on('/silent/health', () => undefined);
-  });
-  after(async () => {
-    await Promise.all([dns.close(), service.stop()]);
-    await server.close();
-  });
+describe('identity --check --url', { concurrency: 4 }, async () => {
+  const dns = await endsWith(suite, startDns({ '_node.api.test': [[TEST_ADDRESS]] }));
+  const { service, upstream: server } = await served(suite, { e: {} });
+  server.json('/other/health', { status: 'ok', node: OTHER.toLowerCase() });
+  server.json('/failing/health', { status: 'ok', node: TEST_ADDRESS }, 503);
+  server.json('/mistyped/health', { status: 'ok', node: TEST_ADDRESS.replace('F', 'f') });
+  server.json('/nameless/health', { status: 'ok' });
+  server.json('/null/health', null);
+  server.text('/html/health', '<!doctype html>', { type: 'text/html' });
+  server.text('/large/health', JSON.stringify({ node: TEST_ADDRESS, more: 'x'.repeat(4096) }));
+  server.on('/silent/health', () => undefined);
 
   const verify = (t: TestContext, url: string) => verifyAt(t, dns, 'api.test', ['--url', url]);
   const lines = (expected: string, url: string, match: string) => [

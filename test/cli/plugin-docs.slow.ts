@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { testEndpoint, testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
 import { parse } from 'yaml';
 import type { EndpointKeys, SimplePlugin } from '../../plugins-sdk/define.ts';
-import { Described } from '../openapi/document.ts';
+import { describedAt } from '../openapi/document.ts';
 import { commandsOf, filesOf, readPage, textsOf } from '../support/docs.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 import { configText } from './service-config.ts';
@@ -147,20 +147,12 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
   });
 });
 
-describe('docs/plugins.md, a full plugin', () => {
+describe('docs/plugins.md, a full plugin', async () => {
   const token = '0123456789abcdef';
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 1 });
-    service = await startTestService(parse(fileOf('tenants.yaml')), {
-      files: { 'tenants.ts': fileOf('tenants.ts') },
-      env: { UPSTREAM: upstream.url, ADA_TOKEN: token },
-    });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 1 }) });
+  const files = { 'tenants.ts': fileOf('tenants.ts') };
+  const env = { UPSTREAM: upstream.url, ADA_TOKEN: token };
+  const service = await serviceFor(suite, parse(fileOf('tenants.yaml')), { files, env });
 
   it('checks credentials, counts signed answers and serves a route', async () => {
     const ask = (sent: string) => service.post('prices/eth-usd', {}, { 'X-Tenant-Token': sent });
@@ -177,7 +169,7 @@ describe('docs/plugins.md, a full plugin', () => {
   });
 
   it('describes itself', async () => {
-    const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
+    const described = await describedAt(service);
     const path = `/endpoints/${service.ids['prices/eth-usd']}`;
     assert.deepEqual(described.at('paths', path, 'post', 'security'), [{ tenant: [] }]);
     assert.equal(described.at('components', 'securitySchemes', 'tenant', 'name'), 'X-Tenant-Token');
@@ -192,17 +184,14 @@ describe('docs/plugins.md, a full plugin', () => {
   it('has its check of the config run', async () => {
     const config = parse(fileOf('tenants.yaml'));
     config.apis[0].auth = { type: 'free' };
-    const started = startTestService(config, {
-      files: { 'tenants.ts': fileOf('tenants.ts') },
-      env: { UPSTREAM: upstream.url },
+    await assert.rejects(startTestService(config, { files, env }), {
+      message: 'apis[0].endpoints[0].tenantQuota: needs auth of type tenant',
     });
-    await assert.rejects(started, { message: 'apis[0].endpoints[0].tenantQuota: needs auth of type tenant' });
   });
 });
 
 it('docs/plugins.md, state that is shared', async (t) => {
-  const upstream = await upstreamFor(t);
-  upstream.json('/price', { price: 1 });
+  const upstream = await upstreamFor(t, { '/price': faults.json({ price: 1 }) });
   const coupon = '0123456789abcdef';
   const started = await serviceFor(t, parse(fileOf('coupons.yaml')), {
     files: { 'coupons.ts': fileOf('coupons.ts'), 'state-none.ts': fileOf('state-none.ts') },

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { HDNodeWallet } from 'ethers';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { describeServers, eventually, RedisServer, redisFor } from '../state/redis-server.ts';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { submitted } from '../support/async.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { folderWith, type Running } from './run.ts';
@@ -22,22 +22,13 @@ const PRICE = 1_000_000n;
 const USED = 'Payment already used';
 const encoding = { type: 'uint256', path: '$.price' };
 
-describe('state beyond a process', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let alice: HDNodeWallet;
+describe('state beyond a process', async () => {
   const held: ServerResponse[] = [];
-
-  before(async () => {
-    [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
-    alice = payer(chain, 2);
-    upstream.json('/p', { price: 7 });
-    upstream.on('/held', (_req, res) => void held.push(res));
-  });
-  after(async () => {
-    for (const res of held) res.destroy();
-    await upstream?.close();
-    await chain?.stop();
+  const chain = await chainFor(suite);
+  const alice = payer(chain, 2);
+  const upstream = await upstreamFor(suite, {
+    '/p': faults.json({ price: 7 }),
+    '/held': (_req, res) => void held.push(res),
   });
 
   function launch(t: TestContext, state: Readonly<Record<string, unknown>>, workers = 1): Promise<Running> {
@@ -153,12 +144,8 @@ describe('state beyond a process', () => {
     });
   });
 
-  describeServers('that replicas share', (program) => {
-    let redis: RedisServer;
-    before(async () => {
-      redis = await RedisServer.start(program);
-    });
-    after(() => redis.stop());
+  describeServers('that replicas share', async (program) => {
+    const redis = await redisFor(suite, program);
 
     it('outlives one that is killed, whose async requests end ten minutes after they began', async (t) => {
       const state = { type: 'redis', url: redis.url };

@@ -1,36 +1,28 @@
 /** The example client pays with the public library, and gets its answer. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import { afterEach, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { bundle } from '../support/bundle.ts';
 import { blocksOf, readPage } from '../support/docs.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
-import { type Account, PRICE } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { PRICE } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../examples/pay-x402.ts', import.meta.url));
 
-describe('the example client that pays with the public library', () => {
-  let program: string;
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
+describe('the example client that pays with the public library', async () => {
+  const [program, shop] = await Promise.all([bundle(PROGRAM), shopFor(suite)]);
+  const alice = await shop.market.wallet(1_000_000n);
+  const parameters = [{ name: 'symbol', required: true }];
+  const free = { auth: { type: 'free' } };
+  const endpoints = { sync: { path: '/p', parameters }, stream: { mode: 'stream' }, async: { mode: 'async' }, free };
+  const service = await serviceFor(suite, shop.config(endpoints));
 
-  before(async () => {
-    [program, shop] = await Promise.all([bundle(PROGRAM), openShop()]);
-    alice = await shop.market.wallet(1_000_000n);
-    const parameters = [{ name: 'symbol', required: true }];
-    const free = { auth: { type: 'free' } };
-    service = await startTestService(
-      shop.config({ sync: { path: '/p', parameters }, stream: { mode: 'stream' }, async: { mode: 'async' }, free }),
-    );
-  });
-  after(() => stopAll(service, shop));
   afterEach(() => shop.upstream.json('/p', { price: 7 }));
 
   const run = async (t: TestContext, endpoint: string, limits: object = {}, args: string[] = []) => {

@@ -1,58 +1,39 @@
 /** The example client pays on chain once, and gets its answer. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
+import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { HDNodeWallet } from 'ethers';
 import { type Challenge, checkChallenge, fetchChallenge, type Limits } from '../../examples/pay/pay.ts';
 import { verifyAnswer } from '../../examples/pay/signed-answer.ts';
 import { launch } from '../cli/run.ts';
 import { bundle } from '../support/bundle.ts';
-import { type Chain, startChain } from '../support/chain.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { encoding, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { chainFor } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
+import { encoding, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
-import { deployToken, NATIVE, payer, RECIPIENT, relay, type Token } from '../support/x402.ts';
+import { deployToken, NATIVE, payer, RECIPIENT, relay, termsOn } from '../support/x402.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../examples/pay/pay.ts', import.meta.url));
 const PRICE = 1_000_000n;
 
-describe('the example client of a paid endpoint', () => {
-  let program: string;
-  let chain: Chain;
-  let elsewhere: Chain;
-  let upstream: Upstream;
-  let rpc: Upstream;
-  let service: RunningService;
-  let alice: HDNodeWallet;
-  let token: Token;
+describe('the example client of a paid endpoint', async () => {
+  const [chain, elsewhere, program] = await Promise.all([chainFor(suite), chainFor(suite, 31338), bundle(PROGRAM)]);
+  const alice = payer(chain, 2);
+  const token = await deployToken(alice);
+  const upstream = await upstreamFor(suite);
+  const rpc = await upstreamFor(suite);
+  const terms = { ...termsOn(chain, PRICE), rpc: rpc.url };
+  const parameters = [{ name: 'symbol', required: true }];
+  const endpoints = [
+    { name: 'sync', path: '/p', encoding, parameters },
+    { name: 'token', path: '/p?token', encoding, auth: { ...terms, token: token.address } },
+    { name: 'raw', path: '/p?raw' },
+    { name: 'stream', path: '/p?stream', mode: 'stream', encoding },
+    { name: 'async', path: '/p?async', mode: 'async' },
+    { name: 'free', path: '/p?free', auth: { type: 'free' } },
+  ];
+  const service = await serviceFor(suite, { apis: [{ name: 'a', url: upstream.url, auth: terms, endpoints }] });
 
-  before(async () => {
-    [chain, elsewhere, program] = await Promise.all([startChain(), startChain(31338), bundle(PROGRAM)]);
-    alice = payer(chain, 2);
-    token = await deployToken(alice);
-    upstream = await startUpstream();
-    rpc = await startUpstream();
-    const terms = {
-      type: 'x402',
-      network: 31337,
-      rpc: rpc.url,
-      token: NATIVE,
-      amount: String(PRICE),
-      recipient: RECIPIENT,
-    };
-    const parameters = [{ name: 'symbol', required: true }];
-    const endpoints = [
-      { name: 'sync', path: '/p', encoding, parameters },
-      { name: 'token', path: '/p?token', encoding, auth: { ...terms, token: token.address } },
-      { name: 'raw', path: '/p?raw' },
-      { name: 'stream', path: '/p?stream', mode: 'stream', encoding },
-      { name: 'async', path: '/p?async', mode: 'async' },
-      { name: 'free', path: '/p?free', auth: { type: 'free' } },
-    ];
-    service = await startTestService({ apis: [{ name: 'a', url: upstream.url, auth: terms, endpoints }] });
-  });
-  after(() => stopAll(service, upstream, rpc, chain, elsewhere));
   beforeEach(() => {
     upstream.json('/p', { price: 7, b: [1, { d: null, c: 'x' }], a: 0.5 });
     rpc.on('/', relay(chain.url));

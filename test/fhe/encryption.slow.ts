@@ -4,17 +4,17 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Agent, setGlobalDispatcher } from 'undici';
 import { eventually } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { decrypt } from './decrypt.ts';
 import { generateToyKeys, realKeys } from './keys.ts';
-import { decodeEncrypted, handleOf, paths, type Relayer, startRelayer } from './relayer.ts';
-import { reasons, startFheService } from './service.ts';
+import { decodeEncrypted, handleOf, paths } from './relayer.ts';
+import { fheFor, reasons, startFheService } from './service.ts';
 
 /** Children of this process that step back for others; only Linux tells. */
 function steppedBack(): number {
@@ -36,21 +36,13 @@ setGlobalDispatcher(new Agent({ headersTimeout: 0 }));
 
 const { FHE_KEYS_DIR: folder } = process.env;
 
-describe(`encrypted answers ${folder ? 'with the parameters of the real networks' : 'of up to 256 bits'}`, () => {
+describe(`encrypted answers ${folder ? 'with the parameters of the real networks' : 'of up to 256 bits'}`, async () => {
   // Real keys take two minutes of a processor, and each proof a quarter of one.
   const keys = folder ? realKeys(folder) : generateToyKeys(64, 256);
-  let relayer: Relayer;
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    relayer = await startRelayer({ keys, signers: 3, threshold: 2 });
-    upstream = await startUpstream();
-    upstream.json('/plain', { v: 1 });
-    // A test takes longer than the default where the machine has other things to do.
-    service = await startFheService(relayer, upstream, { fhe: { timeout: 900_000 } });
-  });
-  after(() => stopAll(service, relayer, upstream));
+  const upstream = await upstreamFor(suite, { '/plain': faults.json({ v: 1 }) });
+  // A test takes longer than the default where the machine has other things to do.
+  const options = { fhe: { timeout: 900_000 } };
+  const { relayer, service } = await fheFor(suite, upstream, { keys, signers: 3, threshold: 2 }, options);
 
   // Each takes long: 256 bits here, 64 below, and 8 in `encryption.test.ts`, whose lattice holds no more.
   it('decrypt to the value that was encoded, and leave other endpoints alone while they are made', async (t) => {

@@ -1,14 +1,13 @@
 /** The public conformance suites of MCP, unmodified, against a service; they want Node 22. */
-
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Linter } from '../../tools/scripts/linter.ts';
 import { withNode } from '../../tools/scripts/nodes.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { oneApi, type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 /** Scenarios, and the checks of them that cannot hold, with the reason. */
 type Scenarios = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -61,19 +60,11 @@ const UNFIT: Readonly<Record<string, string>> = {
   'tasks-': 'there are no tasks',
 };
 
-describe('the conformance suites of MCP', () => {
+describe('the conformance suites of MCP', async () => {
   const installed = new Linter('tools/scripts/mcp-conformance');
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 7 }), '/error_handling': faults.serverError() });
-    const endpoints = { error_handling: {}, logging_tool: {}, streaming_elicitation: {}, price: {} };
-    service = await startTestService(
-      oneApi(upstream.url, endpoints, { api: { name: 'test' }, settings: { mcp: true } }),
-    );
-  });
-  after(() => stopAll(service, upstream));
+  const endpoints = { error_handling: {}, logging_tool: {}, streaming_elicitation: {}, price: {} };
+  const answers = { '*': faults.json({ price: 7 }), '/error_handling': faults.serverError() };
+  const { service } = await served(suite, endpoints, { answers, api: { name: 'test' }, settings: { mcp: true } });
 
   const said = async (folder: string, ...args: string[]) => {
     const program = installed.path(`node_modules/${folder}/dist/index.js`);

@@ -1,10 +1,11 @@
 /** Swaps that race from several processes have one winner. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { after, before, it } from 'node:test';
+import { after, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { describeServers, RedisServer } from './redis-server.ts';
+import { suite } from '../support/lifetime.ts';
+import { describeServers, redisFor } from './redis-server.ts';
 
 const PROCESSES = 4;
 const CALLERS = 16;
@@ -16,27 +17,21 @@ interface Result {
   readonly standing?: string;
 }
 
-describeServers('swaps that race from several processes', (program) => {
-  let server: RedisServer;
-  let children: ChildProcess[];
-
+describeServers('swaps that race from several processes', async (program) => {
   const answers = async () => {
     const messages = await Promise.all(children.map((child): Promise<Result[][]> => once(child, 'message')));
     return messages.flatMap(([results = []]) => results);
   };
 
-  before(async () => {
-    server = await RedisServer.start(program, { appendfsync: 'no' });
-    const racer = fileURLToPath(new URL('redis-racer.ts', import.meta.url));
-    const options = { execArgv: ['--import', 'tsx'] };
-    children = Array.from({ length: PROCESSES }, () => fork(racer, [server.url, String(CALLERS)], options));
-    await answers();
-  });
+  const server = await redisFor(suite, program, { appendfsync: 'no' });
+  const racer = fileURLToPath(new URL('redis-racer.ts', import.meta.url));
+  const options = { execArgv: ['--import', 'tsx'] };
+  const children = Array.from({ length: PROCESSES }, () => fork(racer, [server.url, String(CALLERS)], options));
   after(async () => {
     for (const child of children) child.disconnect();
     await Promise.all(children.map((child) => once(child, 'exit')));
-    await server.stop();
   });
+  await answers();
 
   it('have one winner each, whom all others see', async () => {
     for (let race = 0; race < RACES; race++) {
