@@ -19,6 +19,13 @@ const X402 = {
   recipient: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
 };
 
+const TOKEN = { network: 'eip155:1', asset: `0x${'11'.repeat(20)}`, amount: '1', payTo: X402.recipient };
+const EXACT = {
+  type: 'x402-exact',
+  facilitator: 'http://127.0.0.1:1',
+  accepts: [{ ...TOKEN, extra: { name: 'T', version: '1' } }],
+};
+
 const LIMITED = { name: 'limited', key: 'limited', rateLimit: { window: 3_600_000, max: 1 } };
 
 const encoding = { type: 'uint256', path: '$.price' };
@@ -37,6 +44,7 @@ const endpoints = {
   keyed: { auth: keyed },
   limited: { auth: { type: 'apiKey', keys: [LIMITED] } },
   paid: { auth: X402 },
+  exact: { auth: EXACT },
   'paid-or-keyed': { auth: [X402, keyed] },
   'keyed-or-paid': { auth: [keyed, X402] },
 };
@@ -124,6 +132,7 @@ describe('onError fires for every request that a stage refused or failed', () =>
     ['paid-or-keyed', 'authenticate', 401, 'Missing X-Api-Key header'],
     ['keyed-or-paid', 'authenticate', 402, 'Payment required'],
     ['paid', 'authenticate', 402, 'Payment required'],
+    ['exact', 'authenticate', 402, 'PAYMENT-SIGNATURE header is required'],
   ];
   for (const [name, stage, status, error] of told)
     it(`${name}: ${status} at ${stage}`, async () => assertTold(await post(name), name, stage, status, error));

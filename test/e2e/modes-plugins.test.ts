@@ -215,7 +215,8 @@ describe('a mode that answers a refusal in words of its own', () => {
   it('is in the log with both, so that a fault of its own can be found', async () => {
     instead(new TypeError('a slip'));
     await refused(500, 'Internal server error', 'patient-down');
-    await notes.until('onError');
+    const told = { status: 500, stage: 'present', message: 'Internal server error' };
+    assert.deepEqual(await notes.until('onError'), [told]);
     const warned = service.logs.flatMap(({ level, message, fields: { status, detail } }) => {
       return level === 'warn' && status !== undefined ? [[message, status, String(detail).split('\n')[0]]] : [];
     });

@@ -35,6 +35,8 @@ const secrets = {
   upstreamText: 'upstream-text-0016',
   privateKey: TEST_KEY,
   urlQuery: 'url-query-0017',
+  clientCookie: 'client-cookie-0018',
+  undeclared: 'undeclared-0019',
 } as const;
 
 /** Forms in which a secret could show: as it is, percent-encoded, as base64 or hex, without 0x. */
@@ -123,12 +125,13 @@ for (const format of ['text', 'json'] as const) {
       'X-Client': secrets.headerValue,
       session: secrets.cookieValue,
       text: secrets.bodyValue,
+      undeclared: secrets.undeclared,
     };
 
     async function post(endpoint: string, sent: unknown = { parameters }, headers: Record<string, string> = {}) {
       const response = await fetch(`${service.url}/endpoints/${ids[endpoint]}`, {
         method: 'POST',
-        headers: { 'Content-Type': 'application/json', Authorization: secrets.authorization, ...headers },
+        headers: { ...JSON_HEADERS, Authorization: secrets.authorization, Cookie: secrets.clientCookie, ...headers },
         body: typeof sent === 'string' ? sent : JSON.stringify(sent),
       });
       const copy = response.clone();
