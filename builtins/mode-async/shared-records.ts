@@ -77,7 +77,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     while (this.#own.get(id)?.status === 'processing') {
       try {
         await this.#write(id, record);
-        return this.#own.end(id, record);
+        // Here it counts as read, and may make room: whoever asks for it finds it in the engine.
+        return this.#own.end(id, record) && isEnded(this.#own.get(id));
       } catch (error) {
         if (!(error instanceof StateUnavailable)) throw error;
         failure = error;

@@ -127,6 +127,19 @@ describe('async requests that replicas share', () => {
     assert.equal(await reserve(other.records, 5), true);
   });
 
+  it('that ended make room in their process, since any other may be the one that reads them', async (t) => {
+    const { replica } = setUp(t);
+    const [one, other] = [replica(NODE, 2), replica(NODE, 2)];
+    for (const id of ['a', 'b', 'c', 'd']) {
+      assert.equal(await one.records.reserve(id), true, id);
+      await one.records.processing(id);
+      await one.records.end(id, { status: 'complete', answer });
+    }
+    assert.equal(one.own.size, 2);
+    for (const { records } of [other, one])
+      for (const id of ['a', 'b', 'c', 'd']) assert.equal((await records.get(id))?.status, 'complete', id);
+  });
+
   it('cannot begin while the engine is away, nor take room then', async (t) => {
     const { engine, replica } = setUp(t);
     const { own, records } = replica();
