@@ -68,8 +68,9 @@ function refuse(error: unknown): never {
   throw new Refusal(503, 'Service Unavailable', { headers, reason: error.message, failureClass: 'engine' });
 }
 
-async function poll(store: Records, requestId: string): Promise<HttpResponse> {
-  const record = await Promise.resolve(store.get(requestId)).catch(refuse);
+/** HEAD shows nothing of a result. */
+async function poll(store: Records, requestId: string, method: string): Promise<HttpResponse> {
+  const record = await Promise.resolve(store.get(requestId, method !== 'HEAD')).catch(refuse);
   if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
   const shown = shownAs(requestId, record.status);
   if (record.status === 'complete')
@@ -107,7 +108,7 @@ export const modeAsync = definePlugin({
       own.dropExpired();
       return own.size;
     });
-    const handle: Route['handle'] = ({ params: { requestId = '' } }) => poll(records, requestId);
+    const handle: Route['handle'] = ({ params }, { method }) => poll(records, params.requestId ?? '', method);
     let sweeping: NodeJS.Timeout | undefined;
     return {
       // Answers may be large, and no later request may come to drop them.

@@ -89,10 +89,10 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     return false;
   }
 
-  async get(id: string): Promise<AsyncRecord<SignedResponse> | undefined> {
+  async get(id: string, isShown = true): Promise<AsyncRecord<SignedResponse> | undefined> {
     const text = await this.#area.get(this.#key(id));
     // One that was read may make room, and the engine may have lost what is known here, or the end of it.
-    const own = this.#own.get(id);
+    const own = this.#own.get(id, isShown);
     if (text === undefined) {
       if (own === undefined && this.#stateEngine.sinceFailure() < DOUBT_MS)
         throw new StateUnavailable('the engine was away until a moment ago');

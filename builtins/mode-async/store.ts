@@ -32,8 +32,8 @@ export interface AsyncRecords<A> {
   processing(id: string): boolean | Promise<boolean>;
   /** Ends a processing request. @returns `false`, and nothing has changed, for any other. */
   end(id: string, record: Ended<A>): boolean | Promise<boolean>;
-  /** Reads a request for its client; a finished one counts as read from then on. */
-  get(id: string): AsyncRecord<A> | undefined | Promise<AsyncRecord<A> | undefined>;
+  /** Reads a request for its client; a finished one counts as read from then on, unless it is not shown. */
+  get(id: string, isShown?: boolean): AsyncRecord<A> | undefined | Promise<AsyncRecord<A> | undefined>;
 }
 
 export interface AsyncStoreOptions {
@@ -94,9 +94,9 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return true;
   }
 
-  get(id: string): AsyncRecord<A> | undefined {
+  get(id: string, isShown = true): AsyncRecord<A> | undefined {
     const record = this.#live(id)?.record;
-    if (isEnded(record)) this.#read.add(id);
+    if (isShown && isEnded(record)) this.#read.add(id);
     return record;
   }
 

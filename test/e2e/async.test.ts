@@ -237,6 +237,9 @@ describe('the async store is full', () => {
     const next = await submitted(await post('held'));
     await upstream.untilRequested('/held', 101);
     await refuse();
+    // HEAD shows nothing of a result, which is unread as before.
+    for (const { pollUrl } of submissions.slice(2)) await fetch(service.url + pollUrl, { method: 'HEAD' });
+    await refuse();
     await assertRefused(await fetch(service.url + second.pollUrl), 404, 'Request not found');
     assert.equal(upstream.requests.length, 101);
     release();
