@@ -1,7 +1,7 @@
 /** The trace of a client reaches the line of its request. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { until } from '../cli/started.ts';
+import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
 import { faults } from '../support/upstream.ts';
@@ -17,35 +17,17 @@ const endpoints = {
   locked: { encoding, auth: { type: 'apiKey', keys: [{ name: 'me', key: 'secret-0001' }] } },
 };
 
-/** Logs what the line of each request is to have, by the door that every plugin has. */
-const TELLING = `
-import { ContextKey } from 'signed-data-proxy/plugins-sdk';
-export default {
-  name: 'telling',
-  setup: ({ log }) => ({
-    observe: {
-      response: (exchange, status) => {
-        const fields = {};
-        ContextKey.addLogged(exchange, fields);
-        log.info('facts', { requestId: exchange.requestId, status, ...fields });
-      },
-    },
-  }),
-};`;
-
 describe('the trace of a client reaches the line of its request', async () => {
-  const settings = { plugins: [{ source: './telling.mjs' }] };
-  const files = { 'telling.mjs': TELLING };
-  const { service } = await served(suite, endpoints, { answers: { '*': faults.json({ value: 7 }) }, settings, files });
+  const answers = { '*': faults.json({ value: 7 }) };
+  const { service } = await served(suite, endpoints, { answers, env: { LOG_FORMAT: 'json' } });
 
   /** The two ids in the line of a request, and its status. */
   async function idsOf(response: Response): Promise<unknown[]> {
     await response.text();
     const requestId = response.headers.get('x-request-id');
-    const isIt = ({ message, fields }: (typeof service.logs)[number]) =>
-      message === 'facts' && fields.requestId === requestId;
-    await until(() => service.logs.some(isIt));
-    const { status, traceId, clientRequestId } = service.logs.find(isIt)?.fields ?? {};
+    const line = () =>
+      service.logs.find(({ message, fields }) => message === 'request' && fields.requestId === requestId);
+    const { status, traceId, clientRequestId } = (await eventually(line, 'the line of the request')).fields;
     return [status, traceId, clientRequestId];
   }
 
