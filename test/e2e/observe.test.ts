@@ -4,11 +4,12 @@ import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
+import { acts, notes, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { encoding, oneApi, serviceFor } from '../support/service.ts';
+import { served } from '../support/served.ts';
+import { encoding } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { faults } from '../support/upstream.ts';
 
 /** Notes every event; `throws` makes it throw instead. */
 const watcher = (name: string, throws = false) => `${pluginTools}
@@ -28,22 +29,19 @@ export default {
 };
 `;
 
-const upstream = await upstreamFor(suite);
-upstream.json('/price', { price: 7 });
-upstream.json('/broken', { price: 7 }, 500);
-upstream.on('/hang', faults.hang());
-const { files, plugins } = pluginFiles({
-  loud: watcher('loud', true),
-  watch: watcher('watch'),
-  puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
-});
+const price = faults.json({ price: 7 });
 const endpoints = { price: { encoding }, broken: { encoding }, hang: { encoding } };
-const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+const { upstream, service } = await served(suite, endpoints, {
+  answers: { '/price': price, '/broken': faults.serverError(), '/hang': faults.hang() },
+  sources: {
+    loud: watcher('loud', true),
+    watch: watcher('watch'),
+    puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
+  },
+});
 /** Another one, with one endpoint and plugins of these sources. */
-const withPlugins = async (t: TestContext, sources: Readonly<Record<string, string>>, price = {}) => {
-  const { files, plugins } = pluginFiles(sources);
-  return serviceFor(t, oneApi(upstream.url, { price }, { settings: { plugins } }), { files });
-};
+const withPlugins = async (t: TestContext, sources: Readonly<Record<string, string>>, endpoint = {}) =>
+  (await served(t, { price: endpoint }, { answers: { '/price': price }, sources })).service;
 
 beforeEach(() => tidy(service, upstream));
 

@@ -4,9 +4,10 @@ import { describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { notes, pluginFiles } from '../support/plugin-files.ts';
-import { encoding, oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { notes } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
+import { encoding, TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 /** Fails in the stage, and with what, the headers of the request name; async endpoints send no headers to later stages. */
@@ -43,17 +44,16 @@ const hooks = Object.fromEntries(inner.map((stage) => [stage, (_, exchange) => f
 export default { name: 'branded', setup: () => ({ hooks: { ...hooks, admit: (exchange) => fail('admit', exchange) } }) };
 `;
 
+const answers = { '*': faults.json({ price: 7 }) };
+
 describe('whatever a plugin throws ends in a response', async () => {
-  const upstream = await upstreamFor(suite);
-  for (const path of ['/sync', '/cached', '/async']) upstream.json(path, { price: 7 });
-  const { files, plugins } = pluginFiles({ branded });
   const cache = { maxAge: 60_000 };
   const endpoints = {
     sync: { encoding },
     cached: { encoding, cache, parameters: [{ name: 'q' }] },
     async: { encoding, mode: 'async' },
   };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const { service } = await served(suite, endpoints, { answers, sources: { branded } });
 
   const cases = () => notes.of('cases').flat().map(String);
 
@@ -163,13 +163,11 @@ export default {
 `;
 
 describe('what plugins see of a request', async () => {
-  const upstream = await upstreamFor(suite);
-  for (const path of ['/own', '/other']) upstream.json(path, { price: 7 });
   const slow = `export default { name: 'slow', hooks: { onBeforeSign: () => new Promise(() => {}) } };`;
-  const { files, plugins } = pluginFiles({ grabbing, slow }, { slow: { timeout: 50 } });
   const parameters = [{ name: 'symbol' }];
   const endpoints = { own: { encoding, parameters }, other: { parameters } };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const more = { answers, sources: { grabbing, slow }, entries: { slow: { timeout: 50 } } };
+  const { upstream, service } = await served(suite, endpoints, more);
 
   it('cannot change what is asked, whose budget is spent or whether anybody waits', async () => {
     await assertRefused(await service.post('api/own', { symbol: 'ETH' }), 403, 'Plugin "slow" budget exhausted');
@@ -204,12 +202,9 @@ export default {
 
 describe('what plugins leave for each other', () => {
   it('cannot be replaced by a plugin that only looks', async (t) => {
-    const upstream = await upstreamFor(t);
-    upstream.json('/own', { price: 7 });
     notes.clear();
-    const { files, plugins } = pluginFiles({ replacing });
-    const service = await serviceFor(t, oneApi(upstream.url, { own: {} }, { settings: { plugins } }), { files });
-    assert.deepEqual((await verifyRaw(await service.post('api/own'), TEST_ADDRESS)).rawData, { price: 7 });
+    const { raw } = await served(t, { own: {} }, { answers, sources: { replacing } });
+    assert.deepEqual(await raw('own'), { price: 7 });
     assert.deepEqual(notes.of('refused').flat(), ['context key "clientAddress" has a value already']);
   });
 });
@@ -256,12 +251,8 @@ export default {
 `;
 
 describe('what plugins return is JSON, or no answer', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.json('/raw', { price: 7 });
-  upstream.json('/stream', { price: 8 });
-  const { files, plugins } = pluginFiles({ returning });
-  const endpoints = { raw: {}, stream: { path: '/stream', mode: 'stream' } };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const endpoints = { raw: {}, stream: { mode: 'stream' } };
+  const { service } = await served(suite, endpoints, { answers, sources: { returning } });
 
   const ask = (value: string) => service.post('api/raw', {}, { 'x-value': value });
 
@@ -270,7 +261,7 @@ describe('what plugins return is JSON, or no answer', async () => {
     assert.match(text, /^\{ {3}"node": "0x.{40}",.* "rawData": \{ {5}"price": 7 {3}\},.* "signature": "0x.{130}" \}$/);
     const stream = await (await service.post('api/stream', {}, { 'x-value': 'answer spaced' })).text();
     const [, data] = /^(?:event: \w+\n)?data: (.*)\n\n$/.exec(stream) ?? [];
-    assert.deepEqual((JSON.parse(data ?? '') as { rawData: unknown }).rawData, { price: 8 });
+    assert.deepEqual((JSON.parse(data ?? '') as { rawData: unknown }).rawData, { price: 7 });
   });
 
   it('attest flips: the proof is what it was at first', async () => {

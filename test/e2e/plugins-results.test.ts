@@ -3,19 +3,16 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { inspect } from 'node:util';
 import { suite } from '../support/lifetime.ts';
-import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';
-import { oneApi, serviceFor } from '../support/service.ts';
+import { acts, hostileThrows, notes, puppetFile, throwingProxy } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const DROPPED = [403, { error: 'Request dropped by plugin "puppet"' }];
 const MUTATIONS = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'] as const;
 type Mutation = (typeof MUTATIONS)[number];
 
-const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 7 }) });
-// Checking some of the results takes long where others have the processor.
-const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 30_000 } });
 const parameters = [
   { name: 'q', in: 'query', required: true },
   { name: 'note', in: 'body' },
@@ -24,8 +21,13 @@ const endpoints = {
   encoded: { path: '/price', parameters, encoding: { type: 'uint256', path: '$.price' } },
   raw: { path: '/price', parameters: [] },
 };
-const api = { auth: { type: 'apiKey', keys: ['k'] } };
-const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins }, api }), { files });
+const { upstream, service } = await served(suite, endpoints, {
+  answers: { '/price': faults.json({ price: 7 }) },
+  sources: { puppet: puppetFile('puppet') },
+  // Checking some of the results takes long where others have the processor.
+  entries: { puppet: { timeout: 30_000 } },
+  api: { auth: { type: 'apiKey', keys: ['k'] } },
+});
 
 beforeEach(() => tidy(service, upstream));
 

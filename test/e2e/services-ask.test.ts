@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { suite } from '../support/lifetime.ts';
-import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { notes, pluginTools } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
+import type { RunningService } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 
 /** `GET /ask/<what>` asks with one of these, and tells what came of it. */
 const asker = `${pluginTools}
@@ -36,10 +37,9 @@ describe('services.ask', async () => {
     return JSON.parse(await response.text());
   };
 
-  const upstream = await upstreamFor(suite, { '*': faults.json(7) });
-  const { files, plugins } = pluginFiles({ asker });
+  const answers = { '*': faults.json(7) };
   const endpoints = { sync: { cache: { maxAge: 60_000 } }, stream: { mode: 'stream' } };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const { service } = await served(suite, endpoints, { answers, sources: { asker } });
 
   const carry = (what: string) => `parameters: holds a ${what}, which JSON cannot carry`;
   const NO_OBJECT = 'parameters: "parameters" is no object';
@@ -72,10 +72,8 @@ describe('services.ask', async () => {
   });
 
   /** A service with a plugin of its own, and these endpoints. */
-  const withPlugin = (t: TestContext, source: string, endpoints: Parameters<typeof oneApi>[1], more = {}) => {
-    const { files, plugins } = pluginFiles({ own: source });
-    return serviceFor(t, oneApi(upstream.url, endpoints, { settings: { plugins }, ...more }), { files });
-  };
+  const withPlugin = async (t: TestContext, own: string, endpoints: Parameters<typeof served>[1], more = {}) =>
+    (await served(t, endpoints, { answers, sources: { own }, ...more })).service;
   const isRefused = ({ logs }: RunningService, why = /an endpoint asks for itself/) => {
     const [line] = logs.filter(({ message }) => message === 'Internal server error');
     assert.match(String(line?.fields?.detail), why);

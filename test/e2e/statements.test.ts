@@ -1,10 +1,8 @@
 /** What a plugin at the stage `statements` cannot have signed, or left out. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { assertRefused } from '../support/http.ts';
-import { pluginFiles } from '../support/plugin-files.ts';
-import { oneApi, serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
 
 const FORGED = `{ name: 'forged', shown: {}, typed: { kind: 'personal', hash: '0x${'ab'.repeat(32)}' } }`;
 const PLUGINS = {
@@ -15,10 +13,9 @@ const PLUGINS = {
 
 for (const [what, hook] of Object.entries(PLUGINS))
   it(`a plugin that ${what} is refused, and nothing is signed`, async (t) => {
-    const upstream = await upstreamFor(t, { '*': faults.json(7) });
-    const made = pluginFiles({ p: `export default { name: 'p', setup: () => ({ hooks: { statements: ${hook} } }) };` });
-    const config = oneApi(upstream.url, { e: { receipt: true } }, { settings: { plugins: made.plugins } });
-    const service = await serviceFor(t, config, { files: made.files });
-    await assertRefused(await service.post('api/e'), 500, 'Internal server error');
+    const p = `export default { name: 'p', setup: () => ({ hooks: { statements: ${hook} } }) };`;
+    const more = { answers: { '*': faults.json(7) }, sources: { p } };
+    const { service, refused } = await served(t, { e: { receipt: true } }, more);
+    await refused(500, 'Internal server error', 'e');
     assert.match(JSON.stringify(service.logs), /plugin \\"p\\"/);
   });

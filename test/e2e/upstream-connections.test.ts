@@ -5,9 +5,10 @@ import { beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { acts, puppetFile } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -16,15 +17,15 @@ describe('connections that upstreams close', async () => {
   /** Of the requests that have arrived, in their order. */
   const sockets: Socket[] = [];
 
-  const upstream = await upstreamFor(suite, {
-    '*': (req, res, recorded) => {
-      sockets.push(req.socket);
-      return faults.json({ value: 1 })(req, res, recorded);
-    },
-  });
-  const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet', ['onBeforeApiCall']) });
+  const noting: Handler = (req, res, recorded) => {
+    sockets.push(req.socket);
+    return faults.json({ value: 1 })(req, res, recorded);
+  };
   const endpoints = Object.fromEntries(METHODS.map((method) => [method, { method }]));
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const { upstream, service } = await served(suite, endpoints, {
+    answers: { '*': noting },
+    sources: { puppet: puppetFile('puppet', ['onBeforeApiCall']) },
+  });
 
   beforeEach(() => {
     acts.clear();
