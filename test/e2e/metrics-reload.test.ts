@@ -129,14 +129,6 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
     assert.equal(lines(service).length, 2);
   });
 
-  it('can be switched on', async (t) => {
-    const service = await start(t);
-    await ask(service);
-    assert.ok(await takes(service, configOf(HERE)));
-    await ask(service);
-    assert.deepEqual(await counted(service, 1), { signed: 1, called: 1 });
-  });
-
   it('count the requests that end by the config before', async (t) => {
     const service = await start(t, HERE);
     const release: (() => void)[] = [];

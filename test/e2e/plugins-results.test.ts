@@ -95,29 +95,6 @@ describe('onHttpRequest may reject', () => {
   });
 });
 
-describe('onBeforeApiCall changes what is asked', () => {
-  it('within what the endpoint declares', async () => {
-    on('onBeforeApiCall', () => ({ parameters: { q: 'b c', extra: 1, absent: undefined } }));
-    await verifyEncoded(await encoded(), service.signer.address);
-    assert.deepEqual(
-      upstream.requests.map(({ path }) => path),
-      ['/price?q=b%20c'],
-    );
-  });
-
-  it('and passes the same checks as what a client sends', async () => {
-    for (const [parameters, message] of [
-      [{}, 'Missing required parameter(s): q'],
-      [{ q: null }, 'Missing required parameter(s): q'],
-      [{ q: '\ud800' }, 'Invalid parameter: q'],
-    ] as const) {
-      on('onBeforeApiCall', () => ({ parameters }));
-      assert.deepEqual(await outcome(await encoded()), [400, { error: message }]);
-      assert.equal(upstream.requests.length, 0);
-    }
-  });
-});
-
 describe('onAfterApiCall changes what was answered', () => {
   it('data of any JSON kind, undefined members being absent', async () => {
     const kinds = [null, 0, -0, '', 'x', false, [], {}, [1, [2, { a: null }]], JSON.parse('{"__proto__": {"a": 1}}')];

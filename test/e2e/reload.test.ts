@@ -415,16 +415,6 @@ describe('reloads one after the other, and at once', () => {
     assert.deepEqual(await answered(await postTo(service, String(service.ids['api/a']))), { from: 'a' });
   });
 
-  it('the last one wins, although one before it has errors', async (t) => {
-    const service = await start(t, config({ a: {} }));
-    const done = async (endpoints: Record<string, Block>) => (await reload(service, config(endpoints))).done;
-    assert.deepEqual(
-      [await done({ b: {} }), await done({ c: { mode: 'none' } }), await done({ c: {} })],
-      [true, false, true],
-    );
-    assert.deepEqual(await answered(await postTo(service, C)), { from: 'c' });
-  });
-
   it('while the service stops there is none', async () => {
     const service = await startTestService(config({ held: {} }));
     const answer = service.post('api/held');
