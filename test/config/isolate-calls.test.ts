@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
-import { PluginHost } from '../../config/plugins/isolate/host.ts';
+import { type HostOptions, PluginHost } from '../../config/plugins/isolate/host.ts';
 import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
+import { deferred } from '../../lib/time/deferred.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { folder } from './support.ts';
 
 /** An isolated plugin without a service. */
-async function started(t: TestContext, hooks: string, budget = 10_000) {
+async function started(t: TestContext, hooks: string, budget = 10_000, count: HostOptions['count'] = () => undefined) {
   const dir = await folder(t, { 'p.mjs': `export default { name: 'p', hooks: { ${hooks} } };` });
   const logged: string[] = [];
   const isolate = new PluginHost({
@@ -22,7 +23,7 @@ async function started(t: TestContext, hooks: string, budget = 10_000) {
     patience: 10_000,
     line: (text) => logged.push(text),
     log: (level, message) => logged.push(`${level} ${message}`),
-    count: () => undefined,
+    count,
   });
   t.after(() => isolate.stop());
   await isolate.start();
@@ -66,6 +67,22 @@ test('a call that is sent to a process which was killed begins in the other one'
   const killed = await pid();
   process.kill(killed, 'SIGKILL');
   assert.notEqual(await pid(), killed);
+});
+
+test('a process that gets ready while the service stops is none that cannot', async (t) => {
+  const restarted = deferred<void>();
+  const { isolate, logged } = await started(
+    t,
+    'onBeforeSign: () => ({ data: process.pid })',
+    10_000,
+    (what) => what === 'restarts' && restarted.resolve(),
+  );
+  process.kill(Number(Object(await isolate.call('onBeforeSign', {})).data), 'SIGKILL');
+  const waiting = isolate.call('onBeforeSign', {});
+  await restarted.promise;
+  await isolate.stop();
+  await assert.rejects(waiting, { message: 'the service stops' });
+  assert.deepEqual(logged, ['error its process has ended: it was ended by SIGKILL']);
 });
 
 test('a call is at most 4 MiB long', async (t) => {

@@ -147,7 +147,7 @@ export class PluginHost {
         log('info', 'another process is ready');
         return one;
       } catch (error) {
-        log('error', `no process gets ready: ${Object(error).message}`);
+        if (!this.#isStopped) log('error', `no process gets ready: ${Object(error).message}`);
       }
     }
   }
