@@ -71,8 +71,8 @@ export interface Known {
 export async function configuredEndpoint(given: Given, answer: unknown): Promise<Known | undefined> {
   if (given.optional('config') === undefined) return undefined;
   const { endpoints, file } = await givenConfig(given);
-  const { endpointId }: { readonly endpointId?: unknown } = Object(answer);
-  return { file, endpoint: endpoints.find(({ id }) => id === String(endpointId).toLowerCase()) };
+  const { endpointId: named }: { readonly endpointId?: unknown } = Object(answer);
+  return { file, endpoint: endpoints.find(({ id }) => typeof named === 'string' && named.toLowerCase() === id) };
 }
 
 function configuredEncoding({ endpoint, file }: Known, source: string, id: string): Encoding | undefined {

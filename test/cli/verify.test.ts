@@ -9,6 +9,7 @@ import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
 import { type Ended, folderWith, launch, launchCli, PROGRAM, runCli } from './run.ts';
+import { configText } from './service-config.ts';
 
 const SIGNED_AT = 1_767_225_600;
 const ID = keccak256(toUtf8Bytes('an endpoint'));
@@ -154,6 +155,14 @@ describe('verify', () => {
     const { code, stdout, stderr } = await verifyText(t, JSON.stringify(await answer()), '--max-age', '0');
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^error: FILE: the response is \d+ seconds old, more than 0\n$/);
+  });
+
+  it('looks for the endpoint of an answer in a config, whatever the answer names', async (t) => {
+    const cwd = await folderWith(t, { 'c.yaml': configText(), 'a.json': '{"endpointId":{"toString":1}}' });
+    assert.deepEqual(
+      await runCli(t, ['verify', 'a.json', '-c', 'c.yaml'], { cwd }),
+      refused(`${join(cwd, 'a.json')}: the response has no node and no signature`),
+    );
   });
 
   it('refuses bytes that are no text', async (t) => {
