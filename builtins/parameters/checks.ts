@@ -84,20 +84,18 @@ function checkPath(endpoint: EndpointDraft, declared: readonly Placed[]): Findin
   ];
 }
 
-/** What the operator pinned elsewhere wins, or travels beside it. All cookies travel in one header. */
+/** What the operator pinned elsewhere wins, or travels beside it. */
 function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
   const taken = new Set(Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase()));
-  const [, query = ''] = (keys.path.of(endpoint) ?? '').split('?');
-  const pinned = new URLSearchParams(query);
+  const pinned = new URLSearchParams((keys.path.of(endpoint) ?? '').split('?')[1]);
   const hasCookies = declared.some((parameter) => parameter.in === 'cookie');
   return declared.flatMap(({ at, name, in: place }) => {
     if (place === 'query' && pinned.has(name))
       return [warning(at, `is sent beside the ${name} that the path holds: the upstream gets both`)];
-    if (place !== 'header' && place !== 'cookie') return [];
-    const header = place === 'cookie' ? 'Cookie' : name;
-    if (place === 'header' && hasCookies && /^cookie$/i.test(name))
+    if (place !== 'header') return [];
+    if (hasCookies && /^cookie$/i.test(name))
       return [error(at, 'a header named Cookie leaves no room for parameters with in: cookie')];
-    return taken.has(header.toLowerCase()) ? [warning(at, `is never sent: the headers of the API hold ${header}`)] : [];
+    return taken.has(name.toLowerCase()) ? [warning(at, `is never sent: the headers of the API hold ${name}`)] : [];
   });
 }
 

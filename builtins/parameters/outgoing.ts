@@ -38,14 +38,17 @@ function headersOf(
   if (parts.body !== undefined) add('content-type', bodyType);
   add('accept', 'application/json');
   add('user-agent', 'signed-data-proxy');
-  return Object.freeze(Object.fromEntries([...merged, ...Object.entries(headers)]));
+  const all = [...merged, ...Object.entries(headers)];
+  // All cookies travel in one header, beside those of the API.
+  const own = parts.cookie && Object.entries(headers).find(([name]) => name.toLowerCase() === 'cookie');
+  if (own) all.push([own[0], `${own[1]}; ${parts.cookie}`]);
+  return Object.freeze(Object.fromEntries(all));
 }
 
 /** Most requests have no headers or cookies from parameters, and share one object. */
 function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
-  const none = { headers: {}, cookie: undefined };
-  const bare = headersOf(own, { ...none, body: undefined });
-  const withBody = headersOf(own, { ...none, body: '' });
+  const bare = headersOf(own, { headers: {}, cookie: undefined, body: undefined });
+  const withBody = headersOf(own, { headers: {}, cookie: undefined, body: '' });
   return (parts) => {
     if (parts.cookie !== undefined || Object.keys(parts.headers).length > 0) return headersOf(own, parts);
     return parts.body === undefined ? bare : withBody;
