@@ -3,21 +3,13 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
+import { getBytes, keccak256, toUtf8Bytes } from 'ethers';
 import { finished, submitted } from '../support/async.ts';
 import { suite } from '../support/lifetime.ts';
-import { served } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
+import { digestOf, everyKind, endpointId as ID, JSON_TEXT, SIGNED_AT, WORD, wallet } from '../verify/setup.ts';
 import { type Ended, folderWith, launch, launchCli, PROGRAM, runCli } from './run.ts';
 import { configText } from './service-config.ts';
-
-const SIGNED_AT = 1_767_225_600;
-const ID = keccak256(toUtf8Bytes('an endpoint'));
-const wallet = new Wallet(`0x${'11'.repeat(32)}`);
-
-function digestOf(timestamp: number, data: string, endpointId = ID): string {
-  return solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]);
-}
 
 async function answer() {
   const signature = await wallet.signMessage(getBytes(digestOf(SIGNED_AT, '0x1234')));
@@ -41,20 +33,8 @@ async function verifyText(t: TestContext, text: string | Buffer, ...options: str
 }
 
 describe('verify, with what the service sends', async () => {
-  const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-  const { service } = await served(
-    suite,
-    {
-      encoded: { encoding },
-      raw: {},
-      stream: { encoding, mode: 'stream' },
-      async: { mode: 'async' },
-    },
-    { answers: { '*': (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}') } },
-  );
-
-  const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
-  const hash = keccak256(toUtf8Bytes('{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}'));
+  const service = await everyKind(suite);
+  const hash = keccak256(toUtf8Bytes(JSON_TEXT));
 
   const report = (endpoint: string, { timestamp }: { timestamp: number }, data: string, note = '') => {
     const id = service.ids[`api/${endpoint}`] ?? '';
@@ -72,7 +52,7 @@ describe('verify, with what the service sends', async () => {
   it('an encoded answer', async (t) => {
     const text = await (await service.post('api/encoded')).text();
     const ended = await verifyText(t, text, '--node', TEST_ADDRESS.toLowerCase());
-    assert.deepEqual(ended, report('encoded', JSON.parse(text), word));
+    assert.deepEqual(ended, report('encoded', JSON.parse(text), WORD));
   });
 
   it('a raw answer', async (t) => {
@@ -85,7 +65,7 @@ describe('verify, with what the service sends', async () => {
     const text = await (await service.post('api/stream')).text();
     assert.match(text, /^data: /);
     const ended = await verifyText(t, text, '--node', TEST_ADDRESS);
-    assert.deepEqual(ended, report('stream', JSON.parse(text.slice(6)), word));
+    assert.deepEqual(ended, report('stream', JSON.parse(text.slice(6)), hash, rawNote));
     assert.deepEqual(await verifyText(t, text.trim().replace('data: ', 'data:'), '--node', TEST_ADDRESS), ended);
   });
 
@@ -94,7 +74,7 @@ describe('verify, with what the service sends', async () => {
     const { timestamp } = record;
     assert.ok(typeof timestamp === 'number');
     const ended = await verifyText(t, JSON.stringify(record), '--node', TEST_ADDRESS);
-    assert.deepEqual(ended, report('async', { timestamp }, hash, rawNote));
+    assert.deepEqual(ended, report('async', { timestamp }, WORD));
   });
 
   it('an async submission and an error are no answers', async (t) => {

@@ -2,30 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
-import { keccak256, toUtf8Bytes, Wallet } from 'ethers';
+import { keccak256, toUtf8Bytes } from 'ethers';
 import fc from 'fast-check';
-import { type Reason, requestHashOf, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
+import { type Reason, requestHashOf, verifyResponse } from '../../verify/index.ts';
 import { answerBy, requestHash } from '../support/receipts.ts';
+import { accepted, answer, encoded, node, notBy, OTHER, parameters, raw, refusal, stranger, wallet } from './setup.ts';
 
-const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const wallet = new Wallet(`0x${'11'.repeat(32)}`);
-const stranger = new Wallet(`0x${'33'.repeat(32)}`);
-const node = wallet.address;
-
-const endpointId = keccak256(toUtf8Bytes('an endpoint'));
-const parameters = { symbol: 'ETHUSD' };
-const encoded = { endpointId, timestamp: 1_767_225_600, content: { data: '0x1234' }, parameters };
-const raw = { ...encoded, content: { rawData: { b: 1, a: ['ü', null] } } };
-const answer = await answerBy(wallet, encoded);
 const { receipt } = answer;
-
-/** The refusal of what is given. */
-function refusal(response: unknown, options: VerifyOptions = { node, parameters }): [Reason, string] {
-  const result = verifyResponse(response, options);
-  assert.ok(!result.ok, 'it was accepted');
-  assert.deepEqual(Object.keys(result), ['ok', 'reason', 'message']);
-  return [result.reason, result.message];
-}
 
 describe('requestHashOf', () => {
   it('hashes the canonical JSON of {"parameters": …}, as other libraries do', () => {
@@ -201,12 +184,3 @@ describe('verifyResponse with parameters', () => {
     });
   }
 });
-
-function notBy(address: string): string {
-  return `the receipt is not by ${address}, or not of this response, or it was changed`;
-}
-
-function accepted(result: ReturnType<typeof verifyResponse>) {
-  assert.ok(result.ok, JSON.stringify(result));
-  return result;
-}

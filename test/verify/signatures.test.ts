@@ -1,22 +1,25 @@
 /** Answers with signatures of two nodes are accepted by either, while one moves to the next. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { keccak256, toUtf8Bytes, Wallet } from 'ethers';
 import fc from 'fast-check';
-import { type Reason, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
+import { verifyResponse } from '../../verify/index.ts';
 import { answerBy, requestHash, signaturesBy } from '../support/receipts.ts';
+import {
+  accepted,
+  answer,
+  encoded,
+  endpointId,
+  next,
+  node,
+  notBy,
+  OTHER,
+  parameters,
+  raw,
+  refusal,
+  stranger,
+  wallet,
+} from './setup.ts';
 
-const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const wallet = new Wallet(`0x${'11'.repeat(32)}`);
-const next = new Wallet(`0x${'22'.repeat(32)}`);
-const stranger = new Wallet(`0x${'33'.repeat(32)}`);
-const node = wallet.address;
-
-const endpointId = keccak256(toUtf8Bytes('an endpoint'));
-const parameters = { symbol: 'ETHUSD' };
-const encoded = { endpointId, timestamp: 1_767_225_600, content: { data: '0x1234' }, parameters };
-const raw = { ...encoded, content: { rawData: { b: 1, a: ['ü', null] } } };
-const answer = await answerBy(wallet, encoded);
 const { receipt } = answer;
 
 /** An answer by `wallet` with the signatures of others beside. */
@@ -24,14 +27,6 @@ async function rotating(unsigned: typeof encoded | typeof raw, ...others: readon
   const main = await answerBy(wallet, unsigned);
   const { node, signature, receiptSignature } = await signaturesBy(wallet, unsigned);
   return { ...main, signatures: [{ node, signature, receiptSignature }, ...others] };
-}
-
-/** The refusal of what is given. */
-function refusal(response: unknown, options: VerifyOptions = { node, parameters }): [Reason, string] {
-  const result = verifyResponse(response, options);
-  assert.ok(!result.ok, 'it was accepted');
-  assert.deepEqual(Object.keys(result), ['ok', 'reason', 'message']);
-  return [result.reason, result.message];
 }
 
 describe('verifyResponse with signatures of two nodes', async () => {
@@ -131,12 +126,3 @@ describe('verifyResponse with signatures of two nodes', async () => {
     );
   });
 });
-
-function notBy(address: string): string {
-  return `the receipt is not by ${address}, or not of this response, or it was changed`;
-}
-
-function accepted(result: ReturnType<typeof verifyResponse>) {
-  assert.ok(result.ok, JSON.stringify(result));
-  return result;
-}

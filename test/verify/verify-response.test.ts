@@ -1,24 +1,25 @@
 /** An answer of the service is accepted, and any change of it is refused with its reason. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
+import { getBytes, keccak256, toUtf8Bytes } from 'ethers';
 import fc from 'fast-check';
 import { CLOCK_SKEW, type Reason, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { finished, submitted } from '../support/async.ts';
 import { suite } from '../support/lifetime.ts';
-import { served } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
 import { stable } from '../support/verify.ts';
-
-const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const SIGNED_AT = 1_767_225_600;
-const ID = keccak256(toUtf8Bytes('an endpoint'));
-const wallet = new Wallet(`0x${'11'.repeat(32)}`);
-const node = wallet.address;
-
-function digestOf(timestamp: number, data: string, endpointId = ID): string {
-  return solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]);
-}
+import {
+  digestOf,
+  everyKind,
+  endpointId as ID,
+  JSON_TEXT,
+  node,
+  OTHER,
+  refusal as refused,
+  SIGNED_AT,
+  WORD,
+  wallet,
+} from './setup.ts';
 
 function hashOf(rawData: unknown): string {
   return keccak256(toUtf8Bytes(stable(rawData)));
@@ -32,38 +33,20 @@ async function signed<C extends { data: string } | { rawData: unknown }>(content
 
 const answer = await signed({ data: '0x1234' });
 
-/** The refusal of what is given. */
-function refusal(response: unknown, options: VerifyOptions = { node: null }): [Reason, string] {
-  const result = verifyResponse(response, options);
-  assert.ok(!result.ok, 'it was accepted');
-  assert.deepEqual(Object.keys(result), ['ok', 'reason', 'message']);
-  return [result.reason, result.message];
-}
+const refusal = (response: unknown, options: VerifyOptions = { node: null }) => refused(response, options);
 
 describe('verifyResponse, with what the service sends', async () => {
-  const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-  const endpoints = {
-    encoded: { encoding },
-    raw: {},
-    stream: { mode: 'stream' },
-    async: { encoding, mode: 'async' },
-  };
-  const { service } = await served(suite, endpoints, {
-    answers: { '*': (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}') },
-  });
-
-  const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
-  const json = '{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}';
+  const service = await everyKind(suite);
 
   const assertVerified = (name: string, body: Readonly<Record<string, unknown>>) => {
     const { timestamp, rawData, signature } = body;
     assert.ok(typeof timestamp === 'number');
     const endpointId = service.ids[`api/${name}`] ?? '';
     const isEncoded = name === 'encoded' || name === 'async';
-    const signedData = isEncoded ? word : hashOf(rawData);
+    const signedData = isEncoded ? WORD : hashOf(rawData);
     assert.deepEqual(verifyResponse(body, { node: TEST_ADDRESS, endpointId, maxAge: 60 }), {
       ...{ ok: true, signer: TEST_ADDRESS, pinned: true, endpointId, timestamp, signedData, signature },
-      ...(isEncoded ? { kind: 'encoded', data: word } : { kind: 'raw', json }),
+      ...(isEncoded ? { kind: 'encoded', data: WORD } : { kind: 'raw', json: JSON_TEXT }),
       digest: digestOf(timestamp, signedData, endpointId),
     });
   };
