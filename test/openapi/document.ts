@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describeService } from '../../builtins/openapi/document.ts';
+import { loadObject } from '../support/config.ts';
 import type { RunningService } from '../support/service.ts';
 
 type Node = Readonly<Record<string, unknown>>;
@@ -85,6 +87,11 @@ export class Described {
     }
     return text;
   }
+}
+
+/** What a service of this config would say of itself. */
+export async function describedBy(...config: Parameters<typeof loadObject>): Promise<Described> {
+  return new Described(describeService({ ...(await loadObject(...config)), version: '1.2.3' }).document);
 }
 
 /** What a running service says of itself. */

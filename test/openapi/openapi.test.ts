@@ -4,17 +4,15 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { describeService } from '../../builtins/openapi/document.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { finished, submitted } from '../support/async.ts';
-import { loadObject } from '../support/config.ts';
 import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { honest } from '../support/reclaim.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
-import { assertValid, Described, describedAt } from './document.ts';
+import { assertValid, Described, describedAt, describedBy } from './document.ts';
 
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const NATIVE = `0x${'0'.repeat(40)}`;
@@ -85,11 +83,6 @@ class Held {
     await this.#released;
     await faults.json({ price: 1 })(...request);
   };
-}
-
-/** Of a config that nothing is started with. */
-async function describedBy(config: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string>> = {}) {
-  return new Described(describeService({ ...(await loadObject(config, env)), version: '1.2.3' }).document);
 }
 
 describe('the OpenAPI document of a running service', async () => {

@@ -1,11 +1,10 @@
 /** The OpenAPI document describes receipts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { suite } from '../support/lifetime.ts';
-import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
-import { Described } from './document.ts';
+import { served } from '../support/served.ts';
+import { faults } from '../support/upstream.ts';
+import { assertValid, describedAt } from './document.ts';
 
 const parameters = [{ name: 'symbol' }, { name: 'filter', in: 'body' }, { name: 'token', in: 'body', secret: true }];
 const encoding = { type: 'int256', path: '$.price', times: '*' };
@@ -16,25 +15,17 @@ const endpoints = {
 };
 
 describe('the OpenAPI document and receipts', async () => {
-  const documentOf = async (service: RunningService): Promise<Record<string, unknown>> =>
-    JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
   const pathOf = (name: string) => `/endpoints/${service.ids[`api/${name}`]}`;
   const ok = (name: string) => Object(described.at('paths', pathOf(name), 'post', 'responses', '200'));
 
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', (_req, res) => void res.end('{"price":1}'));
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { openapi: true } }));
-  const document = await documentOf(service);
-  const described = new Described(document);
+  const settings = { openapi: true };
+  const { service } = await served(suite, endpoints, { answers: { '*': faults.json({ price: 1 }) }, settings });
+  const described = await describedAt(service);
 
   it('is valid, and describes the member that answers have', async () => {
-    const { valid, errors } = await new Validator().validate(document);
-    assert.ok(valid, JSON.stringify(errors));
-    const text = await described.assertDescribed(
-      pathOf('told'),
-      'post',
-      await service.post('api/told', { symbol: 'x', _times: 1 }),
-    );
+    await assertValid(described);
+    const answer = await service.post('api/told', { symbol: 'x', _times: 1 });
+    const text = await described.assertDescribed(pathOf('told'), 'post', answer);
     assert.ok('receipt' in JSON.parse(text));
     await described.assertDescribed(pathOf('untold'), 'post', await service.post('api/untold'));
   });
@@ -47,12 +38,8 @@ describe('the OpenAPI document and receipts', async () => {
   it('has the refusal of what cannot be hashed', async () => {
     const refused = await service.post('api/told', { filter: '\ud800' });
     await described.assertDescribed(pathOf('told'), 'post', refused);
-    const examples = (name: string) =>
-      Object.keys(
-        Object(
-          described.at('paths', pathOf(name), 'post', 'responses', '400', 'content', 'application/json', 'examples'),
-        ),
-      );
+    const shown = ['post', 'responses', '400', 'content', 'application/json', 'examples'];
+    const examples = (name: string) => Object.keys(Object(described.at('paths', pathOf(name), ...shown)));
     assert.ok(examples('told').includes('Invalid_parameter_filter'));
     assert.ok(!examples('told').includes('Invalid_parameter_token'));
     assert.ok(!examples('untold').includes('Invalid_parameter_filter'));
@@ -64,7 +51,7 @@ describe('the OpenAPI document and receipts', async () => {
 
   it('says nothing of receipts where no endpoint makes one', async (t) => {
     const { untold } = endpoints;
-    const other = await serviceFor(t, oneApi(upstream.url, { untold }, { settings: { openapi: true } }));
-    assert.doesNotMatch(JSON.stringify(await documentOf(other)), /"Receipt"|with a receipt/);
+    const other = await describedAt((await served(t, { untold }, { settings })).service);
+    assert.doesNotMatch(JSON.stringify(other.at()), /"Receipt"|with a receipt/);
   });
 });
