@@ -87,6 +87,24 @@ describe('an encrypted answer, with the real SDK on a lattice that is too small 
     assert.equal(decodeEncrypted(String(record.data)).handle, handleOf(submitted()));
   });
 
+  it('comes from the cache as it was, and costs no encryption then', async () => {
+    upstream.json('/kept', { v: 8 });
+    const first = await (await service.post('api/kept')).text();
+    assert.equal(plaintext(), 8n);
+    const before = relayer.submissions.length;
+    assert.equal(await (await service.post('api/kept')).text(), first);
+    await verifyEncoded(JSON.parse(first), TEST_ADDRESS);
+    assert.equal(relayer.submissions.length, before);
+  });
+
+  it('comes in the frame of a stream', async () => {
+    upstream.json('/event', { v: 9 });
+    const frame = await (await service.post('api/event')).text();
+    const { done, ...signed } = JSON.parse(frame.slice('data: '.length));
+    await verifyEncoded(signed, TEST_ADDRESS);
+    assert.deepEqual([done, plaintext(), decodeEncrypted(signed.data).handle], [true, 9n, handleOf(submitted())]);
+  });
+
   it('is refused before any worker is asked where the value does not fit: 502 `FHE encryption failed`', async () => {
     const before = relayer.submissions.length;
     const log = service.logs.length;
@@ -95,6 +113,7 @@ describe('an encrypted answer, with the real SDK on a lattice that is too small 
       ['signed', -1],
       ['signed', 256],
       ['middle', '18446744073709551616'],
+      ['event', 256],
     ] as const) {
       upstream.text(`/${name}`, `{"v":${value}}`);
       await assertRefused(await service.post(`api/${name}`), 502, 'FHE encryption failed');
@@ -104,6 +123,7 @@ describe('an encrypted answer, with the real SDK on a lattice that is too small 
       'the encoded value is negative',
       'the encoded value does not fit euint8',
       'the encoded value does not fit euint64',
+      'the encoded value does not fit euint8',
     ]);
     assert.equal(relayer.submissions.length, before);
     // The value would have become a secret.

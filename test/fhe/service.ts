@@ -31,6 +31,8 @@ export function endpoints(): Readonly<Record<string, Readonly<Record<string, unk
     plain: { encoding: { type: 'uint256', path: '$.v' } },
     receipted: { ...encrypted('euint8'), receipt: true, parameters: [{ name: 'q' }] },
     later: { ...encrypted('euint8'), mode: 'async' },
+    kept: { ...encrypted('euint8'), cache: { maxAge: 3_600_000 } },
+    event: { ...encrypted('euint8'), mode: 'stream' },
   };
 }
 
