@@ -7,7 +7,6 @@ import { beforeEach, describe, it } from 'node:test';
 import { askableService } from '../support/askable.ts';
 import { assertRefused } from '../support/http.ts';
 import { mcpClient } from '../support/mcp.ts';
-import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 
 const map = { 'AAVE/USD': 'aave', 'BTC/USD': 'bitcoin', 'A B': 'a&b=ü', '1': 'one', constructor: 'made' };
@@ -40,16 +39,17 @@ const changing = `export default { name: 'changing', hooks: { onBeforeApiCall({ 
 } } };`;
 
 describe('maps of parameters', async () => {
-  const { files, plugins } = pluginFiles({ changing });
-  const more = { settings: { plugins, openapi: true, mcp: true, explorer: true } };
   const {
     service,
     ask: sent,
     refuse: refused,
-  } = await askableService(endpoints, more, {
-    ...files,
-    'symbols.yaml': 'AAVE/USD: aave # first\n"${HOME}": "${HOME}"\nfile: kept\n',
-    'deep/symbols.json': '{\n\t"AAVE/USD": "aave",\n\t"0x1": "\\u00fc"\n}\n',
+  } = await askableService(endpoints, {
+    settings: { openapi: true, mcp: true, explorer: true },
+    sources: { changing },
+    files: {
+      'symbols.yaml': 'AAVE/USD: aave # first\n"${HOME}": "${HOME}"\nfile: kept\n',
+      'deep/symbols.json': '{\n\t"AAVE/USD": "aave",\n\t"0x1": "\\u00fc"\n}\n',
+    },
   });
 
   beforeEach(() => {

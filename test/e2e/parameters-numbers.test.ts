@@ -5,9 +5,10 @@ import { AbiCoder } from 'ethers';
 import fc from 'fast-check';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
+import { pluginFile } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults, type RecordedRequest } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const places = ['query', 'path', 'header', 'cookie', 'body'] as const;
@@ -80,9 +81,8 @@ function normalForm(literal: string): string {
 }
 
 describe('numbers in requests', async () => {
-  const upstream = await upstreamFor(suite, { '*': faults.json({ one: 1 }) });
-  const { files, plugins } = pluginFiles({ changer });
-  const service = await serviceFor(suite, { ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
+  const answers = { '*': faults.json({ one: 1 }) };
+  const { upstream, service } = await served(suite, endpoints, { answers, sources: { changer } });
 
   beforeEach(() => {
     upstream.requests.length = 0;

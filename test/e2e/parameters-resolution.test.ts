@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { askableService } from '../support/askable.ts';
-import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { notes, pluginFile } from '../support/plugin-files.ts';
 
 /** Notes the parameters that hooks get; answers what the test left for `onBeforeApiCall`. */
 const spy = pluginFile(
@@ -78,8 +78,7 @@ const endpoints = {
 };
 
 describe('parameter resolution', async () => {
-  const { files, plugins } = pluginFiles({ spy });
-  const { ask, refuse } = await askableService(endpoints, { settings: { plugins } }, files);
+  const { ask, refuse } = await askableService(endpoints, { sources: { spy } });
 
   beforeEach(() => {
     notes.clear();

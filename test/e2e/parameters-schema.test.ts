@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { askableService } from '../support/askable.ts';
 import { assertRefused, endpointUrl, postText } from '../support/http.ts';
-import { pluginFiles } from '../support/plugin-files.ts';
 
 const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });
 const body = (schema: object) => ({ method: 'POST', parameters: [{ name: 'b', in: 'body', schema }] });
@@ -36,8 +35,7 @@ const changing = `export default { name: 'changing', setup: () => ({ hooks: {
 } }) };`;
 
 describe('schemas of parameters', async () => {
-  const { files, plugins } = pluginFiles({ changing });
-  const { ask, refuse: refused } = await askableService(endpoints, { settings: { plugins } }, files);
+  const { ask, refuse: refused } = await askableService(endpoints, { sources: { changing } });
 
   beforeEach(() => {
     for (const name of ['testValidate', 'testBefore']) Reflect.deleteProperty(globalThis, name);

@@ -6,7 +6,7 @@ import { freePort, eventually as retried } from '../state/redis-server.ts';
 import { askableService } from '../support/askable.ts';
 import { suite } from '../support/lifetime.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
-import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { pluginFile } from '../support/plugin-files.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
@@ -79,8 +79,7 @@ const harmless: [string, string][] = [
 ];
 
 describe('a path value stays in its place', async () => {
-  const { files, plugins } = pluginFiles({ changer });
-  const { ask, refuse } = await askableService(endpoints, { settings: { plugins } }, files);
+  const { ask, refuse } = await askableService(endpoints, { sources: { changer } });
   const refused = (endpoint: string, parameters: object, name = 'id') =>
     refuse(endpoint, parameters, `Invalid parameter: ${name}`);
   const sent = async (endpoint: string, parameters: object) => (await ask(endpoint, parameters)).path;

@@ -4,9 +4,10 @@ import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { pluginFile } from '../support/plugin-files.ts';
+import { served } from '../support/served.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const AWKWARD = [
@@ -56,22 +57,21 @@ const feeds = {
 const NO_QUOTE = 'No value found at path: $.quotes[?(@.base == {base} && @.quote == {quote})].mid';
 
 describe('templates in `encoding.path`', async () => {
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', faults.json({ rates: { 'A/B-😀': { rate: 4.2 } }, '{base}': 'literal' }));
-  upstream.on('/gecko', faults.text(JSON.stringify(GECKO)));
-  upstream.on('/quotes', faults.json(QUOTES));
-  upstream.on('/numbers', faults.json(['5', 5, true, null].map((n, index) => ({ n, v: index + 1 }))));
+  const answers = {
+    '*': faults.json({ rates: { 'A/B-😀': { rate: 4.2 } }, '{base}': 'literal' }),
+    '/gecko': faults.text(JSON.stringify(GECKO)),
+    '/quotes': faults.json(QUOTES),
+    '/numbers': faults.json(['5', 5, true, null].map((n, index) => ({ n, v: index + 1 }))),
+  };
   const swap = `onBeforeApiCall({ parameters }) {
     if (parameters.ids === 'swap') return { parameters: { ...parameters, ids: 'bit coin' } };
   }`;
   const changes = pluginFile('changes', swap);
-  const { files, plugins } = pluginFiles({ changes });
   const around = `export default { name: 'around', setup: () => ({ hooks: {
     callApi: ({ url, method, headers }, exchange, { next }) => next({ url, method, headers, pathValues: { ids: 'x' } }),
   } }) };`;
-  plugins.push({ source: './around.mjs' });
-  const config = oneApi(upstream.url, feeds, { settings: { plugins } });
-  const service = await serviceFor(suite, config, { files: { ...files, 'around.mjs': around } });
+  const more = { answers, sources: { changes, around }, settings: { openapi: true } };
+  const { upstream, service } = await served(suite, feeds, more);
 
   const signed = async (endpoint: string, parameters: object, types = ['int256']) => {
     const { data } = await verifyEncoded(await service.post(`api/${endpoint}`, parameters), TEST_ADDRESS);
@@ -163,10 +163,9 @@ describe('templates in `encoding.path`', async () => {
   });
 
   it('OpenAPI says what must be given', async () => {
-    const described = await serviceFor(suite, { ...oneApi(upstream.url, feeds), settings: { openapi: true } });
-    const document = JSON.parse(await (await fetch(`${described.url}/openapi.json`)).text());
+    const document = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     const schema = (name: string) =>
-      document.paths[`/endpoints/${described.ids[`api/${name}`]}`].post.requestBody.content['application/json'].schema;
+      document.paths[`/endpoints/${service.ids[`api/${name}`]}`].post.requestBody.content['application/json'].schema;
     const { properties, required } = schema('quotes').properties.parameters;
     assert.deepEqual([Object.keys(properties), required], [['base'], ['base']]);
     assert.deepEqual(schema('optional').properties.parameters.required, ['ids']);
@@ -175,12 +174,10 @@ describe('templates in `encoding.path`', async () => {
 
 describe('templates in a config', () => {
   it('a requester has no templates', async () => {
-    const upstream = await upstreamFor(suite);
-    upstream.on('*', faults.json({ bitcoin: 5, '{ids}': 6 }));
     const encoding = { type: 'int256', path: '*', times: '1' };
-    const service = await serviceFor(suite, oneApi(upstream.url, { e: { parameters: [ids], encoding } }));
-    const response = await service.post('api/e', { ids: 'bitcoin', _path: '$.{ids}' });
-    const { data } = await verifyEncoded(response, TEST_ADDRESS);
+    const answers = { '*': faults.json({ bitcoin: 5, '{ids}': 6 }) };
+    const { encoded } = await served(suite, { e: { parameters: [ids], encoding } }, { answers });
+    const { data } = await encoded('e', { ids: 'bitcoin', _path: '$.{ids}' });
     assert.equal(BigInt(data), 6n);
   });
 });

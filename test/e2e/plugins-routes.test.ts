@@ -5,8 +5,9 @@ import { RegistrationError } from '../../kernel/registry.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { oneApi, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { served } from '../support/served.ts';
+import { oneApi, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 
 const everything = `
 const text = (word) => ({ status: 200, headers: { 'Content-Type': 'text/plain' }, body: word });
@@ -41,11 +42,9 @@ export default {
 describe('routes of plugins', async () => {
   const get = (path: string, init: RequestInit = {}) => fetch(service.url + path, init);
 
-  const upstream = await upstreamFor(suite);
-  upstream.json('/price', { price: 7 });
-  const { files, plugins } = pluginFiles({ everything, framing });
   const endpoints = { price: {}, later: { path: '/price', mode: 'async', parameters: [{ name: 'a' }] } };
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const answers = { '/price': faults.json({ price: 7 }) };
+  const { service } = await served(suite, endpoints, { answers, sources: { everything, framing } });
 
   it('one for any path serves what nobody else does', async () => {
     assert.deepEqual(await (await get('/health')).json(), { status: 'ok', node: TEST_ADDRESS });

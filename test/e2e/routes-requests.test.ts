@@ -5,7 +5,8 @@ import { assertRefused, assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { oneApi, serviceFor, startTestService } from '../support/service.ts';
+import { served } from '../support/served.ts';
+import { oneApi, startTestService } from '../support/service.ts';
 
 /** The eight bytes that every PNG file begins with: no UTF-8, no text. */
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
@@ -40,9 +41,7 @@ describe('what the handler of a route gets', async () => {
   /** Of the last refusal that was the plugin's fault. */
   const reason = () => String(service.logs.findLast(({ level }) => level === 'warn')?.fields.detail).split('\n', 1)[0];
 
-  const { files, plugins } = pluginFiles({ routes }, { routes: { timeout: 500 } });
-  const config = oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } });
-  const service = await serviceFor(suite, config, { files });
+  const { service } = await served(suite, { e: {} }, { sources: { routes }, entries: { routes: { timeout: 500 } } });
 
   it('the body exactly as it was sent, whatever it is', async () => {
     assert.deepEqual(await read(await post('/bytes', Uint8Array.from(PNG))), [true, ...PNG]);
@@ -130,17 +129,16 @@ it('maxBody that is no number of bytes stops the start', async () => {
   }
 });
 
-it('services.budget is the timeout of the config, else the plugin’s own, else a second', async () => {
+it('services.budget is the timeout of the config, else the plugin’s own, else a second', async (t) => {
   const source = (name: string, budget: string) =>
     `${pluginTools}export default { name: '${name}', ${budget} setup({ budget }) { note('${name}', budget); return {}; } };`;
   const sources = {
     own: source('own', 'budget: 250,'),
     none: source('none', "budget: 'none',"),
     plain: source('plain', ''),
+    set: source('set', 'budget: 250,'),
   };
-  const { files, plugins } = pluginFiles({ ...sources, set: source('set', 'budget: 250,') }, { set: { timeout: 70 } });
-  const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), { files });
+  await served(t, { e: {} }, { sources, entries: { set: { timeout: 70 } } });
   const budgets = ['own', 'none', 'plain', 'set'].map((name) => notes.of(name));
   assert.deepEqual(budgets, [[250], ['none'], [1000], [70]]);
-  await service.stop();
 });

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict';
 import { beforeEach } from 'node:test';
 import { assertRefused } from './http.ts';
 import { suite } from './lifetime.ts';
-import { oneApi, serviceFor } from './service.ts';
-import { faults, type RecordedRequest, upstreamFor } from './upstream.ts';
+import { served } from './served.ts';
+import { faults, type RecordedRequest } from './upstream.ts';
 
-type Config = Parameters<typeof oneApi>;
+type Served = Parameters<typeof served>;
 
 /** A service of one API whose upstream answers everything with `{value: 7}`, for the suite, and how its tests ask it. */
-export async function askableService(endpoints: Config[1], more?: Config[2], files: Record<string, string> = {}) {
-  const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }) });
-  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, more), { files });
+export async function askableService(endpoints: Served[1], more: Served[2] = {}) {
+  const { upstream, service } = await served(suite, endpoints, {
+    answers: { '*': faults.json({ value: 7 }) },
+    ...more,
+  });
   beforeEach(() => {
     upstream.requests.length = 0;
   });
