@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { loadObject } from '../support/config.ts';
-import { type Block, oneApi, serviceFor } from '../support/service.ts';
+import { type Block, oneApi } from '../support/service.ts';
 
 const CONTRACT = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 const settings = {
@@ -231,15 +231,5 @@ describe('endpoint IDs', () => {
       { name: 'a', in: 'query', required: false, secret: true },
       { name: 'b', in: 'query', required: false, secret: false, fixed: '${KEY}' },
     ]);
-  });
-});
-
-it('start-up logs one line per endpoint, `<api_name>/<endpoint_name> <endpoint_id>`', async (t) => {
-  const encoding = { type: 'int256', path: '$.v' };
-  const { ids } = await serviceFor(t, oneApi(URL, { a: { encoding }, b: { encoding, method: 'POST' } }));
-  const spec = { url: URL, parameters: [], encoding: { ...encoding, times: null }, encrypt: null };
-  assert.deepEqual(ids, {
-    'api/a': hash({ ...spec, path: '/a', method: 'GET' }),
-    'api/b': hash({ ...spec, path: '/b', method: 'POST' }),
   });
 });
