@@ -104,9 +104,9 @@ export const modeAsync = definePlugin({
     const { meters, states, stateEngine, node } = services;
     const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
     const records = stateEngine?.processes === 'many' ? new SharedRecords(own, stateEngine, node) : own;
-    meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {
+    meters.gauge({ name: 'async_records', help: 'Async requests that make no room for others' }, () => {
       own.dropExpired();
-      return own.size;
+      return own.taken;
     });
     const handle: Route['handle'] = ({ params }, { method }) => poll(records, params.requestId ?? '', method);
     let sweeping: NodeJS.Timeout | undefined;

@@ -36,13 +36,6 @@ export interface AsyncRecords<A> {
   get(id: string, isShown?: boolean): AsyncRecord<A> | undefined | Promise<AsyncRecord<A> | undefined>;
 }
 
-export interface AsyncStoreOptions {
-  /** Most requests held at once; 100 by default. */
-  readonly capacity?: number;
-  /** Milliseconds; the process's monotonic clock by default. */
-  readonly now?: () => number;
-}
-
 interface Entry<A> {
   readonly record: AsyncRecord<A>;
   readonly expiresAt: number;
@@ -59,7 +52,8 @@ export class AsyncStore<A> implements AsyncRecords<A> {
   /** The finished results that their clients have seen, in the order of the first look. */
   readonly #read = new Set<string>();
 
-  constructor({ capacity = 100, now }: AsyncStoreOptions = {}) {
+  /** @param capacity most requests held at once. @param now milliseconds; the process's monotonic clock by default. */
+  constructor(capacity = 100, now?: () => number) {
     this.#capacity = capacity;
     this.#elapsed = steadyClock(now);
   }
@@ -67,6 +61,11 @@ export class AsyncStore<A> implements AsyncRecords<A> {
   /** Entries held, expired ones that nobody has dropped yet included; never more than the capacity. */
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** Those that make no room for others. */
+  get taken(): number {
+    return this.#entries.size - this.#read.size;
   }
 
   reserve(id: string): boolean {

@@ -8,7 +8,7 @@ const MINUTE = 60_000;
 
 function setUp(capacity = 100) {
   const clock = { now: 1_700_000_000_000 };
-  return { clock, store: new AsyncStore<string>({ capacity, now: () => clock.now }) };
+  return { clock, store: new AsyncStore<string>(capacity, () => clock.now) };
 }
 
 function finish(store: AsyncStore<string>, id: string): void {
@@ -136,7 +136,7 @@ it('answers as a plain list of requests does', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 150 }), (capacity, steps) => {
       const clock = { now: 0 };
-      const store = new AsyncStore<string>({ capacity, now: () => clock.now });
+      const store = new AsyncStore<string>(capacity, () => clock.now);
       const list = new PlainList(capacity);
       for (const [turn, { kind, id, ms }] of steps.entries()) {
         clock.now += ms;

@@ -32,7 +32,7 @@ function setUp(t: TestContext) {
   const sinceFailure = () => (engine.isAway ? 0 : clock.now - engine.wasAwayAt);
   const shared = { area: () => area, sinceFailure };
   const replica = (node = NODE, capacity = 100) => {
-    const own = new AsyncStore<SignedResponse>({ capacity, now: () => clock.now });
+    const own = new AsyncStore<SignedResponse>(capacity, () => clock.now);
     return { own, records: new SharedRecords(own, shared, node) };
   };
   const pass = async (milliseconds: number) => {
@@ -135,7 +135,7 @@ describe('async requests that replicas share', () => {
       await one.records.processing(id);
       await one.records.end(id, { status: 'complete', answer });
     }
-    assert.equal(one.own.size, 2);
+    assert.deepEqual([one.own.size, one.own.taken], [2, 0]);
     for (const { records } of [other, one])
       for (const id of ['a', 'b', 'c', 'd']) assert.equal((await records.get(id))?.status, 'complete', id);
   });
