@@ -28,32 +28,6 @@ import {
 } from './guarded.ts';
 
 describe('the budget', () => {
-  it('is shared by all hooks of a plugin in one request, the inner ones included', async () => {
-    const calls: string[] = [];
-    const spend = (name: string, milliseconds: number) => () => {
-      calls.push(name);
-      block(milliseconds);
-    };
-    const { hooks } = seal(
-      [
-        {
-          onHttpRequest: spend('p onHttpRequest', 5),
-          encrypt: spend('p encrypt', 496),
-          onBeforeSign: spend('p onBeforeSign', 0),
-        },
-        { onBeforeSign: spend('q onBeforeSign', 0) },
-      ],
-      500,
-    );
-    const exchange = newExchange();
-    assert.deepEqual(await ask(hooks.onHttpRequest, exchange), { value: undefined });
-    assert.deepEqual(await ask(hooks.encrypt, '0x01', exchange), exhausted(spent(500)));
-    assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', exchange), exhausted(SPENT_BEFORE));
-    assert.deepEqual(calls, ['p onHttpRequest', 'p encrypt']);
-    assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', newExchange()), { value: '0x01' });
-    assert.deepEqual(calls, ['p onHttpRequest', 'p encrypt', 'p onBeforeSign', 'q onBeforeSign']);
-  });
-
   it('of a built-in ends its request as that of an operator’s plugin does', async () => {
     const hanging = async (fn: () => unknown) => {
       const registry = new Registry({ contracts, complain: () => undefined });

@@ -4,10 +4,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { definePlugin, Refusal, type Services, Type } from 'signed-data-proxy/plugins-sdk';
 import { MemoryArea } from 'signed-data-proxy/plugins-sdk/state';
 import { testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
+import { complaintsOf } from '../support/complaints.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
-
-const messages = (harness: { readonly complaints: readonly { hook: string; message: string }[] }) =>
-  harness.complaints.map(({ hook, message }) => [hook, message]);
 
 /** A config with one endpoint, whose upstream has a price. */
 async function configFor(t: TestContext, api: object = {}) {
@@ -25,7 +23,7 @@ describe('harness.complaints', () => {
       modes: ['live'],
       setup: () => ({ hooks: { authenticate: { tokens: () => true } } }),
     });
-    assert.deepEqual(messages(await testPlugin(halves)), [
+    assert.deepEqual(complaintsOf(await testPlugin(halves)), [
       ['start', '"auth" has "token", which no plugin checks in "hooks.authenticate"'],
       ['start', '"hooks.authenticate" has "tokens", which no plugin has in "auth", did you mean "token"?'],
       ['start', '"modes" has "live", which no plugin delivers in "hooks.present"'],
@@ -36,8 +34,8 @@ describe('harness.complaints', () => {
       setup: () => ({}),
     });
     const found = [['start', 'apis[0].endpoints[0]: is not wanted']];
-    assert.deepEqual(messages(await testPlugin(picky, { services: { config: {} } })), found);
-    assert.deepEqual(messages(await testPlugin(picky)), []);
+    assert.deepEqual(complaintsOf(await testPlugin(picky, { services: { config: {} } })), found);
+    assert.deepEqual(complaintsOf(await testPlugin(picky)), []);
   });
 
   it('have results of a wrong shape at every stage, and no deliberate refusal', async () => {
@@ -57,9 +55,9 @@ describe('harness.complaints', () => {
     assert.deepEqual(await harness.run('admit'), { refused: { status: 429, message: 'Later' } });
     await harness.run('onAfterApiCall');
     await harness.request().run('respond', { headers: {} });
-    const hooks = messages(harness).map(([hook]) => hook);
+    const hooks = complaintsOf(harness).map(([hook]) => hook);
     assert.deepEqual(hooks, ['onAfterApiCall', 'respond']);
-    for (const [, message = ''] of messages(harness)) assert.match(message, /returned|must|data|header/);
+    for (const [, message = ''] of complaintsOf(harness)) assert.match(message, /returned|must|data|header/);
   });
 });
 
@@ -123,7 +121,7 @@ describe('harness.metrics', () => {
     const harness = await testPlugin(definePlugin({ name: 'p', setup: measure }));
     await harness.run('onHttpRequest');
     await harness.run('onHttpRequest', { ip: '::1' });
-    assert.deepEqual(messages(harness), [
+    assert.deepEqual(complaintsOf(harness), [
       ['metrics', 'the instrument "odd_total" cannot be measured: Error: has no label "b"'],
     ]);
     assert.deepEqual(harness.metrics(), {});

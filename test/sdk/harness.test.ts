@@ -5,12 +5,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as viaPackage from 'signed-data-proxy/plugins-sdk';
 import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, Type } from '../../plugins-sdk/config-key.ts';
-import { definePlugin } from '../../plugins-sdk/define.ts';
+import { type Behaviour, definePlugin } from '../../plugins-sdk/define.ts';
 import type { PublicHooks } from '../../plugins-sdk/hooks/contexts.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
 import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import * as testing from '../../service/testing.ts';
+import { complaintsOf } from '../support/complaints.ts';
 
 const { testEndpoint, testPlugin } = testing;
 
@@ -89,8 +90,7 @@ describe('services', () => {
     await harness.background();
     assert.deepEqual(done, ['::2']);
     assert.deepEqual(await harness.run('onBeforeSign'), DROPPED);
-    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
-    assert.deepEqual(complaints, [
+    assert.deepEqual(complaintsOf(harness), [
       ['background', 'Error: lost'],
       ['onBeforeSign', 'TypeError: services.background takes a promise'],
     ]);
@@ -293,37 +293,33 @@ describe('the hooks that only observe', () => {
   it('may throw what is no error', async () => {
     const harness = await withHooks({ onError: () => Promise.reject({ code: 7 }) });
     await harness.run('onError');
-    const messages = harness.complaints.map(({ message }) => message);
-    assert.deepEqual(messages, ['{ code: 7 }']);
+    assert.deepEqual(complaintsOf(harness), [['onError', '{ code: 7 }']]);
   });
 });
 
 describe('a request', () => {
-  it('shares id, parameters and budget among its hooks', async () => {
+  it('shares id, parameters and budget among its hooks, the inner ones included', async () => {
     const ids: string[] = [];
-    const harness = await withHooks(
-      {
-        onHttpRequest: ({ requestId }) => {
-          ids.push(requestId);
-          block(5);
-        },
-        onBeforeApiCall: ({ requestId, parameters }) => {
-          ids.push(requestId, JSON.stringify(parameters));
-          block(496);
-        },
-        onBeforeSign: () => {
-          ids.push('never called');
-        },
+    const hooks: Behaviour['hooks'] = {
+      onHttpRequest: ({ requestId }) => {
+        ids.push(requestId);
+        block(5);
       },
-      { budget: 500 },
-    );
+      onBeforeApiCall: ({ requestId, parameters }) => void ids.push(requestId, JSON.stringify(parameters)),
+      encrypt: () => void block(496),
+      onBeforeSign: () => void ids.push('never called'),
+    };
+    const harness = await testPlugin({ name: 'p', setup: () => ({ hooks }) }, { budget: 500 });
     const request = harness.request({ parameters: { a: 1 } });
     assert.deepEqual(await request.run('onHttpRequest'), PASSED);
-    assert.deepEqual(await request.run('onBeforeApiCall'), EXHAUSTED);
+    assert.deepEqual(await request.run('onBeforeApiCall'), PASSED);
+    assert.deepEqual(await request.run('encrypt', { data: '0x01' }), EXHAUSTED);
     assert.deepEqual(await request.run('onBeforeSign'), EXHAUSTED);
     assert.deepEqual(ids, [request.requestId, request.requestId, '{"a":1}']);
-    const messages = harness.complaints.map(({ message }) => message);
-    assert.deepEqual(messages, ['its 500 ms were spent in the call', 'its budget was spent before the call']);
+    assert.deepEqual(complaintsOf(harness), [
+      ['encrypt', 'its 500 ms were spent in the call'],
+      ['onBeforeSign', 'its budget was spent before the call'],
+    ]);
   });
 
   it('has a budget of its own for each call on the harness itself', async () => {
@@ -488,9 +484,11 @@ describe('a definition', () => {
     assert.deepEqual(await harness.run('authenticate', { variant: 'token', method }), { value: true });
     assert.deepEqual(await harness.run('authenticate', { variant: 'token', method: { ...method } }), { value: true });
     await harness.run('authenticate', { variant: 'token', method: { ...method, token: 'other' } });
-    const messages = harness.complaints.map(({ message }) => message);
-    assert.deepEqual(messages, [
-      'plugin "p": Error: asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
+    assert.deepEqual(complaintsOf(harness), [
+      [
+        'authenticate',
+        'plugin "p": Error: asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
+      ],
     ]);
   });
 
@@ -519,8 +517,7 @@ describe('a definition', () => {
       refused: { status: 500, message: 'Internal server error' },
     });
     assert.deepEqual(await harness.run('attest'), PASSED);
-    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
-    assert.deepEqual(complaints, [
+    assert.deepEqual(complaintsOf(harness), [
       ['sign', 'plugin "p": Error: no key'],
       ['attest', 'Error: no store'],
     ]);
@@ -586,8 +583,7 @@ describe('a route', () => {
     const odd = await harness.run('route', { route: 'GET /odd' });
     assert.deepEqual(odd, { refused: { status: 500, message: 'Internal server error' } });
     const wrong = 'returned something of the wrong shape: bytes need a media type other than JSON';
-    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
-    assert.deepEqual(complaints, [
+    assert.deepEqual(complaintsOf(harness), [
       ['route', 'its 50 ms were spent in the call'],
       ['route', `plugin "p": Error: ${wrong}`],
     ]);
@@ -666,42 +662,22 @@ describe('observers of the plugin', () => {
     const observe = { response: () => assert.fail('no') };
     const harness = await testPlugin({ name: 'p', setup: () => ({ observe }) });
     await harness.run('onResponseSent');
-    const complaints = harness.complaints.map(({ hook, message }) => [hook, message]);
-    assert.deepEqual(complaints, [['observe', 'AssertionError [ERR_ASSERTION]: no']]);
+    assert.deepEqual(complaintsOf(harness), [['observe', 'AssertionError [ERR_ASSERTION]: no']]);
   });
 });
 
 describe('testPlugin', () => {
   const faulty = (value: unknown) => testPlugin(value as Parameters<typeof testPlugin>[0]);
 
-  // The start of a service refuses them alike: test/e2e/plugins-loading.test.ts and plugins-routes.test.ts name all of them.
+  // The start of a service refuses them alike: test/config/cases/stand-ins/plugins.yaml and test/e2e/plugins-routes.test.ts name all of them.
   it('refuses a plugin that the service would not start with', async () => {
-    const made = 'what "setup" returned: ';
-    const promised = { name: 'p', setup: () => Promise.resolve({}) };
     const routes = [{ method: 'GET', path: 'x', admit: true, handle: () => ({ status: 204, body: '' }) }];
-    const cases: readonly (readonly [unknown, string])[] = [
-      [
-        { name: 'p', hooks: { onHttpRequests: () => undefined } },
-        'the plugin, without "setup", has an unknown hook "onHttpRequests", did you mean "onHttpRequest"?',
-      ],
-      [{ name: 'p', hooks: { onHttpRequest: true } }, 'the hook "onHttpRequest" must be a function'],
-      [
-        { name: 'p', hooks: { encode: () => undefined } },
-        'the plugin, without "setup", has an unknown hook "encode", known: onHttpRequest, onBeforeApiCall, onAfterApiCall, onBeforeSign, onResponseSent, onError',
-      ],
+    const form = 'has the wrong form, expected: a path that begins with a slash, or * (pattern ^(?:/|\\*$))';
+    for (const [plugin, message] of [
       [{ name: 'p' }, 'the plugin has no "hooks", an object of functions'],
-      [{ setup: () => ({}) }, 'the plugin has no "name", a short text of one line'],
-      [
-        { name: 'p', credential: [], setup: () => ({}) },
-        'the plugin: credential: unknown key, did you mean "credentials"?',
-      ],
-      [promised, '"setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once'],
-      [
-        { name: 'p', setup: () => ({ routes }) },
-        `${made}routes[0].path: has the wrong form, expected: a path that begins with a slash, or * (pattern ^(?:/|\\*$))`,
-      ],
-    ];
-    for (const [plugin, message] of cases) await assert.rejects(faulty(plugin), { message });
+      [{ name: 'p', setup: () => ({ routes }) }, `what "setup" returned: routes[0].path: ${form}`],
+    ])
+      await assert.rejects(faulty(plugin), { message });
   });
 
   it('refuses a factory, a budget, a config or a start that the service would not start with', async () => {

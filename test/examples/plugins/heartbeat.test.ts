@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import heartbeat, { configSchema } from '../../../examples/plugins/heartbeat.ts';
 import { testPlugin } from '../../../service/testing.ts';
+import { complaintsOf } from '../../support/complaints.ts';
 import { suite } from '../../support/lifetime.ts';
 import { faults, startUpstream, upstreamFor } from '../../support/upstream.ts';
 
@@ -68,8 +69,7 @@ describe('heartbeat', async () => {
     const harness = await testPlugin(heartbeat({ url: `${monitor.url}/hang` }), { budget: 500 });
     await harness.run('onResponseSent');
     await monitor.untilAborted('/hang');
-    const messages = harness.complaints.map(({ message }) => message);
-    assert.deepEqual(messages, ['its 500 ms were spent in the call']);
+    assert.deepEqual(complaintsOf(harness), [['onResponseSent', 'its 500 ms were spent in the call']]);
   });
 
   it('refuses a URL that it could not ping, without showing it', () => {

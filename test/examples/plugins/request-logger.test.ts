@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import requestLogger, { configSchema } from '../../../examples/plugins/request-logger.ts';
 import { testEndpoint, testPlugin } from '../../../service/testing.ts';
+import { complaintsOf } from '../../support/complaints.ts';
 
 const endpoint = testEndpoint({ api: 'prices', name: 'latest' });
 
@@ -86,8 +87,7 @@ describe('request-logger', () => {
     });
     const harness = await testPlugin(plugin);
     await harness.run('onResponseSent');
-    const messages = harness.complaints.map(({ message }) => message);
-    assert.deepEqual(messages, ['Error: no space left']);
+    assert.deepEqual(complaintsOf(harness), [['onResponseSent', 'Error: no space left']]);
     broken = false;
     await harness.run('onResponseSent');
     assert.equal(written.length, 1);

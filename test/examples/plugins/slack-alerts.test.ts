@@ -4,6 +4,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import slackAlerts, { configSchema } from '../../../examples/plugins/slack-alerts.ts';
 import { testEndpoint, testPlugin } from '../../../service/testing.ts';
+import { complaintsOf } from '../../support/complaints.ts';
 import { suite } from '../../support/lifetime.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
@@ -108,8 +109,10 @@ describe('slack-alerts', async () => {
       await harness.run('onError');
       clock.now = MINUTE;
       await harness.run('onError');
-      const messages = harness.complaints.map(({ message }) => message);
-      assert.deepEqual(messages, [complaint, complaint]);
+      assert.deepEqual(complaintsOf(harness), [
+        ['onError', complaint],
+        ['onError', complaint],
+      ]);
       assert.doesNotMatch(JSON.stringify(harness.complaints), /s3cret/);
       assert.match(texts().at(-1), /\n3 failures since the last message, this one included$/);
     }
@@ -121,8 +124,7 @@ describe('slack-alerts', async () => {
     const { harness } = await setUp({}, '/hang', 500);
     await harness.run('onError');
     await slack.untilAborted('/hang');
-    const messages = harness.complaints.map(({ message }) => message);
-    assert.deepEqual(messages, ['its 500 ms were spent in the call']);
+    assert.deepEqual(complaintsOf(harness), [['onError', 'its 500 ms were spent in the call']]);
   });
 
   it('refuses a URL that it could not post to, without showing it', () => {
