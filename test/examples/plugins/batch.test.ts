@@ -1,19 +1,20 @@
 /** batch answers several requests in one, each as if it came by itself. */
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { example } from '../../support/examples.ts';
 import { assertRefused, postText } from '../../support/http.ts';
-import { stopAll, suite } from '../../support/lifetime.ts';
+import { type Lifetime, suite } from '../../support/lifetime.ts';
 import { openRaw } from '../../support/raw-http.ts';
-import { oneApi, startTestService } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEY = 'a key of sixteen characters';
 const UNKNOWN = `0x${'00'.repeat(32)}`;
 
 describe('batch', async () => {
-  const start = (config: object = {}, more: object = {}) =>
-    startTestService(
+  const start = (lifetime: Lifetime, config: object = {}, more: object = {}) =>
+    serviceFor(
+      lifetime,
       oneApi(
         upstream.url,
         {
@@ -43,9 +44,7 @@ describe('batch', async () => {
     '/broken': faults.serverError(),
     '/exact': faults.text('{"n": 1e2, "a": [1.50]}'),
   });
-  const service = await start({ max: 8 });
-
-  after(() => stopAll(service));
+  const service = await start(suite, { max: 8 });
 
   it('answers in the order of the requests, each as if it came by itself', async () => {
     const response = await batch([
@@ -94,16 +93,15 @@ describe('batch', async () => {
     assert.deepEqual(await statuses(await batch(items, { 'X-Api-Key': KEY })), [200, 200]);
   });
 
-  it('each takes a token of the rate limit, and the batch one', async () => {
-    const limited = await start({}, { server: { rateLimit: { max: 3, window: 3_600_000 } } });
+  it('each takes a token of the rate limit, and the batch one', async (t) => {
+    const limited = await start(t, {}, { server: { rateLimit: { max: 3, window: 3_600_000 } } });
     const response = await batch(Array(4).fill({ endpointId: idOf('exact') }), {}, limited);
     assert.deepEqual((await statuses(response)).sort(), [200, 200, 429, 429]);
     await assertRefused(await batch([], {}, limited), 429, 'Too Many Requests');
-    await limited.stop();
   });
 
-  it('asks so many at a time', async () => {
-    const narrow = await start({ concurrency: 2 });
+  it('asks so many at a time', async (t) => {
+    const narrow = await start(t, { concurrency: 2 });
     const before = upstream.open;
     let most = 0;
     upstream.on('/exact', (req, res, recorded) => {
@@ -113,7 +111,6 @@ describe('batch', async () => {
     const response = await batch(Array(6).fill({ endpointId: idOf('exact') }), {}, narrow);
     assert.deepEqual(await statuses(response), Array(6).fill(200));
     assert.equal(most, 2);
-    await narrow.stop();
   });
 
   it('a client that leaves ends them all', async () => {

@@ -1,24 +1,21 @@
 /** prices shows the signed answers of several endpoints on one route. */
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { example } from '../../support/examples.ts';
 import { assertRefused, assertRouteHeaders } from '../../support/http.ts';
-import { stopAll, suite } from '../../support/lifetime.ts';
-import { oneApi, startTestService } from '../../support/service.ts';
+import { type Lifetime, suite } from '../../support/lifetime.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 describe('prices', async () => {
-  const start = (config: object, more: object = {}) => {
+  const start = (lifetime: Lifetime, config: object, more: object = {}) => {
     const endpoints = { eth: { cache: { maxAge: 60_000 } }, broken: {}, hidden: {} };
-    return startTestService(
-      oneApi(upstream.url, endpoints, { settings: { plugins: [example('prices', config)] }, ...more }),
-    );
+    const settings = { plugins: [example('prices', config)] };
+    return serviceFor(lifetime, oneApi(upstream.url, endpoints, { settings, ...more }));
   };
 
   const upstream = await upstreamFor(suite, { '/eth': faults.text('2064.10'), '/broken': faults.serverError() });
-  const service = await start({ endpoints: ['api/eth', 'api/broken'] });
-
-  after(() => stopAll(service));
+  const service = await start(suite, { endpoints: ['api/eth', 'api/broken'] });
 
   it('shows the signed answers of the endpoints by their names', async () => {
     const alone = await (await service.post('api/eth')).text();
@@ -28,20 +25,18 @@ describe('prices', async () => {
     assert.equal(await response.text(), `{"api/eth":${alone},"api/broken":{"error":"API call failed"}}`);
   });
 
-  it('takes a token of the rate limit, and one for each endpoint', async () => {
+  it('takes a token of the rate limit, and one for each endpoint', async (t) => {
     const limited = await start(
+      t,
       { endpoints: ['api/eth'], path: '/p' },
       { server: { rateLimit: { max: 2, window: 3_600_000 } } },
     );
     assert.match(await (await fetch(`${limited.url}/p`)).text(), /^\{"api\/eth":\{"node":/);
     await assertRefused(await fetch(`${limited.url}/p`), 429, 'Too Many Requests');
-    await limited.stop();
   });
 
-  it('an endpoint that does not exist stops the start', async () => {
-    await assert.rejects(
-      start({ endpoints: ['api/btc'] }),
-      /prices\.ts cannot be set up: there is no endpoint api\/btc$/,
-    );
+  it('an endpoint that does not exist stops the start', async (t) => {
+    const message = /prices\.ts cannot be set up: there is no endpoint api\/btc$/;
+    await assert.rejects(start(t, { endpoints: ['api/btc'] }), message);
   });
 });
