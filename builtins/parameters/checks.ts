@@ -71,31 +71,32 @@ function placeholdersOf(endpoint: EndpointDraft): ReadonlySet<string> {
 function checkPath(endpoint: EndpointDraft, declared: readonly Placed[]): Finding[] {
   const at = `${endpoint.path}.path`;
   const path = keys.path.of(endpoint) ?? '';
-  const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
-  const orphans = [...placeholdersOf(endpoint)].filter((name) => !inPath.has(name));
-  const literal = path.replace(/\{[^{}]*\}/g, '');
+  const isPlaced = (text: string) => declared.some(({ name, in: place }) => place === 'path' && name === text);
+  const orphans = [...placeholdersOf(endpoint)].filter((name) => !isPlaced(name));
   return [
     ...(orphans.length === 0 ? checkValues(endpoint, declared) : []),
     ...(/^[^/?]/.test(path)
       ? [warning(at, `asks the same as /${path}, but makes another endpoint ID: write /${path}`)]
       : []),
-    ...(/[{}]/.test(literal) ? [error(at, 'holds a brace without its counterpart')] : []),
+    ...(/[{}]/.test(path.replace(/\{[^{}]*\}/g, '')) ? [error(at, 'holds a brace without its counterpart')] : []),
     ...orphans.map((name) => error(at, `the placeholder {${name}} has no parameter with in: path`)),
   ];
 }
 
 /** What the operator pinned elsewhere wins, or travels beside it. */
 function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const taken = new Set(Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase()));
-  const pinned = new URLSearchParams((keys.path.of(endpoint) ?? '').split('?')[1]);
-  const hasCookies = declared.some((parameter) => parameter.in === 'cookie');
+  const headers = Object.entries(keys.headers.of(endpoint) ?? {});
+  const headerNamed = (text: string) => headers.find(([name]) => name.toLowerCase() === text.toLowerCase());
+  const cookies = `;${headerNamed('cookie')?.[1] ?? ''}`.replaceAll(' ', '');
+  const inPath = new URLSearchParams((keys.path.of(endpoint) ?? '').split('?')[1]);
   return declared.flatMap(({ at, name, in: place }) => {
-    if (place === 'query' && pinned.has(name))
-      return [warning(at, `is sent beside the ${name} that the path holds: the upstream gets both`)];
+    const beside = (what: string) => [warning(at, `is sent beside the ${name} that ${what}: the upstream gets both`)];
+    if (place === 'query' && inPath.has(name)) return beside('the path holds');
+    if (place === 'cookie' && cookies.includes(`;${name}=`)) return beside('the headers of the API hold');
     if (place !== 'header') return [];
-    if (hasCookies && /^cookie$/i.test(name))
+    if (/^cookie$/i.test(name) && declared.some((each) => each.in === 'cookie'))
       return [error(at, 'a header named Cookie leaves no room for parameters with in: cookie')];
-    return taken.has(name.toLowerCase()) ? [warning(at, `is never sent: the headers of the API hold ${name}`)] : [];
+    return headerNamed(name) ? [warning(at, `is never sent: the headers of the API hold ${name}`)] : [];
   });
 }
 
@@ -133,9 +134,8 @@ function valuesAt(at: string, values: Readonly<Record<string, Json | undefined>>
 /** What the operator sends has to be in the map. */
 function checkMap({ at, map, fixed, default: fallback }: DeclaredParameter): Finding[] {
   if (map === undefined) return [];
-  const isIn = (value: Json) => typeof value === 'string' && Object.hasOwn(map, value);
   return valuesAt(at, { fixed, default: fallback })
-    .filter(([, value]) => !isIn(value))
+    .filter(([, value]) => typeof value !== 'string' || !Object.hasOwn(map, value))
     .map(([path]) => error(path, 'is not in the map'));
 }
 
