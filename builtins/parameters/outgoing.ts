@@ -41,7 +41,7 @@ function headersOf(
   const all = [...merged, ...Object.entries(headers)];
   // All cookies travel in one header, beside those of the API.
   const own = parts.cookie && Object.entries(headers).find(([name]) => name.toLowerCase() === 'cookie');
-  if (own) all.push([own[0], `${own[1]}; ${parts.cookie}`]);
+  if (own) all.push([own[0], [own[1], parts.cookie].filter(Boolean).join('; ')]);
   return Object.freeze(Object.fromEntries(all));
 }
 

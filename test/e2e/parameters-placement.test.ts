@@ -202,10 +202,15 @@ describe('parameter placement', async () => {
 it('cookie parameters join the cookies of the API in one header', async (t) => {
   const upstream = await upstreamFor(t, { '*': faults.json({}) });
   const e = { parameters: at('cookie', 'one', 'two') };
-  const service = await serviceFor(t, oneApi(upstream.url, { e }, { api: { headers: { COOKIE: 'sid=x' } } }));
-  for (const parameters of [{}, { one: 1, two: '2' }])
-    assert.equal((await service.post('api/e', parameters)).status, 200);
-  assert.deepEqual(upstream.requests.map(sent), [['COOKIE: sid=x'], ['COOKIE: sid=x; one=1; two=2']]);
+  for (const [COOKIE, ...expected] of [
+    ['sid=x', 'COOKIE: sid=x', 'COOKIE: sid=x; one=1; two=2'],
+    ['', 'COOKIE: ', 'COOKIE: one=1; two=2'],
+  ]) {
+    const service = await serviceFor(t, oneApi(upstream.url, { e }, { api: { headers: { COOKIE } } }));
+    for (const parameters of [{}, { one: 1, two: '2' }])
+      assert.equal((await service.post('api/e', parameters)).status, 200);
+    assert.deepEqual(upstream.requests.splice(0).flatMap(sent), expected);
+  }
 });
 
 describe('a list or an object outside a body', () => {
