@@ -182,6 +182,15 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
       assert.equal((await send(payload)).status, 402);
       assert.equal(await balance(), had - PRICE);
     });
+
+    it('has not settled, and is there again: the same authorisation buys the answer', async () => {
+      const [payload, had] = [await payloadFor(service, 'a/sync', alice), await balance()];
+      shop.facilitator.on('/settle', faults.serverError());
+      await assertRefused(await send(payload), 401, UNAVAILABLE);
+      shop.facilitator.reset();
+      await verifyEncoded(await send(payload), TEST_ADDRESS);
+      assert.equal(await balance(), had - PRICE);
+    });
   });
 
   describe('a client that leaves', () => {
