@@ -675,6 +675,10 @@ describe('testPlugin', () => {
     const form = 'has the wrong form, expected: a path that begins with a slash, or * (pattern ^(?:/|\\*$))';
     for (const [plugin, message] of [
       [{ name: 'p' }, 'the plugin has no "hooks", an object of functions'],
+      [
+        { name: 'p', credential: [], setup: () => ({}) },
+        'the plugin: credential: unknown key, did you mean "credentials"?',
+      ],
       [{ name: 'p', setup: () => ({ routes }) }, `what "setup" returned: routes[0].path: ${form}`],
     ])
       await assert.rejects(faulty(plugin), { message });
