@@ -144,6 +144,8 @@ const empty: Record<string, Handler> = {
   'white space alone': faults.text(' \r\n\t'),
   'a gzip body of nothing': faults.coded('gzip', ''),
   'a body that is announced as gzip and has no bytes': faults.codedBytes('gzip', Buffer.alloc(0)),
+  'a body that is announced as deflate and has no bytes': faults.codedBytes('deflate', Buffer.alloc(0)),
+  'a body that is announced as br and has no bytes': faults.codedBytes('br', Buffer.alloc(0)),
   'a byte order mark alone': faults.text('\ufeff'),
 };
 
