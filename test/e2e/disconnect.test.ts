@@ -1,8 +1,10 @@
 /** A client that disconnects ends its request, and its slot is free. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { eventually as retried } from '../state/redis-server.ts';
 import { eventually, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
+import { scrape } from '../support/metrics.ts';
 import { acts, notes, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { served, visit } from '../support/served.ts';
@@ -21,7 +23,7 @@ describe('a client that disconnects ends its sync or stream request', async () =
     answers: { '/quick': faults.json({ price: 3 }) },
     sources: { spy: puppetFile('spy') },
     entries: { spy: { timeout: 30_000 } },
-    settings: { maxConcurrentApiCalls: 1 },
+    settings: { maxConcurrentApiCalls: 1, metrics: { port: 0 } },
   });
   const send = (name: string) => visit(service, `api/${name}`);
 
@@ -39,6 +41,11 @@ describe('a client that disconnects ends its sync or stream request', async () =
 
   const logged = (endpoint: string) =>
     eventually(() => service.logs.find(({ message }) => message.startsWith(`api/${endpoint} 499 `)), 'the log line');
+
+  /** Where the metrics are, which each test forgets. */
+  const logs = [...service.logs];
+  const untilWaiting = (count: number) =>
+    retried(async () => assert.equal((await scrape({ logs })).value('upstream_slots_waiting'), count));
 
   let aborted = 0;
   for (const mode of ['sync', 'stream']) {
@@ -58,8 +65,9 @@ describe('a client that disconnects ends its sync or stream request', async () =
     const first = send('sync');
     await upstream.until(() => upstream.requests.length === 1);
     const second = send('stream');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await untilWaiting(1);
     second.leave();
+    await untilWaiting(0);
     await logged('stream');
     first.leave();
     aborted += 1;
