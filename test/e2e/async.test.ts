@@ -12,6 +12,7 @@ import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { States } from '../../plugins-sdk/state/state.ts';
 import { testPlugin } from '../../service/testing.ts';
+import { eventually as retried } from '../state/redis-server.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
@@ -253,8 +254,9 @@ describe('async records whose time is over', () => {
     const { service, post } = await served(t, { later: { mode } }, more);
     const first = await submitted(await post('later'));
     for (let turn = 1; turn < 20; turn++) await post('later');
-    const signed = async () => (await scrape(service)).happened('outcomes_total')['api later async signed'];
-    while ((await signed()) !== 20);
+    await retried(async () => {
+      assert.deepEqual((await scrape(service)).happened('outcomes_total'), { 'api later async signed': 20 });
+    });
     assert.equal((await scrape(service)).value('async_records'), 20);
     // What its client has read makes room.
     await finished(service, first);

@@ -254,6 +254,7 @@ describe('x402: the challenge and the shape of the proof', async () => {
     notes.clear();
     await post(service, 'a/paid', JSON.stringify({ ...goodProof(), marker: 'never-shown' }));
     await post(service, 'a/keyed', 'never-shown', { 'X-Api-Key': 'key' });
+    assert.equal(notes.of('headers').length, 2);
     for (const names of notes.of('headers')) {
       assert.ok(Array.isArray(names) && names.includes('content-type'));
       assert.ok(!names.includes('x-payment-proof') && !names.includes('x-api-key'));
