@@ -41,7 +41,7 @@ export interface AroundCall<V, R> extends CallContext {
 
 /** What shared work gets. */
 export interface Flight<V, R> extends CallContext {
-  /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
+  /** As the one who began it: same input, endpoint, parameters and context values, and what is left of its budgets. */
   readonly exchange: Exchange;
   next(value?: V): Promise<R>;
 }

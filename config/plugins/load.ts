@@ -18,7 +18,7 @@ import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
 import { resolveSource } from './source.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
-/** Milliseconds that a module, and then its parser and its factory, may take. */
+/** Milliseconds for each of a plugin's module, its parser and its factory. */
 const LOAD_TIMEOUT_MS = 30_000;
 const notReady = notReadyAfter(LOAD_TIMEOUT_MS);
 const PREFIX = 'builtin:';
