@@ -62,19 +62,19 @@ describe('verify, with what the service sends', async () => {
   });
 
   it('an SSE frame', async (t) => {
-    const text = await (await service.post('api/stream')).text();
+    const text = await (await service.post('api/framed')).text();
     assert.match(text, /^data: /);
     const ended = await verifyText(t, text, '--node', TEST_ADDRESS);
-    assert.deepEqual(ended, report('stream', JSON.parse(text.slice(6)), hash, rawNote));
+    assert.deepEqual(ended, report('framed', JSON.parse(text.slice(6)), WORD));
     assert.deepEqual(await verifyText(t, text.trim().replace('data: ', 'data:'), '--node', TEST_ADDRESS), ended);
   });
 
   it('a complete async record', async (t) => {
-    const record = await finished(service, await submitted(await service.post('api/async')));
+    const record = await finished(service, await submitted(await service.post('api/kept')));
     const { timestamp } = record;
     assert.ok(typeof timestamp === 'number');
     const ended = await verifyText(t, JSON.stringify(record), '--node', TEST_ADDRESS);
-    assert.deepEqual(ended, report('async', { timestamp }, WORD));
+    assert.deepEqual(ended, report('kept', { timestamp }, hash, rawNote));
   });
 
   it('an async submission and an error are no answers', async (t) => {

@@ -46,7 +46,11 @@ export const JSON_TEXT = '{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}';
 /** A service with an endpoint for each kind of answer. */
 export async function everyKind(lifetime: Lifetime) {
   const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-  const kinds = { encoded: { encoding }, raw: {}, stream: { mode: 'stream' }, async: { encoding, mode: 'async' } };
+  const kinds = {
+    ...{ encoded: { encoding }, raw: {} },
+    ...{ stream: { mode: 'stream' }, framed: { encoding, mode: 'stream' } },
+    ...{ async: { encoding, mode: 'async' }, kept: { mode: 'async' } },
+  };
   const text = '{"price":"1.5","b":[null,"ü"],"__proto__":1e21}';
   return (await served(lifetime, kinds, { answers: { '*': (_req, res) => void res.end(text) } })).service;
 }
