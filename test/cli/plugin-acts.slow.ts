@@ -7,7 +7,7 @@ import { configText } from './service-config.ts';
 import { postTo, startIn, urlOf } from './started.ts';
 
 /** A service with the plugin in its own process, and a small heap. @param patience seconds with an event loop that does not turn. */
-async function startWithActor(t: TestContext, patience = 2) {
+async function startWithActor(t: TestContext, patience = 10) {
   const upstream = await upstreamFor(t);
   upstream.json('/eth', { price: 7 });
   const files = {
@@ -42,7 +42,7 @@ describe('what a plugin in the process of the service can do to it', { concurren
     if (typeof here === 'string' || 'answer' in here) continue;
     it(`${act}: the service ends`, async (t) => {
       // To fill the heap takes longer than a hang may.
-      const { ask, ended } = await startWithActor(t, here.signal === 'SIGABRT' ? 60 : 2);
+      const { ask, ended } = await startWithActor(t, here.signal === 'SIGABRT' ? 60 : undefined);
       await assert.rejects(ask(act));
       const { code, signal } = await ended;
       assert.deepEqual([code, signal], [here.code, here.signal ?? null]);
