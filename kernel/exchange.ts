@@ -152,6 +152,9 @@ export class Exchange implements ExchangeInput {
     /** The request that it was forked from. */
     originOf: (exchange: Exchange): Exchange | undefined => exchange.#origin,
 
+    /** Whether a plugin has nothing left of its budget. */
+    isSpent: (exchange: Exchange): boolean => exchange.#charges.some(({ remaining }) => remaining <= 0),
+
     /** A plugin's remaining budget in this request, once it was called. @param total milliseconds, once it is. */
     charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {
       // Plugins are few, and most requests make all of their charges: a map would cost more than they do.
@@ -195,8 +198,8 @@ export class WaitGroup {
 }
 
 /**
- * Work that requests share while it is under way, as Go's `singleflight` does. It belongs to none of them: it runs on a forked
- * exchange, and ends when the last waiting request has left.
+ * Work that requests share while it is under way, as Go's `singleflight` does. It belongs to none of them, but for its budgets: it runs
+ * on a forked exchange, and ends when the last waiting request has left.
  */
 export class Flights {
   readonly #running: WaitGroup;
@@ -208,7 +211,7 @@ export class Flights {
   }
 
   /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
-  async join(key: string, exchange: Exchange, work: (fork: Exchange) => unknown): Promise<unknown> {
+  async join(key: string, exchange: Exchange, work: (fork: Exchange) => unknown, isAgain = false): Promise<unknown> {
     const flight = this.#flights.get(key) ?? { fork: new Exchange(exchange, exchange), waiting: 0 };
     const forget = () => this.#flights.get(key) === flight && this.#flights.delete(key);
     if (!this.#flights.has(key)) {
@@ -223,6 +226,10 @@ export class Flights {
         const stay = onAbort(exchange.clientSignal, () => reject(asRefusal(refusals.abandoned())));
         result.finally(stay).then(resolve, reject);
       });
+    } catch (error) {
+      if (isAgain || control.originOf(fork) === exchange || exchange.abandoned || !control.isSpent(fork)) throw error;
+      // The request that began it had no more left: others go on with their own budgets, once.
+      return this.join(key, exchange, work, true);
     } finally {
       flight.waiting -= 1;
       if (flight.waiting === 0 && forget()) control.disconnect(fork);

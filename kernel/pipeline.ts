@@ -184,7 +184,9 @@ class RequestLifecycle {
       requireNotEnded(exchange, 'approve');
       // It is certain now, and not yet sent.
       await this.#tellOutcome({ kind: 'signed', response });
-      if (hooks.isTapped('onResponseSent')) this.#afterResponse(() => this.#tellSent(response));
+      // A mode may have refused the client after all.
+      const tell = () => this.#refusal === undefined && hooks.ask('onResponseSent', [200, response, exchange]);
+      if (hooks.isTapped('onResponseSent')) this.#afterResponse(tell);
       return response;
     } catch (error) {
       throw await this.#conclude(asRefusal(error, 'answer'), true);
@@ -263,11 +265,6 @@ class RequestLifecycle {
         this.#hooks.ask('onError', [this.#refusal ?? refusal, this.#request.id, this.#exchange]),
       );
     return refusal;
-  }
-
-  /** A mode may have refused the client after all. */
-  #tellSent(response: SignedResponse): Awaitable<void> {
-    return this.#refusal !== undefined ? undefined : this.#hooks.ask('onResponseSent', [200, response, this.#exchange]);
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {

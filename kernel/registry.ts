@@ -86,10 +86,8 @@ export class Registry {
     for (const [stage, entry] of Object.entries(plugin.hooks ?? {})) this.#addHook(registration, stage, entry);
     for (const route of plugin.routes ?? [])
       this.#tap(registration, 'route', routeKey(route), (...args) => route.handle(...(args as Handled)));
-    if (plugin.vary !== undefined)
-      this.#tap(registration, 'vary', '', (_, exchange, call) =>
-        plugin.vary?.(exchange as Exchange, call as CallContext),
-      );
+    const { vary } = plugin;
+    if (vary !== undefined) this.#tap(registration, 'vary', '', (_, ...call) => Reflect.apply(vary, plugin, call));
     this.#registrations.push(registration);
   }
 

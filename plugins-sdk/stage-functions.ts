@@ -31,7 +31,8 @@ export interface AroundCall<V, R> extends CallContext {
   next(value?: V): Promise<R>;
   /**
    * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them.
-   * It runs on an exchange of its own, goes on while a request waits, and its success or failure is for all of these.
+   * It runs on an exchange of its own, goes on while a request waits, and its success or failure is for all of these. If a budget of the
+   * request that began it ends meanwhile, the others begin it again, once.
    * Waiting is charged to no plugin.
    * @param key of this plugin and stage.
    * @throws Refusal

@@ -27,7 +27,7 @@ describe('clients that miss the cache at the same time share one upstream call',
   };
   const { upstream, service, post } = await served(suite, endpoints, {
     answers: { '*': hold },
-    sources: { arrivals: puppetFile('arrivals', ['onHttpRequest']) },
+    sources: { arrivals: puppetFile('arrivals', ['onHttpRequest', 'onAfterApiCall']) },
   });
 
   beforeEach(() => tidy(service, upstream));
@@ -85,6 +85,23 @@ describe('clients that miss the cache at the same time share one upstream call',
     await calls(2);
     held[1]?.(200);
     await verifyEncoded(await next, TEST_ADDRESS);
+  });
+
+  it('but not a budget: who joined goes on when that of the first one ends', async () => {
+    acts.set('arrivals onAfterApiCall', ({ signal }) => {
+      acts.delete('arrivals onAfterApiCall');
+      return new Promise<void>((resolve) => Object(signal).addEventListener('abort', () => resolve()));
+    });
+    const answers = Array.from({ length: 3 }, () => post('kept', { q: 'spent' }));
+    await calls(1);
+    await settled(3);
+    held[0]?.(200);
+    await calls(2);
+    held[1]?.(200);
+    const answered = (await Promise.all(answers)).toSorted((one, other) => one.status - other.status);
+    for (const answer of answered.splice(0, 2)) await verifyEncoded(answer, TEST_ADDRESS);
+    for (const answer of answered) await assertRefused(answer, 403, 'Plugin "arrivals" budget exhausted');
+    assert.equal(upstream.requests.length, 2);
   });
 
   it('which goes on when the client leaves that came first', async () => {
