@@ -57,8 +57,9 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     if (!this.#own.reserve(id)) return false;
     let isNew = false;
     try {
-      const change = [undefined, textOf({ status: 'pending' }), { ttl: UNFINISHED_TTL_MS }] as const;
-      isNew = (await this.#area.compareAndSet(this.#key(id), ...change)) === undefined;
+      const options = { ttl: UNFINISHED_TTL_MS };
+      const pending = textOf({ status: 'pending' });
+      isNew = (await this.#area.compareAndSet(this.#key(id), undefined, pending, options)) === undefined;
       return isNew;
     } finally {
       if (!isNew) this.#own.forget(id);
@@ -77,8 +78,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     while (this.#own.get(id)?.status === 'processing') {
       try {
         await this.#write(id, record);
-        // Here it counts as read, and may make room: whoever asks for it finds it in the engine.
-        return this.#own.end(id, record) && isEnded(this.#own.get(id));
+        // Whoever asks for it finds it in the engine.
+        return this.#own.end(id, record, true);
       } catch (error) {
         if (!(error instanceof StateUnavailable)) throw error;
         failure = error;

@@ -71,11 +71,9 @@ export class AsyncStore<A> implements AsyncRecords<A> {
   reserve(id: string): boolean {
     this.dropExpired();
     if (this.#entries.has(id)) return false;
+    if (this.taken >= this.#capacity) return false;
     const [longestRead] = this.#read;
-    if (this.#entries.size >= this.#capacity) {
-      if (longestRead === undefined) return false;
-      this.forget(longestRead);
-    }
+    if (this.size >= this.#capacity && longestRead !== undefined) this.forget(longestRead);
     this.#entries.set(id, { record: { status: 'pending' }, expiresAt: this.#elapsed() + UNFINISHED_TTL_MS });
     return true;
   }
@@ -87,9 +85,11 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return true;
   }
 
-  end(id: string, record: Ended<A>): boolean {
+  /** @param isRead whether it makes room at once. */
+  end(id: string, record: Ended<A>, isRead = false): boolean {
     if (this.#live(id)?.record.status !== 'processing') return false;
     this.#entries.set(id, { record, expiresAt: this.#elapsed() + FINISHED_TTL_MS });
+    if (isRead) this.#read.add(id);
     return true;
   }
 
