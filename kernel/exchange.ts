@@ -159,8 +159,9 @@ export class Exchange implements ExchangeInput {
     charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {
       // Plugins are few, and most requests make all of their charges: a map would cost more than they do.
       for (const charge of exchange.#charges) if (charge.plugin === plugin) return charge;
-      const charge = total === undefined ? undefined : new Charge(total, exchange, plugin);
-      if (charge !== undefined) exchange.#charges.push(charge);
+      if (total === undefined) return undefined;
+      const charge = new Charge(total, exchange, plugin);
+      exchange.#charges.push(charge);
       return charge;
     },
   };

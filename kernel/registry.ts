@@ -59,8 +59,6 @@ export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): stri
   return `${method} ${path}`;
 }
 
-type Handled = Parameters<Route['handle']>;
-
 /**
  * Where every plugin, built-in or an operator's, is registered: the same function for all. Once sealed nothing can be
  * added any more.
@@ -83,10 +81,10 @@ export class Registry {
     const { name, plugin, credentials = [] } = registration;
     if (this.#isSealed) throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
     for (const header of credentials) this.#hidden.add(header.toLowerCase());
-    for (const [stage, entry] of Object.entries(plugin.hooks ?? {})) this.#addHook(registration, stage, entry);
-    for (const route of plugin.routes ?? [])
-      this.#tap(registration, 'route', routeKey(route), (...args) => route.handle(...(args as Handled)));
-    const { vary } = plugin;
+    const { hooks = {}, routes = [], vary } = plugin;
+    for (const [stage, entry] of Object.entries(hooks)) this.#addHook(registration, stage, entry);
+    for (const route of routes)
+      this.#tap(registration, 'route', routeKey(route), (...args) => Reflect.apply(route.handle, route, args));
     if (vary !== undefined) this.#tap(registration, 'vary', '', (_, ...call) => Reflect.apply(vary, plugin, call));
     this.#registrations.push(registration);
   }
