@@ -88,10 +88,10 @@ function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParamete
   const headers = Object.entries(keys.headers.of(endpoint) ?? {});
   const headerNamed = (text: string) => headers.find(([name]) => name.toLowerCase() === text.toLowerCase());
   const cookies = `;${headerNamed('cookie')?.[1] ?? ''}`.replaceAll(' ', '');
-  const inPath = new URLSearchParams((keys.path.of(endpoint) ?? '').split('?')[1]);
+  const pinned = new URLSearchParams((keys.path.of(endpoint) ?? '').split('?')[1]);
   return declared.flatMap(({ at, name, in: place }) => {
     const beside = (what: string) => [warning(at, `is sent beside the ${name} that ${what}: the upstream gets both`)];
-    if (place === 'query' && inPath.has(name)) return beside('the path holds');
+    if (place === 'query' && pinned.has(name)) return beside('the path holds');
     if (place === 'cookie' && cookies.includes(`;${name}=`)) return beside('the headers of the API hold');
     if (place !== 'header') return [];
     if (/^cookie$/i.test(name) && declared.some((each) => each.in === 'cookie'))
