@@ -1,4 +1,4 @@
-import { type FileHandle, open, readlink, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
@@ -51,7 +51,7 @@ export class AuditFile {
   async start(): Promise<void> {
     const { path } = this.#options;
     await explained(FIELD, path, async () => {
-      await realFile(FIELD, { readlink, realpath, stat }, path);
+      await realFile(FIELD, path);
       const begin = await withFile(path, (file) => byteAt(file, 0));
       if (begin !== undefined && begin !== BRACE)
         throw new Error(

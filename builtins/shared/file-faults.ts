@@ -1,6 +1,4 @@
-import type * as fs from 'node:fs/promises';
-
-type LinkedFiles = Pick<typeof fs, 'readlink' | 'realpath' | 'stat'>;
+import { open, realpath } from 'node:fs/promises';
 
 const MEANINGS: Readonly<Record<string, string>> = {
   ENOENT: 'its directory does not exist: create it, or change path',
@@ -10,7 +8,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only: set a path that can be written',
   ENOSPC: 'no room is left on its disk: make room',
   EDQUOT: 'the disk quota is used up: make room',
-  EBUSY: 'it is mounted by itself, and cannot be replaced: mount its directory instead',
+  EISDIR: 'it is a directory: add the name of a file',
 };
 
 /** The code of a system error, such as `ENOSPC`, or what else is known of it. */
@@ -34,19 +32,17 @@ export async function explained<T>(field: string, path: string, run: () => Promi
   }
 }
 
-/** Where the file is, beyond links, lest its name be taken for another file's. @throws Error for what is no file. */
-export async function realFile(field: string, files: LinkedFiles, path: string): Promise<string> {
-  const real = await files.realpath(path).catch((error) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (real === undefined) {
-    const target = await files.readlink(path).catch(() => undefined);
-    if (target === undefined) return path;
-    throw new Error(`${field}: ${path} is a link to what does not exist: create an empty file there`);
+/**
+ * Makes the file where there is none.
+ * @returns where it is, beyond links, lest its name be taken for another file's.
+ * @throws Error for what is no file.
+ */
+export async function realFile(field: string, path: string): Promise<string> {
+  const file = await open(path, 'a+', 0o600);
+  try {
+    if (!(await file.stat()).isFile()) throw new Error(`${field}: ${path} is no regular file: change path`);
+    return await realpath(path);
+  } finally {
+    await file.close();
   }
-  const stats = await files.stat(real);
-  if (stats.isFile()) return real;
-  const what = stats.isDirectory() ? 'is a directory: add the name of a file' : 'is no regular file: change path';
-  throw new Error(`${field}: ${path} ${what}`);
 }

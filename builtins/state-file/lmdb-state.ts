@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import * as files from 'node:fs/promises';
 import type { RootDatabase } from 'lmdb';
 import { isRecord } from '../../lib/json/value.ts';
 import {
@@ -49,9 +48,8 @@ export class LmdbState implements StateEngine {
 
   start(): Promise<void> {
     return explained(FIELD, this.#path, async () => {
-      const path = await realFile(FIELD, files, this.#path);
       // Says what is wrong with a place more clearly than the library.
-      await (await files.open(path, 'a+', 0o600)).close();
+      const path = await realFile(FIELD, this.#path);
       await checkFile(path);
       const { open } = await import('lmdb');
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };

@@ -226,7 +226,7 @@ describe('the file of the audit record', () => {
     const missing = 'cannot be used (ENOENT): its directory does not exist: create it, or change path';
     for (const [path, why] of [
       [at('none/audit'), missing],
-      [at('directory'), 'is a directory: add the name of a file'],
+      [at('directory'), 'cannot be used (EISDIR): it is a directory: add the name of a file'],
       ['/dev/null', 'is no regular file: change path'],
     ] as const) {
       const { done, lines } = await reload(service, config({ path }));
