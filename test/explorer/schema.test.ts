@@ -6,14 +6,13 @@ import { boundsOf } from '../../builtins/explorer/client/schema.ts';
 describe('a schema in plain words', () => {
   const rows: readonly (readonly [schema: Parameters<typeof boundsOf>[0], words: readonly string[]])[] = [
     [{}, []],
-    [{ title: 'Days', description: 'Of a week', default: 1 }, []],
+    [{ title: 'Days', description: 'Of a week' }, []],
     [{ type: 'integer', minimum: 1, maximum: 30 }, ['Must be a whole number, at least 1, at most 30.']],
     [{ maximum: 30, exclusiveMinimum: 0, type: 'number' }, ['Must be a number, more than 0, at most 30.']],
     [{ type: ['string', 'null'], maxLength: 8 }, ['Must be a text or null, with 8 or fewer characters.']],
     [{ enum: ['usd', 7, null] }, ['Must be one of usd, 7, null.']],
     [{ const: true }, ['Must be exactly true.']],
     [{ type: 'string', pattern: '^[A-Z]+$' }, ['Must be a text, matching the pattern ^[A-Z]+$.']],
-    [{ type: 'string', format: 'date' }, ['Must be a text, in the format date.']],
     [{ type: 'integer', multipleOf: 5 }, ['Must be a whole number, a multiple of 5.']],
     [
       { type: 'array', items: { type: 'string' }, minItems: 1 },

@@ -24,13 +24,12 @@ const WORDS: Readonly<Record<string, (value: string) => string>> = {
   minLength: (least) => `with ${least} or more characters`,
   maxLength: (most) => `with ${most} or fewer characters`,
   pattern: (pattern) => `matching the pattern ${pattern}`,
-  format: (format) => `in the format ${format}`,
   minItems: (least) => `with ${least} or more items`,
   maxItems: (most) => `with ${most} or fewer items`,
 };
 
 /** Keywords that say nothing of the value. */
-const SILENT = new Set(['$schema', '$id', '$comment', 'title', 'description', 'default', 'examples', 'deprecated']);
+const SILENT = new Set(['title', 'description', 'examples']);
 
 function listed(value: unknown): string {
   const texts = [value].flat().map((each) => (typeof each === 'string' ? each : JSON.stringify(each)));
