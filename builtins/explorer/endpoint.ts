@@ -11,7 +11,7 @@ export interface PublicParameter {
   readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body' | 'none';
   readonly required: boolean;
   /** What is sent where the client gives nothing; absent where there is none or it is secret. */
-  readonly default?: string | number | boolean | undefined;
+  readonly default?: Json | undefined;
   readonly description?: string | undefined;
   /** JSON Schema of its value; absent where there is none or the value is secret. */
   readonly schema?: Readonly<Record<string, Json>> | undefined;
@@ -51,14 +51,10 @@ function parametersOf(endpoint: Endpoint): PublicParameter[] {
       const { name, in: place = 'query', secret = false, default: fallback, description } = parameter;
       return {
         ...{ name, in: place, required: isRequired(parameter), description: description || undefined },
-        default: isScalar(fallback) && !secret ? fallback : undefined,
+        default: secret ? undefined : fallback,
         schema: publicSchema(parameter),
       };
     });
-}
-
-function isScalar(value: Json | undefined): value is string | number | boolean {
-  return value !== undefined && value !== null && typeof value !== 'object';
 }
 
 /** What may be published of an endpoint; JSON leaves out what is undefined. */

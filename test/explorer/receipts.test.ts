@@ -20,6 +20,7 @@ describe('a person who asks for receipts on the explorer page', { skip }, async 
   const nested = [
     { name: 'filter', in: 'body' },
     { name: '__proto__', in: 'body' },
+    { name: 'sizes', in: 'body', default: [1, { unit: 'm' }] },
   ];
   const endpoints = {
     price: { parameters, encoding: { type: 'uint256', path: '$.price', times: '*' } },
@@ -76,11 +77,11 @@ describe('a person who asks for receipts on the explorer page', { skip }, async 
     await succeeds(asked);
   });
 
-  it('sees the receipt of an async answer, of values as they are nested', async () => {
+  it('sees the receipt of an async answer, of values and defaults as they are nested', async () => {
     await open('api/nested');
     await page.getByLabel('filter').fill('{"b":[1,null],"a":"ü"}');
     await page.getByLabel('__proto__').fill('"own"');
     await send();
-    await succeeds(JSON.parse('{"filter":{"a":"ü","b":[1,null]},"__proto__":"own"}'));
+    await succeeds(JSON.parse('{"filter":{"a":"ü","b":[1,null]},"__proto__":"own","sizes":[1,{"unit":"m"}]}'));
   });
 });
