@@ -1,4 +1,4 @@
-import { toBytes } from '../../lib/eth/hex.ts';
+import { isHex, toBytes } from '../../lib/eth/hex.ts';
 
 /**
  * An elementary ABI type. `name` is its canonical name; `min` and `max` are the inclusive bounds of an integer, `size` is
@@ -16,6 +16,8 @@ export type AbiType =
 export type AbiValue = bigint | boolean | string | Uint8Array;
 
 const WORD = 32;
+/** Characters of an address in hex. */
+const ADDRESS_LENGTH = 42;
 const UTF8 = new TextEncoder();
 
 /** Every elementary type by its canonical name. `int`, `uint`, `byte` and `function` are aliases or no values, and absent. */
@@ -102,8 +104,8 @@ function writeStatic(bytes: Uint8Array, view: DataView, at: number, type: AbiTyp
     bytes[at + WORD - 1] = value ? 1 : 0;
   } else if (type.kind === 'fixedBytes' && value instanceof Uint8Array && value.length === type.size) {
     bytes.set(value, at);
-  } else if (type.kind === 'address' && typeof value === 'string') {
-    bytes.set(addressBytes(value), at + WORD - 20);
+  } else if (type.kind === 'address' && isHex(value) && value.length === ADDRESS_LENGTH) {
+    bytes.set(toBytes(value), at + WORD - 20);
   } else {
     throw wrongForm(type);
   }
@@ -125,13 +127,6 @@ function writeInteger(view: DataView, at: number, value: bigint): void {
 /** An offset or a length: far below 2^32, since no value is longer than the response it came from. */
 function writeCount(view: DataView, at: number, count: number): void {
   view.setUint32(at + WORD - 4, count);
-}
-
-function addressBytes(value: string): Uint8Array {
-  const digits = value.startsWith('0x') ? value.slice(2) : '';
-  const bytes = toBytes(`0x${digits}`);
-  if (bytes.length !== 20) throw new TypeError('an ABI address is 20 bytes of 0x hex');
-  return bytes;
 }
 
 function padded(length: number): number {
