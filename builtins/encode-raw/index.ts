@@ -1,22 +1,11 @@
 import { CanonicalJsonError } from '../../lib/json/canonical-json.ts';
 import { canonicalText } from '../../lib/json/json-text.ts';
 import { keys } from '../../plugins-sdk/config.ts';
-import {
-  type ApiResponse,
-  definePlugin,
-  type Encoded,
-  type Endpoint,
-  Refusal,
-  toHex,
-} from '../../plugins-sdk/index.ts';
+import { type ApiResponse, definePlugin, type Encoded, type Endpoint, toHex } from '../../plugins-sdk/index.ts';
 import { keccak256 } from '../../plugins-sdk/signing.ts';
 import { namesOf } from '../shared/described.ts';
+import { failed } from '../shared/upstream-failure.ts';
 import { openApiPart } from './openapi.ts';
-
-function refusalOf(error: unknown): unknown {
-  if (!(error instanceof CanonicalJsonError)) return error;
-  return new Refusal(502, 'API call failed', { reason: error.message, failureClass: 'encode' });
-}
 
 /** @throws Refusal 502 */
 function encode(response: ApiResponse): Encoded {
@@ -24,7 +13,7 @@ function encode(response: ApiResponse): Encoded {
     const value = canonicalText(response.data);
     return { bytes: toHex(keccak256(Buffer.from(value.json))), field: 'rawData', value };
   } catch (error) {
-    throw refusalOf(error);
+    throw error instanceof CanonicalJsonError ? failed(error.message, 'encode') : error;
   }
 }
 
