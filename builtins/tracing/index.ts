@@ -1,7 +1,7 @@
 import { definePlugin, type Taps } from '../../plugins-sdk/index.ts';
 import { failureClassOf } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
-import { hasRead, readHeaders, tracedRequest } from './propagation.ts';
+import { readHeaders, tracedRequest } from './propagation.ts';
 import { SpanExport } from './span-export.ts';
 import { RequestSpans } from './spans.ts';
 import { endpointVariable } from './variables.ts';
@@ -20,7 +20,7 @@ const handOn: Taps = {
   },
   // Some requests are answered before they are let in.
   respond: (_, exchange) => {
-    if (!hasRead(exchange)) readHeaders(exchange);
+    readHeaders(exchange);
     return undefined;
   },
 };

@@ -22,11 +22,6 @@ export function readHeaders(exchange: Exchange): void {
   if (id !== undefined && REQUEST_ID.test(id)) clientRequestId.set(exchange, id);
 }
 
-/** Whether {@link readHeaders} has found something. */
-export function hasRead(exchange: Exchange): boolean {
-  return traceId.get(exchange) !== undefined || clientRequestId.get(exchange) !== undefined;
-}
-
 /**
  * The request as it goes upstream: nothing where there is nothing to add.
  * @param traceparent of the call itself; without one the client's goes on.
