@@ -96,7 +96,9 @@ export class LmdbState implements StateEngine {
   /** One atomic step for all processes. Steps that wait share a write to the disk. */
   async #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
     try {
-      return await this.#use((opened) => this.#transaction(opened.env, () => run(opened, this.#services.now())));
+      const opened = this.#opened;
+      if (opened === undefined) throw new StateUnavailable('the state file is not open');
+      return await this.#transaction(opened.env, () => run(opened, this.#services.now()));
     } catch (error) {
       if (error instanceof StateUnavailable) throw error;
       throw new StateUnavailable(`the state file ${this.#path} cannot be written: ${await reasonOf(error)}`);
@@ -118,11 +120,6 @@ export class LmdbState implements StateEngine {
       await this.#renewal;
     }
     throw new Error('its newest commit is not to be had, since processes keep opening it');
-  }
-
-  #use<T>(run: (opened: Opened) => T): T {
-    if (this.#opened === undefined) throw new StateUnavailable('the state file is not open');
-    return run(this.#opened);
   }
 }
 
