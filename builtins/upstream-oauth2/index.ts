@@ -97,7 +97,10 @@ function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['call
 
 function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
   const apis = new Map(endpoints.map((endpoint) => [endpoint.api, endpoint]));
-  const wanted = [...apis.values()].filter((endpoint) => oauth2.of(endpoint) !== undefined);
+  const wanted = [...apis].flatMap(([api, endpoint]) => {
+    const settings = oauth2.of(endpoint);
+    return settings === undefined ? [] : [{ api, endpoint, settings }];
+  });
   if (wanted.length === 0) return new Map();
   const outcomes = ['fetched', 'failed'] as const;
   const counted = meters.counter({
@@ -106,18 +109,14 @@ function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
     labels: ['api', 'outcome'],
     initial: wanted.flatMap(({ api }) => outcomes.map((outcome) => ({ api, outcome }))),
   });
-  return new Map(
-    wanted.flatMap((endpoint) => {
-      const { api } = endpoint;
-      const settings = oauth2.of(endpoint);
-      if (settings === undefined) return [];
-      // The name of the upstream is not that of the token endpoint.
-      const { servername: _, ...tls } = tlsOf(endpoint) ?? {};
-      const client = createHttpClient({ tls });
-      const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
-      return [[api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }, 1) })]];
-    }),
-  );
+  const tokens = wanted.map(({ api, endpoint, settings }): [string, Token] => {
+    // The name of the upstream is not that of the token endpoint.
+    const { servername: _, ...tls } = tlsOf(endpoint) ?? {};
+    const client = createHttpClient({ tls });
+    const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
+    return [api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }, 1) })];
+  });
+  return new Map(tokens);
 }
 
 /** Gets tokens and sends them with upstream calls. When the upstream answers 401, the token is renewed and the call made again, once. */
