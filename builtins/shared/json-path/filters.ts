@@ -25,6 +25,7 @@ const NO_PART =
   "a parameter is a value here, and no part of a name: write it alone or in quotes, as in [?(@.pair == '{a}-{b}')] or [?(@property == {id})]";
 const NOT_ALONE =
   'a filter in a filter must stand alone, as in [?(@.list[?(@.id)])], and no quoted text may be in parentheses';
+const UNREADABLE = 'this cannot be evaluated: compare by "==" and the like, join by "&&" or "||", and negate by "!"';
 const NO_REGULAR = 'a regular expression would let the upstream stall the service';
 
 /** Whether what stands in brackets is a filter or a script. */
@@ -117,13 +118,8 @@ function expressionFault(node: unknown): string | undefined {
       return firstFault(node.computed === true ? [node.object, node.property] : [node.object]);
     case 'CallExpression':
       return callFault(node.callee, holdsMark(node.arguments)) ?? firstFault(node.arguments);
-    case 'AssignmentExpression':
-      return '"=" assigns: write "==" to compare';
-    case 'Compound':
-    case 'SequenceExpression':
-      return 'these are several expressions or none: join them by "&&" or "||", and negate by "!"';
     default:
-      return `a ${node.type} cannot be evaluated`;
+      return UNREADABLE;
   }
 }
 
