@@ -1,4 +1,5 @@
 import { createPublicKey } from 'node:crypto';
+import { noble } from '../process/lazy.ts';
 import { addressOfPublicKey, CURVE_ORDER, recoverFromHash } from './eip191.ts';
 import { type Address, type Hex, isHex, toBytes, toHex } from './hex.ts';
 import { signatureHex } from './statements.ts';
@@ -68,31 +69,16 @@ function isBy(address: Address, hash: Uint8Array, signature: Hex): boolean {
 
 /**
  * r ‖ s, 64 bytes, of a DER-encoded signature (`Ecdsa-Sig-Value`, RFC 3279, section 2.2.3), as key services and TLS libraries
- * write it. Only the one encoding is taken that DER has for two numbers.
+ * write it. Only the one encoding is taken that DER has for two numbers, and only numbers below the curve order.
  *
  * @throws Error for anything else.
  */
 export function parseDerSignature(der: Uint8Array): Uint8Array {
-  const [r, afterR] = derScalar(der, 2);
-  const [s, end] = derScalar(der, afterR);
-  if (der[0] !== 0x30 || der[1] !== der.length - 2 || end !== der.length) throw notDer();
-  return Buffer.concat([r, s]);
-}
-
-const notDer = () => new Error('the signature is not DER-encoded (Ecdsa-Sig-Value)');
-
-/** A positive number of at most 32 bytes, left-padded, and where the next one begins. */
-function derScalar(der: Uint8Array, at: number): [scalar: Uint8Array, next: number] {
-  const length = der[at + 1] ?? 0;
-  const begin = at + 2;
-  const [first = 0x80, second = 0] = der.subarray(begin, begin + length);
-  const padded = first === 0 && length > 1;
-  const digits = der.subarray(padded ? begin + 1 : begin, begin + length);
-  const isMinimal = first < 0x80 && (!padded || second >= 0x80);
-  if (der[at] !== 0x02 || begin + length > der.length || !isMinimal || digits.length > SCALAR) throw notDer();
-  const scalar = new Uint8Array(SCALAR);
-  scalar.set(digits, SCALAR - digits.length);
-  return [scalar, begin + length];
+  try {
+    return noble().secp256k1.Signature.fromDER(der).toCompactRawBytes();
+  } catch {
+    throw new Error('the signature is not DER-encoded (Ecdsa-Sig-Value)');
+  }
 }
 
 /**

@@ -15,6 +15,9 @@ function lazy<T>(name: string): () => T {
 /** Most services never need it, and it costs a third of their start and memory. */
 export const ethers = lazy<typeof import('ethers')>('ethers');
 
+/** Needed by signers that answer in DER. */
+export const noble = lazy<typeof import('@noble/curves/secp256k1')>('@noble/curves/secp256k1');
+
 /** Needed from the first upstream call on. */
 export const undici = lazy<typeof import('undici')>('undici');
 
