@@ -1,8 +1,5 @@
 import { createRequire } from 'node:module';
 
-/** Maps bytes to 32 bytes. */
-export type Keccak256 = (bytes: Uint8Array) => Uint8Array;
-
 const require = createRequire(import.meta.url);
 
 /** A file of its own: the package's main one holds every other hash function, too. */
@@ -10,5 +7,5 @@ const { createKeccak }: Pick<typeof import('hash-wasm'), 'createKeccak'> = requi
 
 const hasher = await createKeccak(256);
 
-/** Ethereum's Keccak-256, whose padding is not that of SHA3-256 (FIPS 202). */
-export const keccak256: Keccak256 = (bytes) => hasher.init().update(bytes).digest('binary');
+/** Ethereum's Keccak-256, 32 bytes, whose padding is not that of SHA3-256 (FIPS 202). */
+export const keccak256 = (bytes: Uint8Array): Uint8Array => hasher.init().update(bytes).digest('binary');

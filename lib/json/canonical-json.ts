@@ -1,18 +1,9 @@
 /** How many arrays and objects may lie inside each other. */
 export const MAX_JSON_DEPTH = 256;
 
-/** Why a value has no canonical JSON. */
-export type CanonicalJsonReason = 'type' | 'number' | 'depth' | 'surrogate';
-
 /** Thrown by {@link canonicalJson} and {@link jcs}. */
 export class CanonicalJsonError extends Error {
   override readonly name = 'CanonicalJsonError';
-  readonly reason: CanonicalJsonReason;
-
-  constructor(reason: CanonicalJsonReason, message: string) {
-    super(message);
-    this.reason = reason;
-  }
 }
 
 // What JSON.stringify may have to escape; a string without any of it only needs its quotes.
@@ -48,7 +39,7 @@ function write(value: unknown, depth: number, strict: boolean): string {
     case 'string':
       return quote(value, strict);
     case 'number':
-      if (!Number.isFinite(value)) throw new CanonicalJsonError('number', `${value} cannot be written as JSON`);
+      if (!Number.isFinite(value)) throw new CanonicalJsonError(`${value} cannot be written as JSON`);
       return `${value}`;
     case 'boolean':
       return value ? 'true' : 'false';
@@ -58,7 +49,7 @@ function write(value: unknown, depth: number, strict: boolean): string {
     case 'undefined':
       if (!strict) return 'null';
   }
-  throw new CanonicalJsonError('type', `a value of type ${typeof value} cannot be written as JSON`);
+  throw new CanonicalJsonError(`a value of type ${typeof value} cannot be written as JSON`);
 }
 
 function writeContainer(value: object, depth: number, strict: boolean): string {
@@ -69,13 +60,10 @@ function writeContainer(value: object, depth: number, strict: boolean): string {
 
 function requireContainer(value: object, depth: number): asserts value is unknown[] | Record<string, unknown> {
   if (depth > MAX_JSON_DEPTH) {
-    throw new CanonicalJsonError(
-      'depth',
-      `the value contains itself or is nested deeper than ${MAX_JSON_DEPTH} levels`,
-    );
+    throw new CanonicalJsonError(`the value contains itself or is nested deeper than ${MAX_JSON_DEPTH} levels`);
   }
   if (!Array.isArray(value) && !isRecord(value)) {
-    throw new CanonicalJsonError('type', 'an object that is neither plain nor an array cannot be written as JSON');
+    throw new CanonicalJsonError('an object that is neither plain nor an array cannot be written as JSON');
   }
 }
 
@@ -99,7 +87,7 @@ function writeRecord(record: Record<string, unknown>, depth: number, strict: boo
 function quote(text: string, strict: boolean): string {
   if (!NEEDS_ESCAPING.test(text)) return `"${text}"`;
   if (strict && LONE_SURROGATE.test(text)) {
-    throw new CanonicalJsonError('surrogate', 'a string with a lone surrogate has no canonical JSON (RFC 8785)');
+    throw new CanonicalJsonError('a string with a lone surrogate has no canonical JSON (RFC 8785)');
   }
   return JSON.stringify(text);
 }

@@ -4,13 +4,7 @@ import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import {
-  CanonicalJsonError,
-  type CanonicalJsonReason,
-  canonicalJson,
-  jcs,
-  MAX_JSON_DEPTH,
-} from '../../lib/json/canonical-json.ts';
+import { CanonicalJsonError, canonicalJson, jcs, MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
 import { isDeeperThan } from '../../lib/json/skip.ts';
 
 const BOTH = [canonicalJson, jcs];
@@ -65,10 +59,10 @@ function jsonWith(strings: fc.Arbitrary<string>): fc.Arbitrary<unknown> {
   return tree;
 }
 
-function refuses(act: () => unknown, reason: CanonicalJsonReason, message: string): void {
+function refuses(act: () => unknown, message: string): void {
   assert.throws(act, (error) => {
     assert.ok(error instanceof CanonicalJsonError, String(error));
-    assert.deepEqual([error.name, error.reason, error.message], ['CanonicalJsonError', reason, message]);
+    assert.deepEqual([error.name, error.message], ['CanonicalJsonError', message]);
     return true;
   });
 }
@@ -182,16 +176,16 @@ for (const write of BOTH) {
 
   describe(`${write.name} refuses`, () => {
     it('numbers that are not finite', () => {
-      refuses(() => write(Number.NaN), 'number', 'NaN cannot be written as JSON');
-      refuses(() => write({ a: [Number.POSITIVE_INFINITY] }), 'number', 'Infinity cannot be written as JSON');
-      refuses(() => write(Number.NEGATIVE_INFINITY), 'number', '-Infinity cannot be written as JSON');
+      refuses(() => write(Number.NaN), 'NaN cannot be written as JSON');
+      refuses(() => write({ a: [Number.POSITIVE_INFINITY] }), 'Infinity cannot be written as JSON');
+      refuses(() => write(Number.NEGATIVE_INFINITY), '-Infinity cannot be written as JSON');
     });
 
     it('what JSON has no type for', () => {
-      refuses(() => write(1n), 'type', 'a value of type bigint cannot be written as JSON');
-      refuses(() => write([() => 1]), 'type', 'a value of type function cannot be written as JSON');
-      refuses(() => write({ a: Symbol('s') }), 'type', 'a value of type symbol cannot be written as JSON');
-      refuses(() => write({ toJSON: () => 1 }), 'type', 'a value of type function cannot be written as JSON');
+      refuses(() => write(1n), 'a value of type bigint cannot be written as JSON');
+      refuses(() => write([() => 1]), 'a value of type function cannot be written as JSON');
+      refuses(() => write({ a: Symbol('s') }), 'a value of type symbol cannot be written as JSON');
+      refuses(() => write({ toJSON: () => 1 }), 'a value of type function cannot be written as JSON');
     });
 
     it('objects that are neither plain nor arrays', () => {
@@ -210,8 +204,8 @@ for (const write of BOTH) {
         new Error('a'),
       ];
       for (const value of objects) {
-        refuses(() => write(value), 'type', message);
-        refuses(() => write({ a: [value] }), 'type', message);
+        refuses(() => write(value), message);
+        refuses(() => write({ a: [value] }), message);
       }
     });
 
@@ -221,7 +215,7 @@ for (const write of BOTH) {
       for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ a: inner })]) {
         const [open, close] = Array.isArray(wrap(0)) ? ['[', ']'] : ['{"a":', '}'];
         assert.equal(write(nested(256, wrap)), `${open.repeat(256)}1${close.repeat(256)}`);
-        for (const depth of [257, 100_000]) refuses(() => write(nested(depth, wrap)), 'depth', tooDeep);
+        for (const depth of [257, 100_000]) refuses(() => write(nested(depth, wrap)), tooDeep);
       }
     });
 
@@ -230,8 +224,8 @@ for (const write of BOTH) {
       array.push(array, array);
       const object: Record<string, unknown> = {};
       object.a = { b: [object] };
-      refuses(() => write(array), 'depth', tooDeep);
-      refuses(() => write(object), 'depth', tooDeep);
+      refuses(() => write(array), tooDeep);
+      refuses(() => write(object), tooDeep);
     });
   });
 }
@@ -244,7 +238,7 @@ describe('what only canonicalJson lets through', () => {
     sparse[2] = 1;
     assert.equal(canonicalJson(sparse), '[null,null,1]');
     for (const value of [undefined, [undefined], { a: undefined }, sparse]) {
-      refuses(() => jcs(value), 'type', 'a value of type undefined cannot be written as JSON');
+      refuses(() => jcs(value), 'a value of type undefined cannot be written as JSON');
     }
   });
 
@@ -253,7 +247,7 @@ describe('what only canonicalJson lets through', () => {
     assert.equal(canonicalJson({ '\udfffa': '\ude00\ud83d' }), String.raw`{"\udfffa":"\ude00\ud83d"}`);
     const message = 'a string with a lone surrogate has no canonical JSON (RFC 8785)';
     for (const value of ['\ud800', 'a\udfff', '\ude00\ud83d', { '\ud800': 1 }, [{ a: '\u{1f600}\ud83d' }]]) {
-      refuses(() => jcs(value), 'surrogate', message);
+      refuses(() => jcs(value), message);
     }
   });
 
@@ -264,7 +258,7 @@ describe('what only canonicalJson lets through', () => {
         assert.equal(canonicalJson({ [text]: text }), JSON.stringify({ [text]: text }));
         // Encoding to UTF-8 replaces lone surrogates, and only those.
         if (Buffer.from(text).toString() === text) assert.equal(jcs(text), JSON.stringify(text));
-        else refuses(() => jcs(text), 'surrogate', 'a string with a lone surrogate has no canonical JSON (RFC 8785)');
+        else refuses(() => jcs(text), 'a string with a lone surrogate has no canonical JSON (RFC 8785)');
       }),
       { numRuns: 500 },
     );
@@ -291,7 +285,6 @@ describe('isDeeperThan', () => {
     assert.equal(canonicalJson(JSON.parse(text(MAX_JSON_DEPTH))), text(MAX_JSON_DEPTH));
     refuses(
       () => canonicalJson(JSON.parse(text(MAX_JSON_DEPTH + 1))),
-      'depth',
       'the value contains itself or is nested deeper than 256 levels',
     );
   });
