@@ -21,19 +21,12 @@ export type UpstreamClass = (typeof upstreamClasses)[number];
 /** One of `failureClasses`. */
 export type FailureClass = (typeof failureClasses)[number];
 
-const known: ReadonlySet<string> = new Set(failureClasses);
-
-function isClass(text: string): text is FailureClass {
-  return known.has(text);
-}
-
 /**
  * The class that a refusal names, or `plugin` if a plugin is to blame.
  * @returns nothing where the client is to blame: that is no failure.
  */
-export function failureClassOf({ failureClass = '', fault }: Refusal): FailureClass | undefined {
-  if (isClass(failureClass)) return failureClass;
-  return fault ? 'plugin' : undefined;
+export function failureClassOf({ failureClass, fault }: Refusal): FailureClass | undefined {
+  return failureClasses.find((each) => each === failureClass) ?? (fault ? 'plugin' : undefined);
 }
 
 /** The class of an error, if the upstream is to blame. */

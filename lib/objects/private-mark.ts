@@ -10,16 +10,16 @@ class OnGiven {
  * Tells which objects one module has seen; nobody else can mark an object. It is for objects that every request makes: entries of a
  * `WeakSet` cost each garbage collection more than the objects do.
  */
-export function privateMark(): { has(value: unknown): boolean; add<T extends object>(value: T): T } {
+export function privateMark<T extends object>(): { has(value: unknown): value is T; add(value: T): T } {
   return class Marked extends OnGiven {
     readonly #isMarked = true;
 
-    static has(value: unknown): boolean {
+    static has(value: unknown): value is T {
       return typeof value === 'object' && value !== null && #isMarked in value;
     }
 
     /** Marks an object that is not frozen yet. @returns it. */
-    static add<T extends object>(value: T): T {
+    static add(value: T): T {
       if (!Marked.has(value)) new Marked(value);
       return value;
     }

@@ -5,7 +5,7 @@ import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
 import { type Headers, type OutgoingRequest, type Parameters, WrongShape } from '../kernel.ts';
 
 /** Checked copies, which need no second check when a plugin hands them on. */
-const known = privateMark();
+const known = privateMark<OutgoingRequest>();
 
 function ensure(condition: boolean, what: string): asserts condition {
   if (!condition) throw new WrongShape(what);
@@ -19,7 +19,7 @@ function ensure(condition: boolean, what: string): asserts condition {
  */
 export function outgoingOf(value: unknown, at: string, pathValues?: Parameters): OutgoingRequest {
   ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
-  if (known.has(value)) return value as unknown as OutgoingRequest;
+  if (known.has(value)) return value;
   const { method, url, headers, body, callHeaders, timeout } = value;
   ensure(typeof method === 'string' && isToken(method), `${at}.method must be an HTTP method such as GET`);
   ensure(

@@ -9,15 +9,11 @@ import { outgoingOf } from './outgoing.ts';
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
 /** Responses that were read before. A plugin that hands one on returns the same object, which is not copied again. */
-const known = privateMark();
+const known = privateMark<ApiResponse>();
 
 /** For the plugin that asks upstreams: `text` is the JSON of `data`. */
 export function keep(response: ApiResponse): ApiResponse {
   return Object.freeze(known.add(response));
-}
-
-function isKnown(value: unknown): value is ApiResponse {
-  return known.has(value);
 }
 
 /**
@@ -26,7 +22,7 @@ function isKnown(value: unknown): value is ApiResponse {
  * @throws WrongShape
  */
 export function readResponse(value: unknown, given: unknown): ApiResponse {
-  if (isKnown(value)) return value;
+  if (known.has(value)) return value;
   const { status, data, text, request: sent } = membersOf(value, MEMBERS);
   ensure(Number.isInteger(status), 'status must be an integer');
   ensure(data !== undefined, 'data must be JSON');

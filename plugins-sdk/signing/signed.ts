@@ -4,7 +4,7 @@ import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
 
-const known = privateMark();
+const known = privateMark<Signed>();
 
 /**
  * Marks a result of `sign` whose signatures need no check. The key of this process made them, or they were recovered
@@ -14,9 +14,7 @@ export function markChecked(signed: Signed): Signed {
   return Object.freeze(known.add(signed));
 }
 
-export function isChecked(value: unknown): value is Signed {
-  return known.has(value);
-}
+export const isChecked = known.has;
 
 /** The name of a statement's signature in a list of signers' signatures. */
 export const listedAs = (statement: string) => `${statement}Signature`;
