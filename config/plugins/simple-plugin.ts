@@ -15,11 +15,6 @@ export function isDefinition(value: unknown): value is Definition {
 
 /** @throws PluginProblem unless the value is `{name, hooks}`. */
 export function simplePlugin(value: unknown, what: string): SimplePlugin {
-  assertSimplePlugin(value, what);
-  return value;
-}
-
-function assertSimplePlugin(value: unknown, what: string): asserts value is SimplePlugin {
   if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
   if (value instanceof Promise) throw new PluginProblem(`${what} is a promise: export a function that returns it`);
   checkName(value.name, what);
@@ -35,6 +30,7 @@ function assertSimplePlugin(value: unknown, what: string): asserts value is Simp
   if (odd !== undefined) throw new PluginProblem(`the hook "${odd}" must be a function`);
   if (!Array.isArray(credentials) || !credentials.every((name) => typeof name === 'string' && name !== ''))
     throw new PluginProblem('its "credentials" must be a list of header names');
+  return value as unknown as SimplePlugin;
 }
 
 /** @throws PluginProblem */
