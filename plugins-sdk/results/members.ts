@@ -20,8 +20,8 @@ export function isString(value: unknown): value is string {
 }
 
 /** @param known members that it may have; a near miss would be ignored. @throws WrongShape */
-export function membersOf(value: unknown, known: readonly string[], what = 'it'): Members {
-  if (!isRecord(value)) throw wrong(`${what} must be an object {${known.join(', ')}}`);
+export function membersOf(value: unknown, known: readonly string[]): Members {
+  if (!isRecord(value)) throw wrong(`it must be an object {${known.join(', ')}}`);
   const odd = misspelt(value, known);
   if (odd !== undefined)
     throw new WrongShape(`returned a member ${JSON.stringify(odd.name)}, did you mean "${odd.meant}"?`);
