@@ -21,10 +21,13 @@ function retryAfterHeader(milliseconds: number) {
   return { 'Retry-After': String(Math.ceil(milliseconds / 1000)) };
 }
 
-/** Milliseconds that an answer asks to wait: in seconds, or until a date (RFC 9110, 10.2.3). */
+/**
+ * Milliseconds that an answer asks to wait: in seconds, some say them with a fraction, or until a date (RFC 9110, 10.2.3).
+ * A date has a time with colons: `Date.parse` takes "-5" for a day in May 2001, over which there is nothing to wait.
+ */
 export function retryAfterOf({ 'retry-after': value }: BoundedResponse['headers']): number | undefined {
-  if (typeof value !== 'string') return undefined;
-  const milliseconds = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  if (typeof value !== 'string' || !/^\d+(\.\d+)?$|:/.test(value)) return undefined;
+  const milliseconds = /^\d{1,9}(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }
 

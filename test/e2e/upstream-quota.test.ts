@@ -135,11 +135,14 @@ describe('Retry-After of an upstream', () => {
       [500, 7, '7'],
       [404, '999999999', '999999999'],
       [429, 'soon', null],
+      [429, '1.5', '2'],
+      [503, '-5', null],
+      [429, 'page 5', null],
     ] as const) {
       upstream.on('*', later(said, status));
       assert.deepEqual(await ask(service), [502, FAILED, told]);
     }
-    assert.equal(upstream.requests.length, 5);
+    assert.equal(upstream.requests.length, 8);
   });
 
   it('stops calls of the API until then where there is a quota', async (t) => {
