@@ -7,5 +7,5 @@ const { createKeccak }: Pick<typeof import('hash-wasm'), 'createKeccak'> = requi
 
 const hasher = await createKeccak(256);
 
-/** Ethereum's Keccak-256, 32 bytes, whose padding is not that of SHA3-256 (FIPS 202). */
+/** The 32 bytes of Ethereum's Keccak-256, whose padding is not that of SHA3-256 (FIPS 202). */
 export const keccak256 = (bytes: Uint8Array): Uint8Array => hasher.init().update(bytes).digest('binary');
