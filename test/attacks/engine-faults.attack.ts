@@ -1,11 +1,13 @@
 /** Engines and processes that fail at any moment lose no payment and sell nothing twice. */
+
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { eventually, redisFor } from '../state/redis-server.ts';
+import { redisFor } from '../state/redis-server.ts';
 import { randomFrom, seed } from '../support/seed.ts';
 import { faults } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { type Account, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
@@ -189,7 +191,7 @@ describe('engine faults', { concurrency: true }, () => {
     const transaction = await payNative(bob, NATIVE_PRICE);
     const headers = await proofHeader(bob, replica, 'a/native', transaction);
     const one: Bought = { scheme: 'native', id: transaction, headers, answers: 0, wasCut: false };
-    await eventually(async () => {
+    await retried(async () => {
       proxy.isAway = false;
       proxy.cutAt('reply', 'redeemed', true);
       assert.equal(await ask(replica, one), 'Payment verification unavailable');

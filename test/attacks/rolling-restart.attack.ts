@@ -1,4 +1,5 @@
 /** Replicas that are restarted one by one behind nginx lose no request and no payment. */
+
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
@@ -13,6 +14,7 @@ import { stopAll } from '../support/lifetime.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { randomFrom, seed } from '../support/seed.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
@@ -41,7 +43,7 @@ class Replica {
 
   /** Resolves when all its processes serve. */
   async ready(): Promise<void> {
-    while ((await fetch(`${this.url}/ready`).catch(() => undefined))?.status !== 200) await setTimeout(50);
+    await eventually(async () => (await fetch(`${this.url}/ready`).catch(() => undefined))?.status === 200, this.url);
   }
 
   async restart(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Workers that encrypt are bounded in number and time, and are replaced when they fail. */
+
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { Pool, type PoolOptions } from '../../builtins/fhe/pool.ts';
 import type { Ciphertext, Connection, Task } from '../../builtins/fhe/protocol.ts';
 import { spawnWorker } from '../../builtins/fhe/spawn.ts';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
-import { eventually } from '../support/http.ts';
+import { eventOf, eventually } from '../support/wait.ts';
 
 const connection: Connection = {
   network: 'sepolia',
@@ -218,7 +218,7 @@ describe('values that wait for a worker', () => {
     rmSync(MARK, { force: true });
     const { pool, workers, encrypt } = start(t, [STUCK_NATIVELY]);
     const failures = [encrypt(1), encrypt(1)].map((value) => assert.rejects(value, failure('the service stops')));
-    await eventually(() => existsSync(MARK) || undefined, 'the worker to be stuck');
+    await eventually(() => existsSync(MARK), 'the worker to be stuck');
     await pool.stop();
     await Promise.all(failures);
     assert.equal(workers[0]?.child.signalCode, 'SIGKILL');
@@ -234,7 +234,7 @@ describe('the process of the SDK', () => {
       `console.log('dropped'); process.once('message', (told) => process.send(${expression}));`,
     );
     t.after(() => worker.kill());
-    const [message] = await once(worker.child, 'message');
+    const [message] = await eventOf(worker.child, 'message');
     return message;
   };
 

@@ -1,9 +1,11 @@
 /** Clients of the metrics are few, and none makes the service write more than it reads. */
+
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { it } from 'node:test';
 import { MetricsServer } from '../../builtins/metrics/server.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
+import { eventually } from '../support/wait.ts';
 
 it('a client of the metrics that pipelines and reads nothing gets one page made at a time', async (t) => {
   let url = '';
@@ -29,7 +31,7 @@ it('a client of the metrics that pipelines and reads nothing gets one page made 
   client.on('error', nothing);
   t.after(() => client.destroy());
   client.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500));
-  while (pages.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => pages.length > 0);
   for (let i = 0; i < 10; i++) assert.equal((await fetch(url.replace('metrics', 'health'))).status, 200);
   assert.deepEqual(pages, ['metrics', ...Array.from({ length: 10 }, () => 'health')]);
 });
@@ -57,6 +59,6 @@ it('more clients of the metrics than it holds are refused, with one line in the 
     });
     t.after(() => client.destroy());
   }
-  while (closed < 3) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => closed >= 3);
   assert.deepEqual(warnings, [['connections to the metrics refused', { perAddress: 32 }]]);
 });

@@ -1,11 +1,12 @@
 /** The audit record survives its process. */
+
 import assert from 'node:assert/strict';
 import { appendFile, readFile, stat } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { assertFires, withoutPromtool } from '../support/alerts.ts';
 import { auditLines, untilAudited } from '../support/audit.ts';
+import { eventually } from '../support/wait.ts';
 import { startAudited, withoutLimits } from './audited.ts';
-import { until } from './started.ts';
 
 describe('the audit record of a process', () => {
   it('is whole after a stop, and goes on after a kill', async (t) => {
@@ -45,8 +46,8 @@ describe('the audit record of a process', () => {
     // In the middle of the next line.
     running.limit((await stat(file)).size + 100);
     for (let i = 0; i < 12; i++) await running.large(900_000);
-    await until(() => running.logged('the audit record cannot be written').length > 0);
-    await until(() => running.logged('no more of them can wait').length > 0);
+    await eventually(() => running.logged('the audit record cannot be written').length > 0);
+    await eventually(() => running.logged('no more of them can wait').length > 0);
     const during = await running.scrape();
     const { written, lost = 0 } = during.table('audit_lines_total');
     assert.ok(written === 1 && lost > 0 && lost < 6, `${written} written, ${lost} lost`);
@@ -58,7 +59,7 @@ describe('the audit record of a process', () => {
     await assertFires(t, seen, ['AuditLinesLost', 'AuditRecordFails']);
 
     running.limit('unlimited');
-    await until(() => running.logged('the audit record is written again').length > 0);
+    await eventually(() => running.logged('the audit record is written again').length > 0);
     await running.small();
     running.child.kill('SIGTERM');
     await running.ended;

@@ -1,10 +1,12 @@
 /** A stop waits for what is under way, and file descriptors are left for upstreams. */
+
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openRaw } from '../support/raw-http.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 import { folderWith, launch, launchCli, PROGRAM } from './run.ts';
 import { endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
@@ -180,7 +182,7 @@ describe('file descriptors', () => {
     for (const { closed } of silent) void closed.then(() => open--);
     // A quarter of half of them.
     await running.output(/connections refused: server\.connections\.perAddress is reached limit=64\n/);
-    while (open > 64) await setTimeout(5);
+    await eventually(() => open <= 64);
     const other = new Agent({ localAddress: '127.0.0.2' } as object);
     const answer = await new Promise<number | undefined>((resolve, reject) => {
       httpRequest(`${url}/health`, { agent: other, localAddress: '127.0.0.2' }, (response) => {

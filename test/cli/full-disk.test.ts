@@ -1,13 +1,14 @@
 /** A log on a full disk tears no line, tells how many are lost, and holds up no exit. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { eventOf, eventually } from '../support/wait.ts';
 import { environment, folderWith, PROGRAM } from './run.ts';
 import { configText, KEY } from './service-config.ts';
-import { loggingProgram, until } from './started.ts';
+import { loggingProgram } from './started.ts';
 
 /** Without it there is no way to make a file full, and to make room in it again, that every user may use. */
 const skip = spawnSync('prlimit', ['--version']).status === 0 ? false : 'there is no prlimit';
@@ -42,7 +43,7 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
     const cwd = await folderWith(t, { 'c.yaml': configText() });
     const file = join(cwd, 'log');
     const child = await loggingTo(t, file, [PROGRAM, 'start', '-c', 'c.yaml'], cwd);
-    await until(() => fileText(file).includes('prices/all'));
+    await eventually(() => fileText(file).includes('prices/all'));
     const url = /listening on (http:[^"]+)/.exec(fileText(file))?.[1];
     const ask = async (from: number, to: number) => {
       for (let i = from; i < to; i++) assert.equal((await fetch(`${url}/requests/${i}`)).status, 404);
@@ -51,11 +52,11 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
     const full = fileText(file).length + 500;
     limit(child, full);
     await ask(0, 50);
-    await until(() => fileText(file).length === full);
+    await eventually(() => fileText(file).length === full);
     await ask(50, 100);
     limit(child, 'unlimited');
     child.kill('SIGTERM');
-    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    assert.deepEqual(await eventOf(child, 'exit'), [0, null]);
     const messages = linesOf(file).map(({ msg }) => msg);
     assert.equal(messages.filter((msg) => msg === 'request').length, 100);
     assert.equal(messages.at(-1), 'stopped');
@@ -74,13 +75,13 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
       process.once('SIGTERM', () => process.exit(0));
       log.info('ready'); setInterval(() => {}, 1000);`;
     const child = await loggingTo(t, file, loggingProgram(body), cwd);
-    await until(() => fileText(file).includes('ready'));
+    await eventually(() => fileText(file).includes('ready'));
     limit(child, 100_000);
     child.kill('SIGUSR2');
-    await once(child.stderr ?? child, 'data');
+    await eventOf(child.stderr ?? child, 'data');
     limit(child, 'unlimited');
     child.kill('SIGTERM');
-    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    assert.deepEqual(await eventOf(child, 'exit'), [0, null]);
     const lines = linesOf(file);
     const written = lines.filter(({ msg }) => msg.startsWith('xxx')).length;
     const [{ level, msg, count }, ...more] = lines.filter((line) => line.msg.includes('dropped'));
@@ -91,6 +92,6 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
   it('does not hold up the exit', async (t) => {
     const cwd = await folderWith(t);
     const child = await loggingTo(t, '/dev/full', loggingProgram(`log.info('lost');`), cwd);
-    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    assert.deepEqual(await eventOf(child, 'exit'), [0, null]);
   });
 });

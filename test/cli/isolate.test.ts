@@ -1,10 +1,12 @@
 /** A service with an isolated plugin starts, serves and stops by the command line. */
+
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { eventually } from '../support/wait.ts';
 import { folderWith, runCli } from './run.ts';
 import { configText } from './service-config.ts';
-import { postTo, startIn, until, urlOf } from './started.ts';
+import { postTo, startIn, urlOf } from './started.ts';
 
 /** It never gives way once it is asked to. */
 const spinning = `console.log('process', process.pid);
@@ -28,7 +30,7 @@ describe('a service with an isolated plugin', { concurrency: 2 }, () => {
       await output(/plugin "p": spins/);
       child.kill(signal);
       await ended;
-      await until(() => !readdirSync('/proc').includes(pid));
+      await eventually(() => !readdirSync('/proc').includes(pid));
       await asked;
     });
   }

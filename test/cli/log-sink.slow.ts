@@ -1,11 +1,12 @@
 /** A line that was logged gets out, and no reader of the log holds the process up. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { LogSink } from '../../service/log-sink.ts';
+import { eventOf } from '../support/wait.ts';
 import { environment, folderWith, launch } from './run.ts';
 import { loggingProgram } from './started.ts';
 
@@ -56,7 +57,7 @@ describe('a line that was logged gets out', () => {
       env: environment(),
       stdio: ['ignore', file, 'ignore'],
     });
-    await once(child, 'close');
+    await eventOf(child, 'close');
     closeSync(file);
     assert.deepEqual(messages(readFileSync(join(folder, 'log'), 'utf8')), ['kept']);
   });
@@ -85,9 +86,9 @@ describe('a reader does not decide over the process', () => {
     );
     const stderr = errors(child);
     child.stdout?.destroy();
-    await once(child.stderr ?? child, 'data');
+    await eventOf(child.stderr ?? child, 'data');
     child.kill('SIGTERM');
-    assert.deepEqual(await once(child, 'close'), [0, null]);
+    assert.deepEqual(await eventOf(child, 'close'), [0, null]);
     assert.equal(stderr(), 'ready\n');
   });
 
@@ -98,10 +99,10 @@ describe('a reader does not decide over the process', () => {
       log.info('ready'); setInterval(() => {}, 1000);`,
     );
     const stderr = errors(child);
-    await once(child.stdout ?? child, 'data');
+    await eventOf(child.stdout ?? child, 'data');
     child.stdout?.destroy();
     child.kill('SIGTERM');
-    assert.deepEqual(await once(child, 'close'), [0, null]);
+    assert.deepEqual(await eventOf(child, 'close'), [0, null]);
     assert.equal(stderr(), '');
   });
 
@@ -111,9 +112,9 @@ describe('a reader does not decide over the process', () => {
       process.once('SIGTERM', () => process.exit(0));
       console.error('full'); setInterval(() => {}, 1000);`;
     const child = begin(t, body);
-    await once(child.stderr ?? child, 'data');
+    await eventOf(child.stderr ?? child, 'data');
     child.kill('SIGTERM');
-    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    assert.deepEqual(await eventOf(child, 'exit'), [0, null]);
   });
 
   it('that stalls and then reads on gets whole lines and the number of those it missed', async (t) => {
@@ -121,13 +122,13 @@ describe('a reader does not decide over the process', () => {
       for (let i = 0; i < 20; i++) { for (let j = 0; j < 1000; j++) log.info(big); await new Promise(setImmediate); }
       console.error('full'); setInterval(() => {}, 1000);`;
     const child = begin(t, body);
-    await once(child.stderr ?? child, 'data');
+    await eventOf(child.stderr ?? child, 'data');
     let text = '';
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
       if (text.includes('dropped')) child.kill('SIGTERM');
     });
-    await once(child, 'close');
+    await eventOf(child, 'close');
     const lines = text
       .split('\n')
       .filter(Boolean)

@@ -1,12 +1,14 @@
 /** Payments are shown and released over processes. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client';
 import { x402Client } from '@x402/fetch';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
+import { inTime, retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
@@ -59,7 +61,7 @@ describe('payments of processes', async () => {
     const transaction = await payNative(bob(), PRICE);
     const asked = shop.upstream.requests.length;
     const lost = first.redeem(transaction).catch(() => undefined);
-    await eventually(() => assert.equal(shop.upstream.requests.length, asked + 1));
+    await retried(() => assert.equal(shop.upstream.requests.length, asked + 1));
     await kill(first.running);
     await lost;
 
@@ -82,7 +84,7 @@ describe('payments of processes', async () => {
     const second = await start(t, cwd);
     assert.equal((await second.redeem(transaction)).status, 200);
     // The socket that the first one left is the second one's.
-    await eventually(async () => assert.deepEqual(fates(await payments(t, cwd, transaction)), ['answered']));
+    await retried(async () => assert.deepEqual(fates(await payments(t, cwd, transaction)), ['answered']));
     await payments(t, cwd, '--release', transaction);
     await second.running.output(/a payment was released by an operator .*fate=answered/);
   });
@@ -103,7 +105,7 @@ describe('payments of processes', async () => {
     const payload = await client.createPaymentPayload(await askedFor(await buy()));
     const { nonce } = payload.payload.authorization as { nonce: string };
     const lost = buy(paidBy(payload)).catch(() => undefined);
-    const transaction = await taken;
+    const transaction = await inTime(taken, 'the settlement');
     await kill(running);
     await lost;
 
@@ -150,7 +152,7 @@ describe('payments of processes', async () => {
       assert.equal((await one.redeem(transaction)).status, 200);
       assert.equal((await two.redeem(transaction)).status, 401);
       for (const folder of [cwd, other, beside])
-        await eventually(async () => assert.deepEqual(fates(await payments(t, folder, transaction)), ['answered']));
+        await retried(async () => assert.deepEqual(fates(await payments(t, folder, transaction)), ['answered']));
       assert.equal((await payments(t, cwd, '--release', transaction)).stderr, '');
       await one.running.output(/a payment was released by an operator .*worker=\d/);
       assert.equal((await two.redeem(transaction)).status, 200);

@@ -1,4 +1,5 @@
 /** Private authorities and proxies are used where the environment names them. */
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -9,9 +10,10 @@ import { certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { startHttpProxy } from '../support/http-proxy.ts';
 import { hostOf } from '../support/https.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 import { folderWith, launchCli, type Running } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
-import { postTo, until, urlOf } from './started.ts';
+import { postTo, urlOf } from './started.ts';
 
 /** An upstream whose certificate a private authority has made. */
 async function startPrivate(t: TestContext) {
@@ -113,7 +115,7 @@ describe('a proxy between the service and its upstreams', { skip: withoutOpenssl
       /ERROR https_proxy: must be the URL of an HTTP proxy, such as \S+\n.*ERROR the config was not reloaded/s,
     );
     assert.deepEqual([one.asked.length, new Set(two.asked).size], [1, 1]);
-    await until(() => one.sockets.size === 0);
+    await eventually(() => one.sockets.size === 0);
     assert.ok(!(await stop(running)).includes('secret'));
   });
 

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { runCommandLine } from '../../cli/command-line.ts';
 import { complain, describeError } from '../../service/terminal.ts';
 import type { Lifetime } from '../support/lifetime.ts';
+import { awaited, inTime } from '../support/wait.ts';
 
 export const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 /** The program in few files, which `npm run program` makes of the source. */
@@ -32,7 +33,7 @@ export interface RunOptions {
 /** A process whose output is watched while it runs. */
 export interface Running {
   readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
+  readonly ended: PromiseLike<Ended>;
   /** Resolves with the first match in stdout; rejects when the process ends without one. */
   output(pattern: RegExp): Promise<RegExpExecArray>;
 }
@@ -51,6 +52,9 @@ export function environment(extra: Readonly<Record<string, string>> = {}): Recor
   return { ...Object.fromEntries(kept), ...uncounted, ...extra };
 }
 
+/** A program may install packages. */
+const END_TIMEOUT_MS = 300_000;
+
 /** Starts a program; it is killed when the test ends, should it still run. */
 export function launch(t: Lifetime, program: string, args: readonly string[], options: RunOptions = {}): Running {
   const child = spawn(program, args, {
@@ -64,9 +68,10 @@ export function launch(t: Lifetime, program: string, args: readonly string[], op
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const written = () => `of "${[program, ...args].join(' ')}": ${stdout}${stderr}`;
   const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, stdout, stderr }));
-  const output = (pattern: RegExp) =>
-    new Promise<RegExpExecArray>((resolve, reject) => {
+  const output = (pattern: RegExp) => {
+    const shown = new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
         const match = pattern.exec(stdout);
         if (match === null) return;
@@ -77,7 +82,9 @@ export function launch(t: Lifetime, program: string, args: readonly string[], op
       child.once('close', () => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));
       look();
     });
-  return { child, ended, output };
+    return inTime(shown, () => `${pattern} in the output ${written()}`);
+  };
+  return { child, ended: awaited(ended, () => `the end ${written()}`, END_TIMEOUT_MS), output };
 }
 
 /** Starts the command line from its source. */

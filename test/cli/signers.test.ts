@@ -1,9 +1,11 @@
 /** A signer that opens too late is closed when it comes. */
+
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { startTestService } from '../support/service.ts';
 import { SECOND } from '../support/signer-plugin.ts';
+import { inTime } from '../support/wait.ts';
 
 const VAULT = 'vault of test/cli/signers';
 
@@ -27,10 +29,10 @@ it('a signer that opens too late is closed when it comes', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const started = startTestService({ settings, apis }, { files: { 'slow.mjs': slow } });
   const refused = assert.rejects(started, { message: `settings.signer: is not ready after ${OPEN_TIME} ms` });
-  await arrived;
+  await inTime(arrived, 'the signer to be opened');
   await turn();
   t.mock.timers.tick(OPEN_TIME);
   await refused;
   vault.open();
-  await closed;
+  await inTime(closed, 'the signer to be closed');
 });

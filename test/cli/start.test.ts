@@ -1,4 +1,5 @@
 /** `start` serves, says what stops it in one line per error, and obeys signals. */
+
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -9,6 +10,7 @@ import { startService } from '../../service/index.ts';
 import { packageVersion } from '../../service/surroundings.ts';
 import { describeError } from '../../service/terminal.ts';
 import { hostOf } from '../support/https.ts';
+import { eventually } from '../support/wait.ts';
 import { folderWith, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 import { heldUpstream, lastLine, postTo, startIn, TIME, urlOf, withPlugin } from './started.ts';
@@ -164,13 +166,7 @@ describe('signals', { concurrency: 4 }, () => {
       running.child.kill('SIGINT');
       // It goes on accepting for a moment, and no longer.
       const health = `${await urlOf(running)}/health`;
-      let isAccepted = true;
-      while (isAccepted) {
-        isAccepted = await fetch(health).then(
-          () => true,
-          () => false,
-        );
-      }
+      await eventually(async () => !(await fetch(health).catch(() => undefined)), 'the port to be closed');
       upstream.setHeader('Content-Type', 'application/json').end('{"price": 2}');
       const answer = await response;
       const body: { endpointId: string } = JSON.parse(await answer.text());

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { JSON_HEADERS, postText } from '../support/http.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { awaited } from '../support/wait.ts';
 import { folderWith, launchCli, PACKAGE_ROOT, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
@@ -59,13 +60,9 @@ export function postTo(url: string | undefined, id: string | undefined, headers 
 }
 
 /** An upstream that lets the test answer its first request. */
-export async function heldUpstream(t: TestContext): Promise<{ url: string; arrival: Promise<ServerResponse> }> {
+export async function heldUpstream(t: TestContext): Promise<{ url: string; arrival: PromiseLike<ServerResponse> }> {
   const arrived = new EventEmitter();
   const upstream = await upstreamFor(t, { '*': (_, response) => void arrived.emit('request', response) });
-  return { url: upstream.url, arrival: once(arrived, 'request').then(([response]) => response) };
-}
-
-/** Resolves once something is so; the test's time limit bounds the wait. */
-export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 20));
+  const arrival = once(arrived, 'request').then(([response]): ServerResponse => response);
+  return { url: upstream.url, arrival: awaited(arrival, 'a call of the upstream') };
 }

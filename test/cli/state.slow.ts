@@ -1,4 +1,5 @@
 /** State lives on after its process, and is checked before it is trusted. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -6,13 +7,14 @@ import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { folderWith, type Running } from './run.ts';
 import { ADDRESS } from './service-config.ts';
@@ -126,10 +128,10 @@ describe('state beyond a process', async () => {
     assert.deepEqual(statuses, [200, ...Array.from({ length: 15 }, () => 401)]);
     const owed = held.length;
     const { pollUrl } = await submitted(await submit());
-    await eventually(() => assert.equal(held.length, owed + 1));
+    await retried(() => assert.equal(held.length, owed + 1));
     held.at(-1)?.setHeader('content-type', 'application/json').end('{"price": 9}');
     const poll = async () => (await fetch(url + pollUrl, { headers: { connection: 'close' } })).text();
-    await eventually(async () => assert.match(await poll(), /"status":"complete"/));
+    await retried(async () => assert.match(await poll(), /"status":"complete"/));
     const records = await Promise.all(Array.from({ length: 16 }, poll));
     assert.equal(new Set(records).size, 1);
   }
@@ -155,7 +157,7 @@ describe('state beyond a process', async () => {
       await answered(await one.redeem(used));
       const owed = held.length;
       const { pollUrl } = await submitted(await one.submit());
-      await eventually(() => assert.equal(held.length, owed + 1));
+      await retried(() => assert.equal(held.length, owed + 1));
       await kill(one.running);
       await assertRefused(await other.redeem(used), 401, USED);
       const poll = () => fetch(other.url + pollUrl);
@@ -165,7 +167,7 @@ describe('state beyond a process', async () => {
       const left = Number(await redis.command('PTTL', String(keys[0])));
       assert.ok(left > 500_000 && left <= 600_000, `${left}`);
       await redis.command('PEXPIRE', String(keys[0]), '1');
-      await eventually(async () => assertRefused(await poll(), 404, 'Request not found'));
+      await retried(async () => assertRefused(await poll(), 404, 'Request not found'));
     });
 
     it('has what is owed to a payer before a process ends: what was confirmed without an answer is given back', async (t) => {

@@ -1,11 +1,13 @@
 /** A terminal that takes nothing ends no command badly. */
+
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
+import { awaited, eventually } from '../support/wait.ts';
 import { environment, folderWith, PROGRAM } from './run.ts';
 import { KEY } from './service-config.ts';
-import { postTo, until, withPlugin } from './started.ts';
+import { postTo, withPlugin } from './started.ts';
 
 const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
 const [STOP, GO] = ['\x13', '\x11'];
@@ -17,10 +19,10 @@ async function startOnTerminal(t: TestContext) {
   const command = `echo pid $$; exec '${process.execPath}' '${PROGRAM}' start -c c.yaml`;
   const env = environment({ SERVICE_PRIVATE_KEY: KEY, TERM: 'dumb' });
   const terminal = spawn('script', ['-qefc', command, '/dev/null'], { cwd, env, stdio: 'pipe' });
-  const ended = once(terminal, 'close');
+  const ended = awaited(once(terminal, 'close'), () => `the end of the service, which shows ${shown}`);
   let shown = '';
   terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
-  await until(() => shown.includes('prices/all'));
+  await eventually(() => shown.includes('prices/all'));
   const [, pid = ''] = /pid (\d+)/.exec(shown) ?? [];
   t.after(() => terminal.kill('SIGKILL'));
   const [, url = ''] = /listening on (http:\S+)/.exec(shown) ?? [];
@@ -36,12 +38,13 @@ describe('a terminal that takes nothing', { skip: hasScript ? false : 'there is 
   it('holds up neither the service nor its end', async (t) => {
     const { terminal, pid, ask, ended, shown } = await startOnTerminal(t);
     terminal.stdin.write(STOP);
-    let before: string;
-    do {
-      before = shown();
+    const isFull = async () => {
+      const before = shown();
       // More than a terminal holds.
       for (let i = 0; i < 50; i++) assert.equal(await ask('x'.repeat(2000)), 502);
-    } while (shown() !== before);
+      return shown() === before;
+    };
+    await eventually(isFull, 'the terminal to be full');
     process.kill(pid, 'SIGTERM');
     assert.deepEqual(await ended, [0, null]);
   });

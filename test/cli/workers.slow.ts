@@ -1,15 +1,16 @@
 /** Several workers serve one port as one service, and are replaced when they end. */
+
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Scrape } from '../support/metrics.ts';
+import { eventOf, eventually } from '../support/wait.ts';
 import { folderWith, launchCli, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
-import { heldUpstream, postTo, TIME, until } from './started.ts';
+import { heldUpstream, postTo, TIME } from './started.ts';
 
 const ONE = 'https://one.example.com';
 const TWO = 'https://two.example.com';
@@ -98,12 +99,13 @@ async function askBoth({ child }: Running, url: string): Promise<number> {
     for (const line of lines) seen.add(/worker"?[=:](\d)/.exec(line)?.[1] ?? 'none');
   });
   let asked = 0;
-  while (seen.size < 2) {
+  const askMore = async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => get(`${url}/health`)));
     assert.deepEqual(new Set(answers), new Set([200]));
     asked += answers.length;
-  }
-  return asked;
+    return seen.size >= 2 && asked;
+  };
+  return eventually(askMore, () => `answers of two workers: ${[...seen]}`);
 }
 
 /** What 20 requests for the endpoint of a config are answered: 404 is that of another config. */
@@ -130,9 +132,10 @@ describe('start --workers', { concurrency: 3 }, () => {
     const [, metrics = ''] = await output(/metrics on (http:\/\/[^\s"]+)/);
     for (const page of [`${url}/ready`, metrics.replace('/metrics', '/ready')]) assert.equal(await get(page), 200);
     const asked = await askBoth(running, url);
-    let scrape: Scrape;
-    do scrape = new Scrape(await (await fetch(metrics)).text());
-    while (Number(scrape.table('requests_total')['/health    200']) < asked);
+    const scrape = await eventually(async () => {
+      const found = new Scrape(await (await fetch(metrics)).text());
+      return Number(found.table('requests_total')['/health    200']) >= asked && found;
+    });
     assert.equal(scrape.table('requests_total')['/health    200'], asked);
     assert.equal(scrape.value('workers'), 2);
     assert.equal(scrape.value('worker_restarts'), 0);
@@ -200,7 +203,7 @@ describe('start --workers', { concurrency: 3 }, () => {
       const seen = running.output(new RegExp(`DEBUG timeline worker=${worker} `));
       let isSeen = false;
       void seen.then(() => (isSeen = true));
-      while (!isSeen) await get(`${url}/health`);
+      await eventually(() => isSeen || get(`${url}/health`).then(() => false));
     }
     await reloadAt('nonsense');
     await running.output(/ERROR LOG_LEVEL must be one of /);
@@ -251,7 +254,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     };
     await mkdir(join(cwd, 'late'));
     process.kill(pids()[1] ?? 0, 'SIGKILL');
-    await until(() => pids().length === 3);
+    await eventually(() => pids().length === 3);
     await reloadTo(TWO);
     await running.output(/the new config is in force workers=2\n/);
     assert.deepEqual(await statuses(url, ONE), new Set([404]));
@@ -293,7 +296,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     process.kill(-(running.child.pid ?? 0), 'SIGINT');
     await running.output(/stopping signal=SIGINT\n/);
     running.child.kill('SIGINT');
-    while ((await get(`${url}/health`)) !== 'ECONNREFUSED') await sleep(20);
+    await eventually(async () => (await get(`${url}/health`)) === 'ECONNREFUSED');
     assert.equal(await answer(), 200);
     const { code, stdout, stderr } = await running.ended;
     assert.deepEqual([code, stderr, pids().length], [0, '', 2]);
@@ -320,8 +323,8 @@ describe('start --workers', { concurrency: 3 }, () => {
   it('ends all workers when the primary process is killed, after what is under way', async (t) => {
     const { running, answer, pids } = await midRequest(t);
     running.child.kill('SIGKILL');
-    await once(running.child, 'exit');
+    await eventOf(running.child, 'exit');
     assert.equal(await answer(), 200);
-    await until(() => pids().every((pid) => !isAlive(pid)));
+    await eventually(() => pids().every((pid) => !isAlive(pid)));
   });
 });

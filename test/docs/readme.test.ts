@@ -1,11 +1,12 @@
 /** The README's commands, pictures and promises are true. */
+
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { stageNames } from '../../kernel/stages.ts';
 import { blockNamed, readPage } from '../support/docs.ts';
-import { eventually } from '../support/http.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 import { walk } from './walk.ts';
 
 const PAGE = 'README.md';

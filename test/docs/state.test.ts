@@ -1,4 +1,5 @@
 /** The settings that docs/state.md shows can be used. */
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
@@ -7,8 +8,9 @@ import { it } from 'node:test';
 import { examine } from '../../builtins/state-redis/examine.ts';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
 import { folder, put, started } from '../state/file-setup.ts';
-import { describeServers, eventually, freePort, openEngine, startProgram } from '../state/redis-server.ts';
+import { describeServers, freePort, openEngine, startProgram } from '../state/redis-server.ts';
 import { blockNamed, readPage } from '../support/docs.ts';
+import { retried } from '../support/wait.ts';
 
 const page = await readPage('docs/state.md');
 
@@ -19,7 +21,7 @@ describeServers('the settings of docs/state.md', (program) => {
     const port = await freePort();
     startProgram(t, program, [join(folder, 'valkey.conf'), '--dir', folder, '--port', `${port}`]);
     const url = `redis://signed-data-proxy:secret@127.0.0.1:${port}/1`;
-    const { engine, logged } = await eventually(async () => {
+    const { engine, logged } = await retried(async () => {
       const opened = openEngine({ url });
       await opened.engine.start();
       return opened;

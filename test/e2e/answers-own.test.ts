@@ -1,4 +1,5 @@
 /** An answer that a plugin gives or works around is checked against what was asked, and means the same as one of the upstream. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { answerStatement, receiptBeside } from '../../lib/eth/statements.ts';
@@ -15,13 +16,13 @@ import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import type { Signer } from '../../plugins-sdk/signing/signers.ts';
 import { verifyResponse } from '../../verify/index.ts';
-import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, puppetFile } from '../support/plugin-files.ts';
 import { served } from '../support/served.ts';
 import { TEST_KEY } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 /** A plugin whose functions of these stages do what a test says, and else have nothing to say. */
 const OWN = `export default {
@@ -114,7 +115,7 @@ describe('40 clients of an upstream that fails make one call', () => {
     it(name, async () => {
       begin();
       const answers = Array.from({ length: 40 }, () => service.post('api/held', { q: name }));
-      await eventually(() => (arrived === 40 && held.length > 0) || undefined, 'all of them');
+      await eventually(() => arrived === 40 && held.length > 0, 'all of them');
       held[0]?.(503);
       const statuses = await Promise.all(answers.map(async (answer) => (await answer).status));
       assert.deepEqual([...new Set(statuses)], name.endsWith('in its place') ? [500] : [502]);

@@ -1,4 +1,5 @@
 /** Async mode answers 202, keeps one record a request for its time, and refuses what has no room. */
+
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
@@ -12,7 +13,6 @@ import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { States } from '../../plugins-sdk/state/state.ts';
 import { testPlugin } from '../../service/testing.ts';
-import { eventually as retried } from '../state/redis-server.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
@@ -23,6 +23,7 @@ import { served, visit } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { retried } from '../support/wait.ts';
 
 const mode = 'async';
 const encoding = { type: 'int256', path: '$.price' };

@@ -1,13 +1,15 @@
 /** Replicas that share a cache tell how long an answer lives, and which signature is no new one. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { folderWith } from '../cli/run.ts';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { type AuditLine, auditLines } from '../support/audit.ts';
 import { stopAll } from '../support/lifetime.ts';
 import { encoding, oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 
 const MAX_AGE = 26_000;
 
@@ -33,8 +35,7 @@ describeServers('Replicas that share a cache', (program) => {
       startTestService(
         oneApi(upstream.url, endpoints, { settings: { state: { type: 'redis', url: redis.url }, ...more } }),
       );
-    const untilKept = () =>
-      eventually(async () => assert.match(String(await redis.command('KEYS', '*cache*')), /cache/));
+    const untilKept = () => retried(async () => assert.match(String(await redis.command('KEYS', '*cache*')), /cache/));
     return { upstream, start, untilKept };
   };
 
@@ -61,7 +62,7 @@ describeServers('Replicas that share a cache', (program) => {
     await assertHits(24, other, other, maker);
     assert.equal(upstream.requests.length, 1);
     assert.equal((await maker.post('api/forever')).status, 200);
-    await eventually(async () => assert.match(await (await other.post('api/forever')).text(), /0008"/));
+    await retried(async () => assert.match(await (await other.post('api/forever')).text(), /0008"/));
     assert.equal(upstream.requests.length, 2);
   });
 

@@ -1,8 +1,9 @@
 /** Clients that miss the cache together share one call of the upstream. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assertRefused, eventually, postText } from '../support/http.ts';
+import { assertRefused, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { acts, pluginFile, puppetFile } from '../support/plugin-files.ts';
@@ -11,6 +12,7 @@ import { encoding, TEST_ADDRESS } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, type Handler } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 describe('clients that miss the cache at the same time share one upstream call', async () => {
   /** Requests that the service has taken in. */
@@ -39,9 +41,9 @@ describe('clients that miss the cache at the same time share one upstream call',
     });
   });
 
-  const calls = (count: number) => eventually(() => held.length >= count || undefined, `${count} calls`);
+  const calls = (count: number) => eventually(() => held.length >= count, `${count} calls`);
   /** Resolves when so many requests have come as far as to look into the cache. */
-  const settled = (count: number) => eventually(() => arrived >= count || undefined, `${count} requests`);
+  const settled = (count: number) => eventually(() => arrived >= count, `${count} requests`);
 
   it('and get the same answer', async () => {
     const answers = Array.from({ length: 20 }, () => post('kept', { q: 'same' }));
@@ -167,7 +169,7 @@ describe('clients that wait for the call of another', () => {
     const after = async <T>(ask: () => T) => {
       const before = arrived;
       const asked = ask();
-      await eventually(() => arrived > before || undefined, 'a request');
+      await eventually(() => arrived > before, 'a request');
       return { asked };
     };
     const ask = () => after(() => post('e'));
@@ -244,12 +246,12 @@ it(`${CLIENTS} clients that want the same of an upstream that hangs cost one cal
   const answers: Promise<Response>[] = [];
   while (answers.length < CLIENTS) {
     answers.push(...Array.from({ length: WAVE }, () => postText(url, '{}')));
-    await eventually(() => arrived === answers.length || undefined, `${answers.length} clients`);
+    await eventually(() => arrived === answers.length, `${answers.length} clients`);
   }
   fail();
   for (const answer of answers) await assertRefused(await answer, 502, 'API call failed');
   assert.equal(upstream.requests.length, 1);
-  await eventually(() => told === CLIENTS || undefined, 'all errors');
+  await eventually(() => told === CLIENTS, 'all errors');
 });
 
 it('a plugin has one budget in a request, also where requests may share what comes after its first hook', async (t) => {

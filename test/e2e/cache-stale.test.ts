@@ -1,12 +1,13 @@
 /** An answer that has ended is given out while a new one is made, or where there is none (RFC 5861). */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { served } from '../support/served.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const MAX_AGE = 100;
 const STALE = /^signed-data-proxy; hit; ttl=-\d+; detail=stale-while-revalidate$/;
@@ -108,7 +109,7 @@ describe('cache.staleWhileRevalidate', async () => {
     await upstream.until(() => upstream.requests.length > 1);
     assert.deepEqual([upstream.requests.length, upstream.open], [2, 1]);
     release();
-    while ((await answer({ q: 'a' })).text === old.text);
+    await eventually(async () => (await answer({ q: 'a' })).text !== old.text, 'the new answer');
     assert.equal(JSON.parse((await answer({ q: 'a' })).text).rawData, 8);
   });
 
@@ -119,7 +120,7 @@ describe('cache.staleWhileRevalidate', async () => {
     const lines = () => service.written().split('"cache":"stale"').length;
     const [before, told] = [await table(), lines()];
     await answer({ q: 'b' });
-    await eventually(() => (lines() > told ? true : undefined), 'the line of the request');
+    await eventually(() => lines() > told, 'the line of the request');
     const after = await table();
     assert.equal((after.stale ?? 0) - (before.stale ?? 0), 1);
     assert.equal(after.miss, before.miss);

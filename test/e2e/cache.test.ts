@@ -1,12 +1,13 @@
 /** A cached answer is served for its time, to equal requests alone. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
 import { encoding, oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 describe('the cache', async () => {
   let asked = 0;
@@ -163,11 +164,11 @@ describe('the cache', async () => {
 
   it('an answer expires, and the endpoint overrides its API', async () => {
     const first = await text('short');
-    let second = first;
-    while (second === first) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      second = await text('short');
-    }
+    const look = async () => {
+      const next = await text('short');
+      return next !== first && next;
+    };
+    const second = await eventually(look, 'another answer');
     assert.notEqual(JSON.parse(second).signature, JSON.parse(first).signature);
     await verifyRaw(JSON.parse(second), TEST_ADDRESS);
   });

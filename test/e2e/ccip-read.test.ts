@@ -1,18 +1,19 @@
 /** What contracts ask by ERC-3668 is answered as a client's request is, and refused so that clients try other gateways where those may answer. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AbiCoder, Interface, keccak256 } from 'ethers';
 import { ccipRead } from '../../builtins/ccip-read/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
-import { type AuditLine, auditLines } from '../support/audit.ts';
-import { eventually } from '../support/http.ts';
+import { auditLines } from '../support/audit.ts';
 import { suite } from '../support/lifetime.ts';
 import { requestHash, verifyReceipt } from '../support/receipts.ts';
 import { served } from '../support/served.ts';
 import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 const SENDER = `0x${'5e'.repeat(20)}`;
 const gateway = new Interface(['function ask(bytes32 endpointId, string parameters)']);
@@ -102,8 +103,8 @@ describe('CCIP-Read', async () => {
       service.logs.filter(({ message, fields }) => message === 'request' && fields.requestId === id);
     const [asked, outer] = await eventually(() => (linesOf().length > 1 ? linesOf() : undefined), 'both lines');
     const path = join(service.folder, 'audit.jsonl');
-    let line: AuditLine | undefined;
-    while (line === undefined) line = (await auditLines(path)).find(({ requestId }) => requestId === id);
+    const look = async () => (await auditLines(path)).find(({ requestId }) => requestId === id);
+    const line = await eventually(look, 'the line of the audit record');
     const endpoints = [asked?.fields.endpoint, outer?.fields.endpoint, line.endpoint];
     assert.deepEqual(endpoints, ['api/plain', undefined, 'api/plain']);
     assert.equal(Object(asked?.fields.signed).digest, line.digest);

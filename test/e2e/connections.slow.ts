@@ -1,12 +1,14 @@
 /** Connections are limited and cut off in time, and a service with too much to do refuses some and answers others. */
+
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { assertRefused, eventually, JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { openRaw, type RawConnection, requestHead } from '../support/raw-http.ts';
 import { served } from '../support/served.ts';
 import type { RunningService } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
@@ -43,11 +45,11 @@ function silent(t: TestContext, { url }: RunningService, localAddress: string) {
   });
   // What is refused is closed at once; what is not gets an answer.
   const isServed = async () => {
-    const answered = new Promise((resolve) => socket.once('data', resolve));
-    const closed = new Promise((resolve) => socket.once('close', resolve));
+    let isAnswered = false;
+    socket.once('data', () => (isAnswered = true));
     if (!state.open) return false;
     socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
-    await Promise.race([answered, closed]);
+    await eventually(() => isAnswered || !state.open, 'an answer or the end of the connection');
     return state.open;
   };
   return { socket, isServed };
@@ -70,8 +72,7 @@ describe('connections (server.connections)', () => {
       { level: 'warn', message: `${refused}.max is reached`, fields: { limit: 5 } },
     ]);
     first.socket.destroy();
-    let again = false;
-    while (!again) again = await silent(t, service, '127.0.0.3').isServed();
+    await eventually(() => silent(t, service, '127.0.0.3').isServed());
   });
 
   it('of one address leave room for others, unless told otherwise', async (t) => {
@@ -79,7 +80,7 @@ describe('connections (server.connections)', () => {
     const silents = Array.from({ length: 150 }, () => silent(t, service, '127.0.0.1'));
     let open = 150;
     for (const { socket } of silents) socket.on('close', () => open--);
-    await eventually(() => (open <= 10 ? true : undefined), 'the refusals');
+    await eventually(() => open <= 10, 'the refusals');
     assert.equal(open, 10);
     assert.equal(await silent(t, service, '127.0.0.2').isServed(), true);
   });

@@ -1,8 +1,8 @@
 /** A client that disconnects ends its request, and its slot is free. */
+
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { eventually as retried } from '../state/redis-server.ts';
-import { eventually, JSON_HEADERS } from '../support/http.ts';
+import { JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { acts, notes, puppetFile } from '../support/plugin-files.ts';
@@ -10,6 +10,7 @@ import { openRaw, requestHead } from '../support/raw-http.ts';
 import { served, visit } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually, retried } from '../support/wait.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 

@@ -1,11 +1,12 @@
 /** What a client got wrong is no failure of the upstream. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
-import { eventually } from '../support/http.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
 import { served } from '../support/served.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const parameters = [{ name: 'id' }, { name: 'key', fixed: 'k' }];
 const delegated = { type: '*', path: '*' };

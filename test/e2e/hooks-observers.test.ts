@@ -1,14 +1,16 @@
 /** Observers are told of each answer and each failure, once, and change nothing. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { finished, submitted } from '../support/async.ts';
-import { assertRefused, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { assertRefused, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, hostileThrows, notes, puppetFile } from '../support/plugin-files.ts';
 import { served } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults } from '../support/upstream.ts';
+import { eventOf, eventually } from '../support/wait.ts';
 
 const X402 = {
   type: 'x402',
@@ -227,9 +229,7 @@ describe('observation hooks never delay or change the answer', () => {
            });`,
         { eval: true, execArgv: [], workerData: { flag, url: at(name) } },
       );
-      const [status] = await new Promise<[number, string]>((resolve, reject) => {
-        worker.once('message', resolve).once('error', reject);
-      });
+      const [[status]] = await eventOf(worker, 'message');
       assert.equal(status, name === 'down' ? 502 : 200);
       const [waited] = await notes.until('waited');
       assert.ok(waited === 'ok' || waited === 'not-equal', `the observer waited for the response: ${waited}`);

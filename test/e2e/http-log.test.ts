@@ -1,10 +1,12 @@
 /** Each request is a line in the log, with its endpoint, status and time. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 describe('the request log', async () => {
   const auth = { type: 'apiKey', keys: ['secret-client-key'] };
@@ -20,9 +22,8 @@ describe('the request log', async () => {
   const lineOf = async (response: Response) => {
     await response.arrayBuffer();
     const requestId = response.headers.get('x-request-id');
-    return eventually(
-      () => service.logs.find(({ level, fields }) => level === 'info' && fields.requestId === requestId),
-      'the line of the request',
+    return eventually(() =>
+      service.logs.find(({ level, fields }) => level === 'info' && fields.requestId === requestId),
     );
   };
   const logged = async (response: Response, what: string) => {

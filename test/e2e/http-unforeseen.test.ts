@@ -1,12 +1,14 @@
 /** What nobody foresaw is 500, and the reason stays in the log. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertRefused, assertRouteHeaders, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { assertRefused, assertRouteHeaders, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 /** Fails in the stage, and in the way, that the headers of the request name. */
 const broken = `

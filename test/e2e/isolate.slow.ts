@@ -1,8 +1,9 @@
 /** An isolated plugin does what one in the process does, and its processes end with it. */
+
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { scrape } from '../support/metrics.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
@@ -10,6 +11,7 @@ import { reload } from '../support/reload.ts';
 import { asking } from '../support/served.ts';
 import { encoding, oneApi, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 /** A service with one isolated plugin, whose source is given, and an upstream. */
 async function startWith(t: TestContext, source: string, entry: object = {}, more: object = {}) {
@@ -37,9 +39,7 @@ async function startWith(t: TestContext, source: string, entry: object = {}, mor
 
 const lives = (pid: unknown) => readdirSync('/proc').includes(String(pid));
 
-async function gone(pids: readonly unknown[]): Promise<void> {
-  while (pids.some(lives)) await new Promise((resolve) => setTimeout(resolve, 5));
-}
+const gone = (pids: readonly unknown[]) => eventually(() => !pids.some(lives), `the end of the processes ${pids}`);
 
 describe('an isolated plugin', () => {
   it('does to requests what it does in the process of the service', async (t) => {

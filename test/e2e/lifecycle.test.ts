@@ -1,4 +1,5 @@
 /** A stop finishes what has begun, takes nothing new, and is not held up. */
+
 import assert from 'node:assert/strict';
 import { Agent, request, type ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
@@ -19,6 +20,7 @@ import {
 } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 /** A kept-alive connection that has been answered once. */
 async function kept(url: unknown) {
@@ -126,7 +128,7 @@ describe('stopping is not held up', () => {
         answers += 1;
       }
     })().catch((error) => error.code);
-    while (answers < 10) await new Promise((resolve) => setTimeout(resolve, 1));
+    await eventually(() => answers >= 10);
     await service.stop();
     assert.deepEqual(cutOff(service), []);
     assert.match(String(await loop), /^(ECONNREFUSED|ECONNRESET|EPIPE)$/);

@@ -5,7 +5,7 @@ import { generateToyKeys } from '../fhe/keys.ts';
 import { paths, startRelayer } from '../fhe/relayer.ts';
 import { startFheService } from '../fhe/service.ts';
 import { startChain } from '../support/chain.ts';
-import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
+import { type Scrape, scrape, scrapeAfter, scrapeUntil } from '../support/metrics.ts';
 import { gateway, honest, signedProof, stranger } from '../support/reclaim.ts';
 import { visit } from '../support/served.ts';
 import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
@@ -22,13 +22,6 @@ async function ask(service: RunningService, name: string, headers?: Record<strin
   const response = await service.post(`api/${name}`, undefined, headers);
   await response.text();
   return response.status;
-}
-
-async function scrapeUntil(service: RunningService, holds: (found: Scrape) => boolean): Promise<Scrape> {
-  for (;;) {
-    const found = await scrape(service);
-    if (holds(found)) return found;
-  }
 }
 
 /** A service whose endpoint `either` takes two prices or a key, and the others one price. */

@@ -1,4 +1,5 @@
 /** Metrics go on over a reload, are there from the start to the end, and cost nobody an answer. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -9,6 +10,7 @@ import { idOf, postTo, reload } from '../support/reload.ts';
 import { served } from '../support/served.ts';
 import { encoding, oneApi, type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const HERE = { port: 0 };
 const IN_USE = 'the port is in use: end what has it, or set another settings.metrics.port';
@@ -58,12 +60,8 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
 
   /** Asks until nobody listens: the server before closes once the requests before have ended. */
   const closed = async (url: string): Promise<void> => {
-    let isOpen = true;
-    while (isOpen)
-      isOpen = await fetch(url).then(
-        async (response) => (await response.text()) !== '',
-        () => false,
-      );
+    const ask = async () => (await fetch(url)).text();
+    await eventually(async () => (await ask().catch(() => '')) === '', 'the server before to be closed');
     await refuses(url);
   };
 

@@ -1,10 +1,10 @@
 /** Metrics count what happened, and hold nothing that a client chose. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
-import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
-import { metricsUrl, type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
+import { metricsUrl, type Scrape, scrape, scrapeAfter, scrapeUntil } from '../support/metrics.ts';
 import { pluginFile, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, openRaw } from '../support/raw-http.ts';
 import { reload } from '../support/reload.ts';
@@ -18,6 +18,7 @@ import {
   TEST_KEY,
 } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const settings = { metrics: { port: 0 } };
 const ENDPOINTS = '/endpoints/:endpointId';
@@ -136,18 +137,18 @@ describe('metrics', { concurrency: 4 }, async () => {
       assert.equal(record.status, status);
     }
     assert.equal(await ask(service, 'api/live'), 200);
-    let found = await scrape(service);
-    const requests = () => found.happened('requests_total');
-    while (requests()[`${ENDPOINTS} api live stream 200`] === undefined) found = await scrape(service);
+    const isTold = (seen: Scrape) => `${ENDPOINTS} api live stream 200` in seen.happened('requests_total');
+    const found = await scrapeUntil(service, isTold);
+    const requests = found.happened('requests_total');
     assert.deepEqual(found.happened('outcomes_total'), {
       'api later async signed': 1,
       'api broken async refused': 1,
       'api live stream signed': 1,
     });
     assert.equal(found.value('async_records'), 0, 'both are read');
-    const accepted = ['later', 'broken'].map((name) => requests()[`${ENDPOINTS} api ${name} async 202`]);
+    const accepted = ['later', 'broken'].map((name) => requests[`${ENDPOINTS} api ${name} async 202`]);
     assert.deepEqual(accepted, [1, 1]);
-    assert.ok((requests()['/requests/:requestId    200'] ?? 0) >= 2);
+    assert.ok((requests['/requests/:requestId    200'] ?? 0) >= 2);
   });
 
   it('show what is under way: slots, and who waits for one; then a client that left', async (t) => {
@@ -161,12 +162,12 @@ describe('metrics', { concurrency: 4 }, async () => {
       const found = await scrape(service);
       return [found.value('upstream_slots_in_use'), found.value('upstream_slots_waiting')].join();
     };
-    while ((await slots()) !== '1,2');
+    await eventually(async () => (await slots()) === '1,2');
     for (const { leave } of clients) leave();
     assert.deepEqual(await Promise.all(clients.map(({ outcome }) => outcome)), ['left', 'left', 'left']);
     const found = await scrapeAfter(service, 3);
     assert.deepEqual(found.happened('requests_total'), { [`${ENDPOINTS} api slow sync 499`]: 3 });
-    while ((await slots()) !== '0,0');
+    await eventually(async () => (await slots()) === '0,0');
     assert.deepEqual((await scrape(service)).happened('outcomes_total'), { 'api slow sync abandoned': 3 });
   });
 
@@ -276,7 +277,7 @@ describe('metrics', { concurrency: 4 }, async () => {
     assert.equal((await fetch(url)).status, 200);
     let open = silent.length;
     for (const { closed } of silent) void closed.then(() => open--);
-    await eventually(() => (open <= 32 ? true : undefined), 'the limit of one address');
+    await eventually(() => open <= 32, 'the limit of one address');
     for (const client of silent) client.destroy();
   });
 

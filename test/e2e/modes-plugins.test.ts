@@ -1,14 +1,15 @@
 /** A mode of a plugin decides when the rest of the pipeline runs. */
+
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, it } from 'node:test';
 import { Refusal, type Run, type SignedResponse } from '../../plugins-sdk/index.ts';
-import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginTools } from '../support/plugin-files.ts';
 import { served } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
 

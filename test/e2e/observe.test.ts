@@ -1,8 +1,9 @@
 /** Observers of a full plugin are told what becomes of each request. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
@@ -10,6 +11,7 @@ import { served } from '../support/served.ts';
 import { encoding } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 /** Notes every event; `throws` makes it throw instead. */
 const watcher = (name: string, throws = false) => `${pluginTools}
@@ -56,7 +58,7 @@ describe('what observers are told', () => {
     const response = await service.post('api/price');
     await response.text();
     const { requestId } = Object((await notes.until('watch response'))[0]);
-    await eventually(() => texts('call', 'stage').at(-1) === 'onResponseSent' || undefined, 'the last call');
+    await eventually(() => texts('call', 'stage').at(-1) === 'onResponseSent', 'the last call');
     assert.equal(requestId, response.headers.get('x-request-id'));
     assert.deepEqual(requestIds(), new Set([requestId]));
     const stages = [
@@ -87,7 +89,7 @@ describe('what observers are told', () => {
   it('of one that a stage refuses', async () => {
     await assertRefused(await service.post('api/broken'), 502, 'API call failed');
     await notes.until('watch response');
-    await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
+    await eventually(() => texts('call', 'stage').at(-1) === 'onError', 'the last call');
     assert.deepEqual(texts('stage', 'stage', 'outcome').slice(5), [
       'validate answered',
       'prepare answered',
@@ -103,7 +105,7 @@ describe('what observers are told', () => {
     acts.set('puppet onBeforeSign', () => Promise.reject(new Error('no')));
     acts.set('puppet onError', () => Promise.reject(new Error('no')));
     await assertRefused(await service.post('api/price'), 403, 'Request dropped by plugin "puppet"');
-    await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
+    await eventually(() => texts('call', 'stage').at(-1) === 'onError', 'the last call');
     assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome'), [
       'puppet onHttpRequest done',
       'puppet onBeforeSign failed',
@@ -174,7 +176,7 @@ describe('an observer that is asynchronous', () => {
     for (const topic of ['stage', 'call', 'response']) await notes.until(`late ${topic}`);
     const lines = () => other.logs.filter(({ level }) => level === 'error');
     const said = () => new Set(lines().map(({ fields }) => String(fields.error).split('\n')[0]));
-    await eventually(() => said().size === 3 || undefined, 'all three in the log');
+    await eventually(() => said().size === 3, 'all three in the log');
     assert.deepEqual([...said()].sort(), ['Error: late call', 'Error: late response', 'Error: late stage']);
     assert.deepEqual([...new Set(lines().map(({ message }) => message))], ['plugin "late" failed in observe']);
     assert.deepEqual(unhandled, []);

@@ -1,14 +1,16 @@
 /** A path value stays in its place, also behind a proxy that decodes paths. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { freePort, eventually as retried } from '../state/redis-server.ts';
+import { freePort } from '../state/redis-server.ts';
 import { askableService } from '../support/askable.ts';
 import { suite } from '../support/lifetime.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { pluginFile } from '../support/plugin-files.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 
 const PREFIX = '/api/items/';
 

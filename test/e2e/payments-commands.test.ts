@@ -1,4 +1,5 @@
 /** Operators show, release and reconcile payments. */
+
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,11 +8,11 @@ import type { PaymentPayload } from '@x402/core/types';
 import { hexlify, randomBytes } from 'ethers';
 import { controlPaths } from '../../service/control.ts';
 import { runCli } from '../cli/run.ts';
-import { eventually } from '../state/redis-server.ts';
 import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
@@ -61,7 +62,7 @@ describe('payments, --release and --reconcile', async () => {
     const cure = 'an answer was signed for it: where that did not arrive, free it with --release';
     const used = { ...about, fate: 'answered', mark: 'used', cure };
     const upper = transaction.toUpperCase().replace('0X', '0x');
-    await eventually(async () => assert.deepEqual(await cli(service, upper), noError([used])));
+    await retried(async () => assert.deepEqual(await cli(service, upper), noError([used])));
 
     const released = { ...about, fate: 'released', result: 'it can be used again' };
     assert.deepEqual(await cli(service, '--release', transaction), noError([released]));

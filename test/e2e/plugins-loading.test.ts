@@ -1,12 +1,14 @@
 /** Plugins are files that the config names, and a bad one stops the start. */
+
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { loadObject } from '../support/config.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { notes, pluginFile, pluginTools } from '../support/plugin-files.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
 

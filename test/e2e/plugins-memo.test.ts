@@ -1,12 +1,13 @@
 /** A memo goes with its request from hook to hook, and is of one plugin. */
+
 import assert from 'node:assert/strict';
 import { afterEach, describe, it, type TestContext, test } from 'node:test';
-import { eventually } from '../support/http.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { notes, pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { encoding, oneApi, serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 type Sources = Readonly<Record<string, string>>;
 
@@ -64,7 +65,7 @@ for (const isolate of [false, true]) {
         const told = service.logs.map(({ fields }) => String(fields.error ?? fields.detail).split('\n')[0]);
         return told.filter((reason) => reason?.includes('memo'));
       };
-      await eventually(() => reasons().length >= 2 || undefined, 'both reasons');
+      await eventually(() => reasons().length >= 2, 'both reasons');
       assert.deepEqual(reasons(), Array(2).fill('Error: "memo" is longer than 4096 bytes'));
     });
 

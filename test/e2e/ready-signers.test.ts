@@ -1,4 +1,5 @@
 /** /ready tells when a signer outside the process fails. */
+
 import assert from 'node:assert/strict';
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
@@ -8,6 +9,7 @@ import { metricsUrl, scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 /** x and y, as web3signer names keys. */
@@ -84,13 +86,7 @@ async function ready(url: string): Promise<string> {
 }
 
 /** Asks until the answer is this one. */
-async function untilReady(url: string, expected: string): Promise<void> {
-  const late = AbortSignal.timeout(120_000);
-  for (let said = await ready(url); said !== expected; said = await ready(url)) {
-    assert.ok(!late.aborted, `${said} instead of ${expected}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
+const untilReady = (url: string, expected: string) => retried(async () => assert.equal(await ready(url), expected));
 
 const lines = ({ logs }: RunningService) =>
   logs.flatMap(({ level, message, fields }) => (/signer is/.test(message) ? [[level, message, fields.signer]] : []));

@@ -1,16 +1,18 @@
 /** State lives on over a reload. */
+
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
 import { type Block, encoding, oneApi, serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 const HOUR = 3_600_000;
 /** Does nothing, but is another plugin. */
@@ -29,7 +31,7 @@ type Config = Parameters<typeof startTestService>[0];
 
 /** Answers that the upstream owes. */
 const held: ServerResponse[] = [];
-const arrived = (count: number) => eventually(() => held.length === count || undefined, `${count} upstream calls`);
+const arrived = (count: number) => eventually(() => held.length === count, `${count} upstream calls`);
 const release = () => {
   for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 5}');
 };

@@ -1,11 +1,12 @@
 /** A reload takes the new config whole, or leaves everything as it was. */
+
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { notes, pluginTools } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
@@ -21,6 +22,7 @@ import {
 } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
+import { eventually, inTime } from '../support/wait.ts';
 
 const IN_FORCE = 'error the config was not reloaded: the one before stays in force';
 const ANEW = 'info plugins were set up anew; changes of their code need a restart';
@@ -48,7 +50,7 @@ const WARNING = 'warn plugin "tagged" can change what gets signed (onAfterApiCal
 
 /** Answers that the upstream owes. */
 const held: ServerResponse[] = [];
-const arrived = (count: number) => eventually(() => held.length === count || undefined, `${count} upstream calls`);
+const arrived = (count: number) => eventually(() => held.length === count, `${count} upstream calls`);
 const release = () => {
   for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 5}');
 };
@@ -397,7 +399,7 @@ describe('reloads one after the other, and at once', () => {
       });
     const begun = once(events, 'begun');
     const outcomes = [asked(1, once(events, 'go on'))];
-    await begun;
+    await inTime(begun, 'the reload to begin');
     outcomes.push(asked(2, Promise.resolve()), asked(3, Promise.resolve()));
     assert.deepEqual(read, [1]);
     events.emit('go on');
@@ -457,7 +459,7 @@ it('no request fails while reloads go on under load', async (t) => {
   const clients = Array.from({ length: 20 }, client);
   while (reloads < 5) {
     const enough = sent + 25;
-    await eventually(() => sent >= enough || undefined, 'more requests');
+    await eventually(() => sent >= enough, 'more requests');
     assert.equal((await reload(service, config({ a: {} }, withTag(`${reloads + 1}`)))).done, true);
     reloads += 1;
   }

@@ -1,9 +1,10 @@
 /** Two replicas that share their state are as one service. */
+
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { finished, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
@@ -11,6 +12,7 @@ import { suite } from '../support/lifetime.ts';
 import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
@@ -105,10 +107,10 @@ describeServers('two replicas that share their state', async (program) => {
     const [one, other] = await replicas(t);
     const begun = await submitted(await one.post('free/held'));
     const status = async () => (await (await fetch(other.url + begun.pollUrl)).json()) as Block;
-    await eventually(async () => {
+    await retried(async () => {
       assert.deepEqual(await status(), { requestId: begun.requestId, status: 'processing', pollUrl: begun.pollUrl });
     });
-    await eventually(() => assert.equal(held.length, 1));
+    await retried(() => assert.equal(held.length, 1));
     answerHeld();
     const record = await finished(other, begun);
     assert.equal(BigInt(String(record.data)), 9n);
@@ -122,7 +124,7 @@ describeServers('two replicas that share their state', async (program) => {
     const [one, other] = await replicas(t);
     upstream.requests.length = 0;
     const asked = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : other).post('free/kept'));
-    await eventually(() => assert.equal(held.length, 1));
+    await retried(() => assert.equal(held.length, 1));
     await setTimeout(300);
     assert.equal(held.length, 1);
     answerHeld();
@@ -160,14 +162,14 @@ describeServers('two replicas that share their state', async (program) => {
     await assertRefused(await fetch(one.url + begun.pollUrl), 503, BUSY);
     await answered(await one.post('free/sync'));
     const kept = one.post('free/kept');
-    await eventually(() => assert.equal(held.length, 1));
+    await retried(() => assert.equal(held.length, 1));
     answerHeld();
     assert.equal((await kept).status, 200);
-    await eventually(async () => assert.deepEqual(await ready(one), { status: 'ready', away: ['redis'] }));
+    await retried(async () => assert.deepEqual(await ready(one), { status: 'ready', away: ['redis'] }));
     const messages = ({ logs }: RunningService) =>
       logs.flatMap(({ message }) => (message.includes('settings.state') ? [message] : []));
     await redis.run();
-    await eventually(async () => {
+    await retried(async () => {
       for (const service of [one, other]) assert.deepEqual(await ready(service), { status: 'ready' });
     });
     assert.deepEqual(messages(one), ['the engine of settings.state is away', 'the engine of settings.state is back']);

@@ -1,14 +1,16 @@
 /** The line of a request has documented fields, and nothing that a client has sent. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { keccak256, solidityPacked } from 'ethers';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { encoding, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const JSON_LOG = { env: { LOG_FORMAT: 'json' } };
 const CLIENT_KEY = 'partner-key-0001';
@@ -38,9 +40,8 @@ beforeEach(() => tidy(service, upstream));
 
 const lineOf = (of: RunningService, response: Response) => {
   const requestId = response.headers.get('x-request-id');
-  return eventually(
-    () => of.logs.find(({ message, fields }) => message === 'request' && fields.requestId === requestId),
-    'the line of the request',
+  return eventually(() =>
+    of.logs.find(({ message, fields }) => message === 'request' && fields.requestId === requestId),
   );
 };
 
@@ -175,9 +176,8 @@ export default definePlugin({ name: 'tier', setup: () => ({ hooks: { admit(excha
 describe('the line of a request as text', () => {
   const textLine = async (of: RunningService, response: Response) => {
     const requestId = response.headers.get('x-request-id');
-    const line = await eventually(
-      () => of.logs.find(({ level, fields }) => level === 'info' && fields.requestId === requestId),
-      'the line of the request',
+    const line = await eventually(() =>
+      of.logs.find(({ level, fields }) => level === 'info' && fields.requestId === requestId),
     );
     const { requestId: _, ...fields } = line.fields;
     return { message: line.message.replace(/[\d.]+ms$/, 'ms'), fields };

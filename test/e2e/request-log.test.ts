@@ -1,12 +1,14 @@
 /** The log of a request tells which plugin was slow, dropped it or failed. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { encoding, oneApi, serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 /** Milliseconds, with room for a busy machine. */
 const BUDGET = 2000;

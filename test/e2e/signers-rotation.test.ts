@@ -1,15 +1,16 @@
 /** A reload moves from one signer to the next, and answers show both. */
+
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { Wallet } from 'ethers';
 import { verifyResponse } from '../../verify/index.ts';
-import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { rewrite } from '../support/reload.ts';
 import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const FIRST = new Wallet(TEST_KEY);
 /** A plugin that wants to be the signer as well. */
@@ -69,7 +70,7 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
     assert.deepEqual(await (await fetch(`${service.url}/health`)).json(), { status: 'ok', node: THIRD.address });
     const changed = `answers are signed by ${THIRD.address} instead of ${SECOND.address}`;
     assert.ok(says(service, 'warn', changed));
-    await eventually(() => notes().length === 5 || undefined, 'the old signers to be closed');
+    await eventually(() => notes().length === 5, 'the old signers to be closed');
     assert.deepEqual(notes(), ['open current', 'open next', 'open current', 'close current', 'close next']);
   });
 
@@ -98,7 +99,7 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
       assert.ok(says(service, 'error', String(line)));
       assert.equal(await nodeOf(service), SECOND.address);
     }
-    await eventually(() => (notes().at(-1) === 'close current' ? true : undefined), 'the failed signer to be closed');
+    await eventually(() => notes().at(-1) === 'close current', 'the failed signer to be closed');
     assert.deepEqual(notes(), ['open current', 'open current', 'open current', 'close current']);
   });
 
@@ -126,7 +127,7 @@ describe('a reload that changes the signer', { concurrency: 4 }, async () => {
     const { service, change, notes } = await start(t, kept(SECOND));
     assert.equal(await change(kept(THIRD), {}, [{ source: './rival.mjs' }]), false);
     assert.equal(await nodeOf(service), SECOND.address);
-    await eventually(() => (notes().at(-1) === 'close current' ? true : undefined), 'the signer to be closed');
+    await eventually(() => notes().at(-1) === 'close current', 'the signer to be closed');
   });
 
   it('opens no signer again that stays', async (t) => {

@@ -1,4 +1,5 @@
 /** Spans of requests go to a collector, and cost no answer when it is away. */
+
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
 import { Interface } from 'ethers';
@@ -7,6 +8,7 @@ import { type CollectedSpan, startCollector } from '../support/collector.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const OTHER = '0af7651916cd43dd8448eb211c80319c';
@@ -245,7 +247,7 @@ describe('spans of requests go to a collector', async () => {
     }
     collector.answer(200);
     await askTraced('plain');
-    while (said().length < 2) await new Promise(setImmediate);
+    await eventually(() => said().length >= 2);
     const [[level, message, fields] = [], again, ...rest] = said();
     assert.deepEqual([level, message, fields], ['warn', 'spans are not exported', { error: '400 Bad Request' }]);
     assert.deepEqual([again?.[0], again?.[1], rest], ['info', 'spans are exported again', []]);

@@ -1,12 +1,13 @@
 /** Engines of operators keep the state, and one that is away is named by /ready. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
-import { eventually } from '../state/redis-server.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type Block, oneApi, serviceFor, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 import { termsOn } from '../support/x402.ts';
 
 /** What the engines of plugin files in this process do. */
@@ -122,9 +123,9 @@ describe('the engine of an operator’s plugin', () => {
       };
       assert.deepEqual(await ready(), [200, { status: 'ready' }]);
       engine.fault = 'gone';
-      await eventually(async () => assert.deepEqual(await ready(), [status, body]));
+      await retried(async () => assert.deepEqual(await ready(), [status, body]));
       engine.fault = '';
-      await eventually(async () => assert.deepEqual(await ready(), [200, { status: 'ready' }]));
+      await retried(async () => assert.deepEqual(await ready(), [200, { status: 'ready' }]));
       const changes = service.logs.filter(({ message }) => message.startsWith('the engine of settings.state'));
       const told = changes.map(({ level, message, fields }) => [level, message, fields]);
       assert.deepEqual(told, [
@@ -157,9 +158,9 @@ describe('the engine of an operator’s plugin', () => {
     assert.equal((await scrape(service)).value('state_available'), 1);
     await (await service.post('api/e')).text();
     const commands = async () => (await scrape(service)).table('state_commands_total');
-    await eventually(async () => assert.ok(Number((await commands())['get done']) >= 1));
+    await retried(async () => assert.ok(Number((await commands())['get done']) >= 1));
     engine.fault = 'gone';
-    await eventually(async () => {
+    await retried(async () => {
       const { 'swap failed': failed = 0 } = await commands();
       assert.ok(failed >= 5);
       assert.equal((await scrape(service)).value('state_available'), 0);

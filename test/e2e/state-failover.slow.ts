@@ -1,15 +1,17 @@
 /** A Cluster and Sentinels keep the state while a primary is killed: nothing is sold twice, and no request hangs. */
+
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { clusterFor, keeperOf, PRIMARY, sentinelsFor } from '../state/redis-many.ts';
-import { describeServers, eventually } from '../state/redis-server.ts';
+import { describeServers } from '../state/redis-server.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
 import { encoding, oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
@@ -75,7 +77,7 @@ describeServers('two replicas whose state is in several servers', async (program
   }
   /** Presents a payment at both replicas at once until it has bought something; how often it has. */
   async function sales(both: readonly RunningService[], txHash: string): Promise<number> {
-    return eventually(async () => {
+    return retried(async () => {
       const sold = await Promise.all(both.map(async (service) => isSold(await redeem(service, txHash))));
       assert.ok(sold.includes(true), 'not sold');
       return sold.filter(Boolean).length;
@@ -128,15 +130,15 @@ describeServers('two replicas whose state is in several servers', async (program
     for (const txHash of used) assert.equal(await sales(both, txHash), 1);
     const { end, begun, limited } = clients(both);
     const unused = await payments(12);
-    await eventually(() => assert.ok(begun.length > 10, 'no load'));
+    await retried(() => assert.ok(begun.length > 10, 'no load'));
     await kill();
     const sold = await Promise.all(unused.map((txHash) => sales(both, txHash)));
     assert.deepEqual(sold, Array(12).fill(1));
-    await eventually(async () => {
+    await retried(async () => {
       for (const service of both) assert.deepEqual(await ready(service), { status: 'ready' });
     });
     const last = () => limited.map((statuses) => statuses.at(-1));
-    await eventually(() => assert.deepEqual(last(), [429, 429]));
+    await retried(() => assert.deepEqual(last(), [429, 429]));
     await end();
     const allowed = limited.flat().filter((status) => status === 200).length;
     assert.ok(allowed >= MAX && allowed <= 2 * MAX, `${allowed}`);
@@ -144,7 +146,7 @@ describeServers('two replicas whose state is in several servers', async (program
     for (const service of both)
       for (const txHash of [...used, ...unused]) await assertRefused(await redeem(service, txHash), 401, USED);
     for (const [index, request] of begun.entries()) {
-      const { status } = await eventually(() => finished(both[(index + 1) % 2] as RunningService, request));
+      const { status } = await retried(() => finished(both[(index + 1) % 2] as RunningService, request));
       assert.equal(status, 'complete');
     }
     assert.equal(await sales(both, await payNative(alice, PRICE)), 1);

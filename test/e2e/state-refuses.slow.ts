@@ -1,7 +1,8 @@
 /** An engine that refuses to write costs no payment, and each feature fails as documented. */
+
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { assertFires, withoutPromtool } from '../support/alerts.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
@@ -9,6 +10,7 @@ import { stopAll, suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { encoding, oneApi, type RunningService, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const ASKED = ['StateAway', 'StateCommandsFail', 'SalesStopped'];
@@ -57,7 +59,7 @@ describeServers('an engine that can be read and refuses to write', async (progra
       assert.equal(sold.value('state_available'), 1);
       await redis.command('CONFIG', 'SET', key, value);
       // What is read, and what is given back, succeeds all the while.
-      await eventually(async () => {
+      await retried(async () => {
         await assertRefused(await redeem(service, `0x${'ab'.repeat(32)}`), 401, 'Payment verification unavailable');
         assert.equal((await service.post('free/p')).status, 200);
         assert.deepEqual(await ready(service), { status: 'ready', away: ['redis'] });
@@ -76,7 +78,7 @@ describeServers('an engine that can be read and refuses to write', async (progra
         await assertFires(t, [{ scrape: sold, minutes: 30 }, ...after], ASKED);
       }
       await redis.command('CONFIG', 'SET', key, healed);
-      await eventually(async () => assert.deepEqual(await ready(service), { status: 'ready' }));
+      await retried(async () => assert.deepEqual(await ready(service), { status: 'ready' }));
       assert.deepEqual(told(service).slice(1), ['the engine of settings.state is back: undefined']);
       assert.equal((await redeem(service, await payNative(alice(), 1_000_000n))).status, 200);
     });
@@ -85,6 +87,6 @@ describeServers('an engine that can be read and refuses to write', async (progra
   it('is found before anybody pays', async (t) => {
     const { redis, service } = await shop(t);
     await redis.command('CONFIG', 'SET', 'maxmemory', '1');
-    await eventually(async () => assert.deepEqual(await ready(service), { status: 'ready', away: ['redis'] }));
+    await retried(async () => assert.deepEqual(await ready(service), { status: 'ready', away: ['redis'] }));
   });
 });

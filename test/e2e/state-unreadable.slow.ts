@@ -1,13 +1,15 @@
 /** What somebody else wrote into the engine sells nothing and ends nobody. */
+
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { finished, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { encoding, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
@@ -95,12 +97,12 @@ describeServers('what somebody else wrote into the engine', async (program) => {
   for (const garbage of ['x', '9e99 9e99', 'nan nan', '']) {
     it(`a bucket ${JSON.stringify(garbage)} is as good as none`, async (t) => {
       const service = await start(t);
-      const bucket = await eventually(async () => {
+      const bucket = await retried(async () => {
         await submitted(await service.post('free/async'));
         return keyLike('sdp:rate-limit:b:*');
       });
       await redis.command('SET', bucket, garbage);
-      await eventually(async () => {
+      await retried(async () => {
         await submitted(await service.post('free/async'));
         assert.match(String(await redis.command('GET', bucket)), /^[\d.]+ 1\d{12}[\d.]*$/);
       });

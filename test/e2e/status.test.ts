@@ -1,4 +1,5 @@
 /** The status of a service tells how it is, by its socket. */
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -9,6 +10,7 @@ import { metricsUrl } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 type Endpoints = Parameters<typeof oneApi>[1];
 
@@ -134,12 +136,13 @@ describe('the status of a service', { concurrency: 4 }, async () => {
     await ask(service, 'plain', 200);
     assert.deepEqual((await statusOf(service)).breakers, [{ name: 'plugin "fragile"', state: 'up' }]);
     helper.on('/', faults.empty(503));
-    let found: { breakers: unknown; errors: { reason: string; endpoint: string; status: number }[] };
-    do {
+    type Found = { breakers: unknown; errors: { reason: string; endpoint: string; status: number }[] };
+    const found = await eventually(async () => {
       // The first call ends one process, the next one the other.
       await ask(service, 'plain', 403);
-      found = await statusOf(service);
-    } while (!JSON.stringify(found.breakers).includes('away'));
+      const status: Found = await statusOf(service);
+      return JSON.stringify(status.breakers).includes('away') && status;
+    });
     assert.deepEqual(found.breakers, [{ name: 'plugin "fragile"', state: 'away' }]);
     assert.deepEqual(
       found.errors.map(({ reason, endpoint, status }) => ({ reason, endpoint, status })),

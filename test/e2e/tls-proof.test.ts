@@ -1,9 +1,10 @@
 /** A TLS proof of the upstream's answer goes out with it, where one is asked for. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { verifyMessage } from 'ethers';
 import { finished, submitted } from '../support/async.ts';
-import { endpointUrl, eventually } from '../support/http.ts';
+import { endpointUrl } from '../support/http.ts';
 import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
@@ -11,6 +12,7 @@ import { type Asked, attestor, honest, type TestProof } from '../support/reclaim
 import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 const responseMatches = [
   { type: 'regex', value: '"price":(?<price>\\d+)' },

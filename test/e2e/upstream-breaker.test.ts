@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { suite } from '../support/lifetime.ts';
@@ -80,7 +79,7 @@ describe('breaker', async () => {
     assert.deepEqual([await ask(), await ask()], [502, 502]);
     later(t);
     const trial = ask();
-    while (upstream.requests.length < 3) await setImmediate();
+    await upstream.until(() => upstream.requests.length >= 3);
     assert.deepEqual(await Promise.all([ask(), ask()]), [503, 503]);
     events.emit('answer');
     assert.equal(await trial, 200);

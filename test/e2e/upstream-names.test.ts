@@ -1,12 +1,14 @@
 /** Upstreams are found by name, and a dead address costs no answer. */
+
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { knowNames } from '../support/names.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 const NAMES = {
   'healthy.test': ['127.0.0.1'],

@@ -1,11 +1,13 @@
 /** `apis[].quota`, and what becomes of an upstream's `Retry-After`. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type Block, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
+import { retried } from '../support/wait.ts';
 
 /** The clock of the service stands still at noon, until it is moved. */
 function clockAt(t: TestContext, time = '2030-05-05T12:00:00.000Z') {
@@ -191,7 +193,7 @@ describeServers('a quota of replicas', (program) => {
     pass(86_400_000);
     upstream.on('*', later(60));
     assert.deepEqual(await ask(one), [502, FAILED, '60']);
-    await eventually(async () => assert.deepEqual(await ask(two), [503, UNAVAILABLE, '60']));
+    await retried(async () => assert.deepEqual(await ask(two), [503, UNAVAILABLE, '60']));
     pass(60_000);
     upstream.json('*', 8);
     assert.deepEqual(await ask(two), [200, 8, null]);

@@ -1,4 +1,5 @@
 /** `apis[].shareFor`: equal upstream requests of an API are made once. */
+
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -8,6 +9,7 @@ import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type Block, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 const names = Array.from({ length: 10 }, (_, i) => `n${i}`);
 const encoding = (name: string, path = `$.${name}`) => ({ type: 'uint256', path, exact: true });
@@ -78,7 +80,7 @@ describe('shareFor', async () => {
     await setTimeout(100);
     await post('n2', {}, own);
     const ages = () => own.logs.flatMap(({ fields }) => (fields.ageMs === undefined ? [] : Number(fields.ageMs)));
-    while (ages().length < 2) await setTimeout(10);
+    await eventually(() => ages().length >= 2);
     const [first = -1, second = 0] = ages();
     assert.ok(first >= 0 && first < second && second >= 95, `${ages()}`);
   });

@@ -1,6 +1,6 @@
 /** Calls of upstreams are bounded in number, and those that wait are told when there is no room. */
+
 import assert from 'node:assert/strict';
-import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, it } from 'node:test';
 import { assertRefused } from '../support/http.ts';
@@ -8,22 +8,17 @@ import { suite } from '../support/lifetime.ts';
 import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 describe('`settings.maxConcurrentApiCalls`', {
   timeout: 60_000,
 }, async () => {
   /** Answers that the upstream owes. */
   const held: ServerResponse[] = [];
-  const arrivals = new EventEmitter();
-  const untilHeld = async (count: number) => {
-    while (held.length < count) await once(arrivals, 'held');
-  };
+  const untilHeld = (count: number) => eventually(() => held.length >= count, `${count} calls`);
 
   const upstream = await upstreamFor(suite);
-  upstream.on('*', (_, res) => {
-    held.push(res);
-    arrivals.emit('held');
-  });
+  upstream.on('*', (_, res) => void held.push(res));
   upstream.json('/quick', { value: 1 });
   const quick = { parameters: [{ name: 'n' }] };
   const api = (name: string, endpoints: Parameters<typeof oneApi>[1], more: object) =>

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
-import { assertRefused, endpointUrl, eventually } from '../support/http.ts';
+import { assertRefused, endpointUrl } from '../support/http.ts';
 import { leavingRequest } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { ownEngine, pausing } from '../support/own-engine.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually, inTime } from '../support/wait.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
 
@@ -78,7 +79,7 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
     state: own.state,
     plugins: [own.plugin, { source: 'builtin:auth-x402-exact', timeout: budget }, ...more],
   });
-  const isGivenBack = () => eventually(() => payments.size === 0 || undefined, 'the payment to be given back');
+  const isGivenBack = () => eventually(() => payments.size === 0, 'the payment to be given back');
 
   /** Asserts that a request is too late which is held up, and that what it would have used is as good as new. */
   const isTooLate = async (t: TestContext, id: string, hold: (wait?: () => Promise<void>) => void) => {
@@ -131,10 +132,10 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
       };
     });
     const leave = leavingRequest(endpointUrl(service, 'a/sync'), paidBy(payload));
-    await begun;
+    await inTime(begun, 'the payment to be verified');
     const left = new Promise<void>((resolve) => Reflect.set(noticed, 'handleEvent', resolve));
     leave();
-    await left;
+    await inTime(left, 'the plugin to be told that the client has left');
     go();
     await isGivenBack();
     await assertCostNothing();

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { afterEach, describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
-import { assertRefused, endpointUrl, eventually } from '../support/http.ts';
+import { assertRefused, endpointUrl } from '../support/http.ts';
 import { leavingRequest } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
@@ -205,9 +206,11 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
       await shop.upstream.untilAborted('/held');
       shop.upstream.json('/held', { price: 3 });
       // The request that was left may still be ending.
-      let response = await send(payload, 'a/held');
-      while (response.status === 402) response = await send(payload, 'a/held');
-      await verifyEncoded(response, TEST_ADDRESS);
+      const sell = async () => {
+        const response = await send(payload, 'a/held');
+        return response.status !== 402 && response;
+      };
+      await verifyEncoded(await eventually(sell, 'the payment to be given back'), TEST_ADDRESS);
       assert.equal(await balance(), had - PRICE);
     });
 

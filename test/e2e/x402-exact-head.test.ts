@@ -1,13 +1,14 @@
 /** The head of a challenge fits into the buffer of nginx as it is installed, whatever an endpoint offers and is called. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { eventually } from '../state/redis-server.ts';
 import { errorsOf } from '../support/config.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { serviceFor } from '../support/service.ts';
+import { retried } from '../support/wait.ts';
 import { askedFor, payingFetch } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
@@ -68,7 +69,7 @@ describe('the head of a challenge', async () => {
     const service = await serviceFor(t, configOf(await most()));
     const proxy = await startProxy(t, [service.url], (config) => config.replaceAll(/^ *proxy_buffer.*\n/gm, ''));
     const url = `${proxy.url}/endpoints/${service.ids['a/e']}`;
-    await eventually(() => fetch(`${proxy.url}/health`));
+    await retried(() => fetch(`${proxy.url}/health`));
     for (let count = 0; count < 5; count++) {
       const response = await fetch(url, { method: 'POST', headers: JSON_HEADERS, body: '{}' });
       assert.equal(response.status, 402);

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { describeServers, RedisServer } from '../state/redis-server.ts';
 import { submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { retried } from '../support/wait.ts';
 import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { openShop, type Shop } from '../support/x402-shop.ts';
 
@@ -66,7 +67,7 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
     });
     await assertRefused(await send(service, payload), 502, 'API call failed');
     shop.upstream.json('/p', { price: 7 });
-    await eventually(async () => {
+    await retried(async () => {
       const response = await send(service, payload);
       if (response.status === 402) assert.equal(((await response.json()) as { error: string }).error, BUSY);
       assert.equal(response.status, 200);
@@ -118,7 +119,7 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
       return shop.facilitator.true['/settle'](...args);
     });
     await assertBought(await send(service, payload), had);
-    await eventually(async () => assert.match(String(await redis.command('GET', await key())), /"state":"settled"/));
+    await retried(async () => assert.match(String(await redis.command('GET', await key())), /"state":"settled"/));
   });
 
   it('an async request is found again whose engine was away from its settlement on', async (t) => {
@@ -129,11 +130,11 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
       return shop.facilitator.true['/settle'](...args);
     });
     const begun = await submitted(await send(service, payload, 'a/async'));
-    await eventually(async () => assert.equal(await shop.market.balance(alice.address), had - PRICE));
+    await retried(async () => assert.equal(await shop.market.balance(alice.address), had - PRICE));
     const [record = ''] = (await redis.command('KEYS', `${program}${prefixes}:async:*`)) as string[];
     assert.equal(await redis.command('DEL', record), 1);
     proxy.isAway = false;
-    await eventually(async () => {
+    await retried(async () => {
       const response = await fetch(service.url + begun.pollUrl);
       if (response.status !== 503) assert.equal(response.status, 200, 'a payer would give up');
       const text = await response.text();

@@ -5,12 +5,13 @@ import type { PaymentPayload } from '@x402/core/types';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { folderWith } from '../cli/run.ts';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { retried } from '../support/wait.ts';
 import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
 
@@ -92,7 +93,7 @@ describeServers('x402-exact: services that share their state', async (program) =
     assert.equal(shop.facilitator.asked('/settle'), settled);
     assert.equal(await shop.market.balance(alice.address), had);
     proxy.isAway = false;
-    await eventually(async () => assert.equal((await send(service, payload)).status, 200));
+    await retried(async () => assert.equal((await send(service, payload)).status, 200));
     assert.equal(await shop.market.balance(alice.address), had - PRICE);
     // Before its engine is gone for good: it gives back what requests have held.
     await service.stop();

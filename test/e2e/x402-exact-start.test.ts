@@ -1,12 +1,13 @@
 /** What x402-exact asks, warns of, and needs when the service starts. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launch, PROGRAM } from '../cli/run.ts';
 import { leaveOut } from '../support/hide.ts';
-import { eventually } from '../support/http.ts';
 import { oneApi, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';

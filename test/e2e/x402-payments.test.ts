@@ -1,4 +1,5 @@
 /** A payment on chain buys one answer, and nothing else does. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Signature, solidityPackedKeccak256 } from 'ethers';
@@ -8,6 +9,7 @@ import { suite } from '../support/lifetime.ts';
 import { encoding, oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 import {
   deployToken,
   inSeconds,
@@ -104,8 +106,8 @@ describe('x402: payments on a real chain', async () => {
 
     it('a reverted transaction does not match, whatever it would have paid', async () => {
       const { hash, provider } = await alice.sendTransaction({ to: token.address, value: PRICE, gasLimit: 100_000 });
-      while ((await provider.getTransactionReceipt(hash)) === null) await new Promise((done) => setTimeout(done, 10));
-      assert.equal((await provider.getTransactionReceipt(hash))?.status, 0);
+      const receipt = await eventually(async () => (await provider.getTransactionReceipt(hash)) ?? false);
+      assert.equal(receipt.status, 0);
       await refused('contract', hash, NO_MATCH);
     });
 

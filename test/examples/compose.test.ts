@@ -1,4 +1,5 @@
 /** The compose file runs replicas that share their state. */
+
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -9,11 +10,12 @@ import { loadConfig } from '../../config/index.ts';
 import { definitions } from '../../service/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
-import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
+import { describeServers, freePort, startProgram } from '../state/redis-server.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { retried } from '../support/wait.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
@@ -119,7 +121,7 @@ describeServers('what compose.yaml runs', (program) => {
     config.settings.state.url = config.settings.state.url.replace('valkey:6379', `127.0.0.1:${port}`);
     config.apis[0].url = upstream.url;
     config.server = { rateLimit: { ...config.server.rateLimit, max: 20, window: 600_000 } };
-    const replicas = [await eventually(() => startTestService(config, { env }))];
+    const replicas = [await retried(() => startTestService(config, { env }))];
     replicas.push(await startTestService(config, { env }));
     const [one, other] = replicas;
     assert.ok(one !== undefined && other !== undefined);
@@ -138,7 +140,7 @@ describeServers('what compose.yaml runs', (program) => {
         headers: { 'Content-Type': 'application/json', 'X-Api-Key': env.CLIENT_KEY, 'X-Forwarded-For': client },
         body: '{}',
       });
-    await eventually(() => ask('203.0.113.1'));
+    await retried(() => ask('203.0.113.1'));
     for (let index = 0; index < 9; index++) {
       const { data } = await verifyEncoded(await ask('203.0.113.1'), TEST_ADDRESS);
       assert.equal(BigInt(data), 7n * 10n ** 18n);
@@ -149,7 +151,7 @@ describeServers('what compose.yaml runs', (program) => {
       `${asked}`,
     );
     // Clients are told apart by what the proxies say of them.
-    await eventually(async () => assert.equal((await ask('203.0.113.1')).status, 429));
+    await retried(async () => assert.equal((await ask('203.0.113.1')).status, 429));
     assert.equal((await ask('203.0.113.2')).status, 200);
     await one.stop();
     for (let index = 0; index < 6; index++) assert.equal((await ask('203.0.113.3')).status, 200);

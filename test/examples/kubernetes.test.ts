@@ -1,4 +1,5 @@
 /** The Kubernetes example is valid, and runs replicas that are stopped without loss. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,8 +13,9 @@ import { LONGEST_DRAIN_MS } from '../../service/drain.ts';
 import { definitions } from '../../service/index.ts';
 import { folderWith, launchCli, PACKAGE_ROOT } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
-import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
+import { describeServers, freePort, startProgram } from '../state/redis-server.ts';
 import { documents, FOLDER, GROUPS, object, objects, podOf } from '../support/kubernetes.ts';
+import { retried } from '../support/wait.ts';
 
 const service = podOf('Deployment', 'signed-data-proxy');
 const valkey = podOf('StatefulSet', 'signed-data-proxy-valkey');
@@ -206,7 +208,7 @@ describeServers('what kubernetes.yaml runs', (program) => {
       .slice(1)
       .map((word) => word.replace('/run/secrets/valkey/', `${cwd}/`));
     startProgram(t, program, [...words, '--dir', cwd, '--port', `${port}`, '--bind', '127.0.0.1']);
-    const running = await eventually(async () => {
+    const running = await retried(async () => {
       const started = launchCli(t, argsIn(cwd));
       await started.output(/listening on/);
       return started;

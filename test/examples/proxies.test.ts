@@ -1,7 +1,7 @@
 /** The examples of proxies pass answers, events and client addresses on, and time out after the service. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { type RequestOptions, request } from 'node:https';
@@ -9,11 +9,12 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
-import { eventually, freePort, startProgram } from '../state/redis-server.ts';
+import { freePort, startProgram } from '../state/redis-server.ts';
 import { type Certificates, certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventOf, retried } from '../support/wait.ts';
 
 const NAME = 'data.example.com';
 const read = (name: string) => readFileSync(join(PACKAGE_ROOT, 'examples/deploy', name), 'utf8');
@@ -127,7 +128,7 @@ for (const [name, file, start, skip] of [
     /** Once it listens. */
     const begin: Start = async (...given) => {
       const front = await start(...given);
-      await eventually(() => ask(front, '/health', { method: 'GET' }));
+      await retried(() => ask(front, '/health', { method: 'GET' }));
       return front;
     };
 
@@ -186,11 +187,11 @@ for (const [name, file, start, skip] of [
         path: '/events',
         headers: { Host: NAME },
       }).end();
-      const [response] = await once(asked, 'response');
-      const [first] = await once(response, 'data');
+      const [response] = await eventOf(asked, 'response');
+      const [first] = await eventOf(response, 'data');
       assert.equal(String(first), 'data: 1\n\n');
       goOn();
-      const [second] = await once(response, 'data');
+      const [second] = await eventOf(response, 'data');
       assert.equal(String(second), 'data: 2\n\n');
     });
 
@@ -204,7 +205,7 @@ for (const [name, file, start, skip] of [
 
     it('says in the form of the service that it cannot be reached', async (t) => {
       const front = await start(t, await freePort());
-      const { status, headers, body } = await eventually(() => ask(front, '/endpoints'));
+      const { status, headers, body } = await retried(() => ask(front, '/endpoints'));
       assert.deepEqual([status, body, headers['retry-after']], [503, '{"error":"Service Unavailable"}', '2']);
       assert.equal(headers['content-type'], 'application/json');
     });

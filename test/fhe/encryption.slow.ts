@@ -2,15 +2,16 @@
  * Answers that are encrypted decrypt to their value, of 256 bits, too. With the variable FHE_KEYS_DIR the parameters are those of the
  * real networks: that folder has their keys, or gets them.
  */
+
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Agent, setGlobalDispatcher } from 'undici';
-import { eventually } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 import { decrypt } from './decrypt.ts';
 import { generateToyKeys, realKeys } from './keys.ts';
 import { decodeEncrypted, handleOf, paths } from './relayer.ts';
@@ -117,7 +118,7 @@ describe(`encrypted answers ${folder ? 'with the parameters of the real networks
       signal: client.signal,
     });
     gone.catch(() => undefined);
-    await eventually(() => (steppedBack() > others ? true : undefined), 'the worker to step back');
+    await eventually(() => steppedBack() > others, 'the worker to step back');
     await relayer.upstream.until(
       () => relayer.upstream.requests.length >= asked + connecting && relayer.upstream.open === 0,
     );

@@ -1,10 +1,12 @@
 /** Encryptions wait for each other in a bounded queue, and hold nobody else up. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertRefused, eventually } from '../support/http.ts';
+import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import type { RunningService } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 import { generateToyKeys } from './keys.ts';
 import { paths, type Relayer } from './relayer.ts';
 import { fheFor, reasons } from './service.ts';
@@ -35,10 +37,7 @@ describe('encryptions that meet', async () => {
   };
 
   const left = (service: RunningService, count: number) =>
-    eventually(
-      () => (service.logs.filter(({ message }) => / 499 /.test(message)).length >= count ? true : undefined),
-      'the service to notice that a client left',
-    );
+    eventually(() => service.logs.filter(({ message }) => / 499 /.test(message)).length >= count);
 
   it('leave the upstream slot free and other endpoints alone', async (t) => {
     const { relayer, service } = await fheFor(t, upstream, { keys }, { settings: { maxConcurrentApiCalls: 1 } });

@@ -2,8 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { Connections, createHttpServer } from '../../http/limits.ts';
-import { eventually } from '../support/http.ts';
 import { hostOf } from '../support/https.ts';
+import { eventually } from '../support/wait.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 export const MEBIBYTE = 'x'.repeat(1024 * 1024);
@@ -68,9 +68,7 @@ export async function startTestServer(
   const connections = new Connections(server, handle, bounds);
   const host = await hostOf(t, server);
   t.after(() => connections.closeAll());
-  const until = async (condition: () => boolean) => {
-    await eventually(() => condition() || undefined, 'what the test is about');
-  };
+  const until = async (condition: () => boolean) => void (await eventually(condition));
   const at = (path: string) =>
     eventually(() => arrived.find(({ request }) => request.url === path), `the request for ${path}`);
   return { url: `http://${host}`, server, connections, arrived, closed, at, until };

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { assertFires, assertFiring, type Seen, withoutPromtool } from '../support/alerts.ts';
 import { suite } from '../support/lifetime.ts';
-import { Scrape, scrape } from '../support/metrics.ts';
+import { Scrape, scrape, scrapeUntil } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { encoding, oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
@@ -31,9 +31,8 @@ async function assertDrill(t: TestContext, service: RunningService, drill: Drill
   const seen: Seen[] = [{ scrape: await scrape(service), minutes: 40 }];
   for (let count = 1; count <= times; count++) {
     await happen();
-    let found = await scrape(service);
-    while (!shows(found, count)) found = await scrape(service);
-    seen.push({ scrape: found, minutes });
+    const isShown = (found: Scrape) => shows(found, count);
+    seen.push({ scrape: await scrapeUntil(service, isShown, `${alert}: ${shows}`), minutes });
   }
   await assertFires(t, seen, [alert]);
 }

@@ -1,4 +1,5 @@
 /** The audit record and the log tell what became of an answer, and which lines are lost. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -6,11 +7,11 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { startAudited, withoutLimits } from '../cli/audited.ts';
 import { folderWith, runCli } from '../cli/run.ts';
-import { until } from '../cli/started.ts';
 import { untilAudited } from '../support/audit.ts';
 import { foundInLog, queryOf } from '../support/incidents.ts';
 import { served } from '../support/served.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 it('a disk that is full: the log has the file and the reason, and says how many lines are lost', {
   skip: withoutLimits,
@@ -21,17 +22,17 @@ it('a disk that is full: the log has the file and the reason, and says how many 
   await untilAudited(file, 1);
   running.limit((await stat(file)).size);
   await running.small();
-  await until(() => running.logged('the audit record cannot be written').length > 0);
+  await eventually(() => running.logged('the audit record cannot be written').length > 0);
   assert.equal((await running.scrape()).value('audit_failing'), 1);
   assert.deepEqual(await foundInLog('`AuditRecordFails` or `AuditLinesLost` fires', running.log()), [
     { path: file, error: 'EFBIG', waiting: 1 },
   ]);
 
   for (let i = 0; i < 12; i++) await running.large(900_000);
-  await until(() => running.logged('no more of them can wait').length > 0);
+  await eventually(() => running.logged('no more of them can wait').length > 0);
   const { lost } = (await running.scrape()).table('audit_lines_total');
   running.limit('unlimited');
-  await until(() => running.logged('the audit record is written again').length > 0);
+  await eventually(() => running.logged('the audit record is written again').length > 0);
   const missing = await foundInLog('Lines are missing in the audit record: how many, and until when?', running.log());
   assert.deepEqual(
     missing.map((line) =>

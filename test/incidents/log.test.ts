@@ -1,15 +1,17 @@
 /** The log tells the cause of an incident. */
+
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launchCli, type Running } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
-import { until, urlOf } from '../cli/started.ts';
+import { urlOf } from '../cli/started.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog, symptomsOf } from '../support/incidents.ts';
 import { suite } from '../support/lifetime.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const HOUR = 3_600_000;
 const LATE_MS = 120;
@@ -63,7 +65,7 @@ describe('an incident', async () => {
       const all = { ...JSON_HEADERS, 'X-Forwarded-For': address, ...headers };
       const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers: all, body: '{}' });
       const { headers: sent, status } = response;
-      await until(() => log.includes(`"requestId":"${sent.get('x-request-id')}"`));
+      await eventually(() => log.includes(`"requestId":"${sent.get('x-request-id')}"`));
       return status;
     };
     return { ask, log: () => log };
@@ -91,9 +93,9 @@ describe('an incident', async () => {
     const { ask, log } = await start(t, { log: { slow: SLOW_MS } });
     assert.equal(await ask('late', '192.0.2.1'), 200);
     const symptom = 'Answers are slow';
-    let found: Record<string, unknown>[] = [];
-    while (found.length === 0) found = (await foundInLog(symptom, log())) as Record<string, unknown>[];
-    const [{ endpoint, spent } = {}] = found.filter((line) => line.endpoint === 'prices/late');
+    const look = async () => (await foundInLog(symptom, log())) as Record<string, unknown>[];
+    await eventually(async () => (await look()).length > 0, `lines that the commands for "${symptom}" find`);
+    const [{ endpoint, spent } = {}] = (await look()).filter((line) => line.endpoint === 'prices/late');
     assert.equal(endpoint, 'prices/late');
     assert.ok(Object(spent).callApi >= LATE_MS - 1, JSON.stringify(spent));
   });

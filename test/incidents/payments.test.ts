@@ -1,13 +1,14 @@
 /** Alerts tell when payments go wrong. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { assertFires, assertFiring, withoutPromtool } from '../support/alerts.ts';
-import { eventually } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
@@ -101,7 +102,7 @@ describe('an alert says', { skip: withoutPromtool }, () => {
     shop.facilitator.on('/verify', async (...asked) => {
       const before = leavings();
       left.abort();
-      await eventually(() => leavings() > before || undefined, 'the end of a request');
+      await eventually(() => leavings() > before, 'the end of a request');
       await shop.facilitator.true['/verify'](...asked);
     });
     for (let count = 0; count < 6; count++) {

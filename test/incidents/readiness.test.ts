@@ -1,15 +1,17 @@
 /** /ready tells the cause of an incident. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, Wallet } from 'ethers';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
-import { until, urlOf } from '../cli/started.ts';
+import { urlOf } from '../cli/started.ts';
 import { assertFires, withoutPromtool } from '../support/alerts.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { Scrape } from '../support/metrics.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 /** A service with its log as operators have it. @param settings beside those of the metrics, in YAML. */
 async function start(t: TestContext, handler: Handler, settings = '') {
@@ -45,7 +47,7 @@ describe('an incident', { skip: withoutPromtool }, () => {
     const before = await service.scrape();
     vault.on('/', faults.empty(503));
     assert.equal(await service.ask(), 502);
-    await until(() => /a signer is away/.test(service.log()));
+    await eventually(() => /a signer is away/.test(service.log()));
     assert.equal(await service.ready(), 503);
     const symptom = '`/ready` has a signer in `away`, or answers are `502 Signing failed`';
     assert.deepEqual(await foundInLog(symptom, service.log()), [

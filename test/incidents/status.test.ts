@@ -1,4 +1,5 @@
 /** The status of a service tells the cause of an incident. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { queryOf } from '../support/incidents.ts';
 import { reload } from '../support/reload.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const KEY = 'k'.repeat(32);
 
@@ -62,8 +64,7 @@ describeServers('an incident, by the status of the service', (program) => {
     const symptom = '`away` in `/ready`, payments or async requests are 503';
     assert.deepEqual(await found(symptom), []);
     await redis.stop();
-    while (!service.logs.some(({ message }) => message === 'the engine of settings.state is away'))
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventually(() => service.logs.some(({ message }) => message === 'the engine of settings.state is away'));
     assert.deepEqual(await found(symptom), [{ name: 'redis', state: 'away' }]);
   });
 });

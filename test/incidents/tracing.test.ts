@@ -1,14 +1,16 @@
 /** Traces tell the cause of an incident. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
-import { until, urlOf } from '../cli/started.ts';
+import { urlOf } from '../cli/started.ts';
 import { startCollector } from '../support/collector.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { suite } from '../support/lifetime.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 describe('an incident', async () => {
   const upstream = await upstreamFor(suite, { '*': faults.json({ price: 7 }) });
@@ -36,7 +38,7 @@ describe('an incident', async () => {
       assert.equal((await ask()).status, 200);
       await collector.until(() => collector.requests.length >= asked);
     }
-    await until(() => log().includes('spans are not exported'));
+    await eventually(() => log().includes('spans are not exported'));
     const found = (await foundInLog('Traces do not arrive at the collector', log())) as Record<string, unknown>[];
     assert.deepEqual(
       found.map(({ msg, error }) => ({ msg, error })),
@@ -50,7 +52,7 @@ describe('an incident', async () => {
     const mine = await ask({ traceparent: `00-${id}-00f067aa0ba902b7-01`, 'X-Request-Id': 'order-7' });
     await ask({ traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Request-Id': 'order-8' });
     const requestId = mine.headers.get('x-request-id');
-    await until(() => log().split('"msg":"request"').length > 2);
+    await eventually(() => log().split('"msg":"request"').length > 2);
     const symptom = 'A client or an upstream gives a trace ID, or its own request ID';
     for (const given of [id, 'order-7']) {
       assert.deepEqual(await foundInLog(symptom, log(), { ID: given }), [

@@ -1,4 +1,5 @@
 /** Trouble of upstreams is found by metrics, and alerts fire. */
+
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -6,7 +7,7 @@ import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
-import { until, urlOf } from '../cli/started.ts';
+import { urlOf } from '../cli/started.ts';
 import { assertFires, assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { JSON_HEADERS } from '../support/http.ts';
@@ -15,6 +16,7 @@ import { foundInLog } from '../support/incidents.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 it('an upstream that fails: who was asked how often, what is asked no more, and which answers are old', async (t) => {
   const upstream = await upstreamFor(t, {
@@ -37,7 +39,7 @@ it('an upstream that fails: who was asked how often, what is asked no more, and 
   const ask = async (name: string) => {
     const [, id] = await running.output(new RegExp(`"api/${name} (0x[0-9a-f]{64})"`));
     const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers: JSON_HEADERS, body: '{}' });
-    await until(() => log.includes(`"requestId":"${response.headers.get('x-request-id')}"`));
+    await eventually(() => log.includes(`"requestId":"${response.headers.get('x-request-id')}"`));
     return response.status;
   };
   assert.deepEqual([await ask('e'), await ask('e'), await ask('e'), await ask('other')], [200, 200, 200, 503]);

@@ -1,4 +1,5 @@
 /** What plugins get and leave in the pipeline is checked, frozen and signed as shown. */
+
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -17,6 +18,7 @@ import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { markChecked } from '../../plugins-sdk/signing/signed.ts';
 import { turns } from '../support/fuzz/situation.ts';
+import { eventually } from '../support/wait.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;
@@ -235,7 +237,7 @@ it('a stop waits for shared work, also when all who waited for it have left', as
       return { data: 1, status: 200 };
     });
   const { pipeline, exchange, response } = begin('sync', { callApi });
-  while (seen.length === 0) await setImmediate();
+  await eventually(() => seen.length > 0);
   control.disconnect(exchange);
   await assert.rejects(response, { status: 499 });
   const stopped = pipeline.drained().then(() => seen.push('stopped'));

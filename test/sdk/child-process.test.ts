@@ -1,10 +1,11 @@
 /** A process of its own is gone with the service, whatever it is doing. */
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
 import { OwnedProcess } from '../../lib/process/child-process.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
-import { eventually } from '../support/http.ts';
+import { eventually } from '../support/wait.ts';
 
 const SILENT = { stdio: 'ignore' } as const;
 
@@ -51,7 +52,7 @@ describe('a process of its own', () => {
       const [, pid] = await output(/process (\d+)/);
       if (signal !== undefined) child.kill(signal);
       await ended;
-      await eventually(() => (isAlive(Number(pid)) ? undefined : true), 'the process to be gone');
+      await eventually(() => !isAlive(Number(pid)), 'the process to be gone');
     });
   }
 });

@@ -1,10 +1,11 @@
 /** A connection that is refused costs no look at those that stay. */
+
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { it } from 'node:test';
 import { listen, urlOf } from '../../lib/http/listen.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
+import { eventOf } from '../support/wait.ts';
 
 it('a connection that is refused costs no look at each of those that stay', async (t) => {
   let looks = 0;
@@ -32,7 +33,7 @@ it('a connection that is refused costs no look at each of those that stay', asyn
   const open = async () => {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined);
     t.after(() => socket.destroy());
-    await once(socket, 'connect');
+    await eventOf(socket, 'connect');
     return socket;
   };
   t.after(() => {
@@ -42,7 +43,7 @@ it('a connection that is refused costs no look at each of those that stay', asyn
   for (let i = 0; i < 20; i++) await open();
   for (let i = 0; i < 30; i++) {
     const socket = await open();
-    await once(socket.resume(), 'close');
+    await eventOf(socket.resume(), 'close');
   }
   assert.deepEqual([refused, looks], [30, 20]);
 });

@@ -1,4 +1,5 @@
 /** The harness serves a plugin in a whole service. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
@@ -7,6 +8,7 @@ import type { ServeOptions, ServiceConfig } from '../../plugins-sdk/testing/serv
 import * as harness from '../../service/testing/alone.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { eventually } from '../support/wait.ts';
 
 const CONFIG = {
   apis: [
@@ -85,8 +87,11 @@ describe('harness.serve', () => {
     const begun = await service.ask<Record<string, string>>('prices/all');
     assert.equal(begun.status, 202);
     const path = String(begun.headers.location ?? begun.body.pollUrl);
-    let polled = await service.request<Record<string, string>>({ path });
-    while (polled.body.status === 'pending') polled = await service.request({ path });
+    const poll = async () => {
+      const answer = await service.request<Record<string, string>>({ path });
+      return answer.body.status !== 'pending' && answer;
+    };
+    const polled = await eventually(poll, 'the end of the request');
     assert.equal(polled.status, 200);
     const echoed = await service.request({ method: 'POST', path: '/echo/ada?a=1', body: 'sent' });
     assert.deepEqual([echoed.status, echoed.body], [201, 'ada 1 sent']);
@@ -165,7 +170,7 @@ describe('harness.serve', () => {
     });
     const { service } = await serve(t, plugin);
     await assert.rejects(service.ask('prices/eth', {}, { signal: client.signal }), { name: 'AbortError' });
-    while (seen.length === 0) await new Promise((done) => setTimeout(done, 10));
+    await eventually(() => seen.length > 0);
     await service.stop();
     assert.deepEqual(seen, ['left', 'ended', 'stopped']);
   });
@@ -219,6 +224,6 @@ describe('harness.serve', () => {
       if (text.split('\n').length > 2) break;
     }
     assert.deepEqual(JSON.parse(text.split('\n')[1] ?? '').rawData, { price: 20.64 });
-    while (left === 0) await new Promise((done) => setTimeout(done, 10));
+    await eventually(() => left > 0);
   });
 });

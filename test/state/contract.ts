@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { StateArea } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
+import { eventually } from '../support/wait.ts';
 
 /** Areas of one engine, under test. */
 export interface Subject {
@@ -53,11 +54,7 @@ async function run(area: StateArea, taken: Step): Promise<unknown> {
 }
 
 async function gone(area: StateArea, key: string): Promise<void> {
-  const late = performance.now() + 10_000;
-  while ((await area.get(key)) !== undefined) {
-    assert.ok(performance.now() < late, 'the value never ends');
-    await setTimeout(5);
-  }
+  await eventually(async () => (await area.get(key)) === undefined, `the end of the value of ${key}`);
 }
 
 /** What holds of every engine. @param open makes one; it is closed in the end. */

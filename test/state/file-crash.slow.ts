@@ -1,4 +1,5 @@
 /** Processes share a state file; one that crashes loses nothing that it acknowledged, and holds up nobody. */
+
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,6 +9,7 @@ import { before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { StateUnavailable } from '../../plugins-sdk/state.ts';
 import { bundle } from '../support/bundle.ts';
+import { eventOf, eventually } from '../support/wait.ts';
 import { folder, put, SET_BACK, started } from './file-setup.ts';
 
 interface Writer {
@@ -15,7 +17,7 @@ interface Writer {
   readonly child: ChildProcess;
   /** All that it has said. */
   said(): string;
-  /** Resolves once it has said that; the test's time limit bounds the wait. */
+  /** Resolves once it has said that. */
   until(isSo: (said: string) => boolean): Promise<void>;
   kill(): Promise<void>;
 }
@@ -42,10 +44,11 @@ function writer(t: TestContext, path: string, name: string): Writer {
     child,
     said: () => text,
     until: async (isSo) => {
-      while (!isSo(text)) {
-        assert.ok(child.exitCode === null, text);
-        await Promise.race([once(child.stdout, 'data'), closed]);
-      }
+      const look = () => {
+        assert.ok(isSo(text) || child.exitCode === null, text);
+        return isSo(text);
+      };
+      await eventually(look, () => `${isSo} of ${text.slice(-1000)}`);
     },
     kill: async () => {
       child.kill('SIGKILL');
@@ -131,13 +134,13 @@ describe('processes that share a state file', () => {
       '1',
     ]);
     t.after(() => other.kill());
-    await once(other.stdout, 'data');
+    await eventOf(other.stdout, 'data');
     const refusal = new StateUnavailable(
       `the state file ${path} cannot be written: its newest commit is not to be had, since processes keep opening it`,
     );
     await assert.rejects(area.compareAndSet('d', undefined, 'lost'), refusal);
     other.kill();
-    await once(other, 'exit');
+    await eventOf(other, 'exit');
     await put(area, 'd', 'kept');
     for (const key of ['b', 'c', 'd']) assert.equal(await area.get(key), 'kept');
   });

@@ -1,12 +1,14 @@
 /** Payments in a server are redeemed once. */
+
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import type { Payments } from '../../builtins/shared/payments.ts';
 import type { StateArea } from '../../plugins-sdk/state.ts';
 import { suite } from '../support/lifetime.ts';
 import { paymentsOn, steps, ticketOf } from '../support/payments.ts';
+import { retried } from '../support/wait.ts';
 import { type Cut, CuttingProxy } from './redis-proxy.ts';
-import { describeServers, eventually, openEngine, redisFor } from './redis-server.ts';
+import { describeServers, openEngine, redisFor } from './redis-server.ts';
 
 const LIFE = 900_000;
 
@@ -53,8 +55,7 @@ describeServers('payments in a server', async (program) => {
           await request[step]().catch(() => undefined);
           // What a request does that got no answer: it gives back until that is done.
           await (step === 'giveBack' ? request.giveBack() : request.release());
-          for (const one of [payments, other])
-            await eventually(async () => assert.ok(await isFree(one, ticket.payment)));
+          for (const one of [payments, other]) await retried(async () => assert.ok(await isFree(one, ticket.payment)));
           await isUsedOnce([payments, other], ticket.payment);
         });
 
@@ -70,7 +71,7 @@ describeServers('payments in a server', async (program) => {
       }
       await own.run();
       if (step !== 'giveBack') await request.release();
-      await eventually(async () => assert.ok(await isFree(other, ticket.payment)));
+      await retried(async () => assert.ok(await isFree(other, ticket.payment)));
       await isUsedOnce([one, other], ticket.payment);
     }
   });

@@ -1,10 +1,12 @@
 /** An engine whose server fails says so, and recovers with it. */
+
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
+import { retried } from '../support/wait.ts';
 import { type Cut, CuttingProxy } from './redis-proxy.ts';
-import { type Directives, describeServers, eventually, openEngine, redisFor } from './redis-server.ts';
+import { type Directives, describeServers, openEngine, redisFor } from './redis-server.ts';
 
 const HOUR = 3_600_000;
 const limit = { max: 10, window: 1000 * HOUR };
@@ -41,15 +43,15 @@ describeServers('an engine whose server fails', (program) => {
         }
       };
       const writers = Array.from({ length: 16 }, write);
-      await eventually(() => assert.ok(acknowledged.length > round * 200, 'too few'));
+      await retried(() => assert.ok(acknowledged.length > round * 200, 'too few'));
       await server.kill();
       await Promise.all(writers);
-      await eventually(async () => {
+      await retried(async () => {
         const message = `${server.name} cannot be reached: ECONNREFUSED`;
         await assert.rejects(area.get('0'), new StateUnavailable(message));
       });
       await server.run();
-      await eventually(() => area.get('0'));
+      await retried(() => area.get('0'));
       const values = await Promise.all(acknowledged.map((key) => area.get(key)));
       assert.deepEqual(
         values,
@@ -76,18 +78,18 @@ describeServers('an engine whose server fails', (program) => {
       await area.takeTokens('bucket', limit);
       proxy.cutAt(cut);
       await ended(area.get('known'), '1');
-      await eventually(() => area.get('known'));
+      await retried(() => area.get('known'));
       proxy.cutAt(cut);
       await ended(area.compareAndSet('k', undefined, 'text'), undefined);
-      assert.equal(await eventually(() => area.get('k')), done ? 'text' : undefined);
+      assert.equal(await retried(() => area.get('k')), done ? 'text' : undefined);
       proxy.cutAt(cut);
       await ended(area.compareAndSet('known', '1', undefined), undefined);
-      assert.equal(await eventually(() => area.get('known')), done ? undefined : '1');
+      assert.equal(await retried(() => area.get('known')), done ? undefined : '1');
       proxy.cutAt(cut);
       const taking = area.takeTokens('bucket', limit);
       if (rejects) await assert.rejects(taking, StateUnavailable);
       else assert.equal((await taking).granted, 1);
-      const { left } = await eventually(() => area.takeTokens('bucket', limit, 0));
+      const { left } = await retried(() => area.takeTokens('bucket', limit, 0));
       assert.equal(Math.floor(left + 0.01), done ? 8 : 9);
     });
   }
@@ -113,10 +115,10 @@ describeServers('an engine whose server fails', (program) => {
     await assert.rejects(area.compareAndSet('k', 'one', undefined), /^StateUnavailable|READONLY/);
     const name = `redis at 127.0.0.1:${proxy.port}`;
     const replica = new StateUnavailable(`${name} is a replica: url must lead to the primary`);
-    await eventually(() => assert.rejects(area.get('k'), replica));
+    await retried(() => assert.rejects(area.get('k'), replica));
     await assert.rejects(area.compareAndSet('k', undefined, 'two'), StateUnavailable);
     proxy.target = other.port;
-    assert.equal(await eventually(() => area.compareAndSet('k', undefined, 'two')), undefined);
+    assert.equal(await retried(() => area.compareAndSet('k', undefined, 'two')), undefined);
     assert.equal(await other.command('GET', 'sdp:a:v:k'), 'two');
   });
 
@@ -126,7 +128,7 @@ describeServers('an engine whose server fails', (program) => {
     await server.command('REPLICAOF', '127.0.0.1', '1');
     await assert.rejects(area.takeTokens('k', limit), /READONLY/);
     await server.command('REPLICAOF', 'NO', 'ONE');
-    assert.equal((await eventually(() => area.takeTokens('k', limit))).left, 9);
+    assert.equal((await retried(() => area.takeTokens('k', limit))).left, 9);
   });
 
   it('deletes, but writes nothing, where there is no memory left', async (t) => {
@@ -179,7 +181,7 @@ describeServers('an engine whose server fails', (program) => {
     await assert.rejects(area.get('k'), new StateUnavailable(`${server.name} does not answer`));
     await assert.rejects(area.get('k'), StateUnavailable);
     server.signal('SIGCONT');
-    assert.equal(await eventually(() => area.compareAndSet('k', undefined, '1')), undefined);
+    assert.equal(await retried(() => area.compareAndSet('k', undefined, '1')), undefined);
   });
 
   it('finds nothing in a server that was emptied', async (t) => {
@@ -200,7 +202,7 @@ describeServers('an engine whose server fails', (program) => {
       await engine.start();
       const area = engine.area('a');
       server.signal(fault);
-      if (fault === 'SIGKILL') await eventually(() => assert.rejects(area.get('k'), /ECONNREFUSED/));
+      if (fault === 'SIGKILL') await retried(() => assert.rejects(area.get('k'), /ECONNREFUSED/));
       const asked = area.get('k');
       await Promise.all([engine.close(), assert.rejects(asked, StateUnavailable)]);
       await assert.rejects(area.get('k'), StateUnavailable);

@@ -1,20 +1,13 @@
 /** State in a Cluster, or behind Sentinels: the contract of engines, and what the start says. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
 import { type Lifetime, suite } from '../support/lifetime.ts';
+import { retried } from '../support/wait.ts';
 import { contract } from './contract.ts';
 import { clusterFor, PRIMARY, startSentinel } from './redis-many.ts';
-import {
-  certificateFor,
-  describeServers,
-  errorOf,
-  eventually,
-  freePort,
-  openEngine,
-  redisFor,
-  started,
-} from './redis-server.ts';
+import { certificateFor, describeServers, errorOf, freePort, openEngine, redisFor, started } from './redis-server.ts';
 
 describeServers('state in a cluster', (program) => {
   contract(async () => {
@@ -135,7 +128,7 @@ describeServers('TLS', (program) => {
     const ofNode = { ...(await secure()), ...cluster, 'cluster-announce-ip': '127.0.0.1' };
     const node = await redisFor(t, program, ofNode);
     await node.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-    await eventually(async () => assert.match(String(await node.command('CLUSTER', 'INFO')), /cluster_state:ok/));
+    await retried(async () => assert.match(String(await node.command('CLUSTER', 'INFO')), /cluster_state:ok/));
     const ofPrimary = await secure();
     await redisFor(t, program, ofPrimary);
     const ofSentinel = await secure();

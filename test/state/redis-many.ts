@@ -1,4 +1,5 @@
 /** Several servers of a kind that know each other: a cluster, or a primary with replicas and Sentinels. */
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +7,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Lifetime } from '../support/lifetime.ts';
-import { type Directives, eventually, freePort, type RedisServer, redisFor } from './redis-server.ts';
+import { retried } from '../support/wait.ts';
+import { type Directives, freePort, type RedisServer, redisFor } from './redis-server.ts';
 
 /** Milliseconds of silence after which the others take a server for dead. */
 const SILENCE = '1000';
@@ -31,14 +33,14 @@ export async function clusterFor(lifetime: Lifetime, program: string, directives
   for (const { server, bus } of nodes.slice(1))
     await first.command('CLUSTER', 'MEET', '127.0.0.1', `${server.port}`, `${bus}`);
   const known = new RegExp(`known_nodes:${servers.length}\\r`);
-  await eventually(() => everyone(servers, async (server) => assert.match(await infoOf(server), known)));
+  await retried(() => everyone(servers, async (server) => assert.match(await infoOf(server), known)));
   for (const [index, range] of RANGES.entries()) {
     await servers[index]?.command('CLUSTER', 'ADDSLOTSRANGE', ...range.split(' '));
     const id = String(await servers[index]?.command('CLUSTER', 'MYID'));
-    await eventually(() => servers[index + RANGES.length]?.command('CLUSTER', 'REPLICATE', id));
+    await retried(() => servers[index + RANGES.length]?.command('CLUSTER', 'REPLICATE', id));
   }
-  await eventually(() => everyone(servers, async (server) => assert.match(await infoOf(server), /cluster_state:ok/)));
-  await eventually(() => everyone(servers.slice(RANGES.length), linked));
+  await retried(() => everyone(servers, async (server) => assert.match(await infoOf(server), /cluster_state:ok/)));
+  await retried(() => everyone(servers.slice(RANGES.length), linked));
   return servers;
 }
 
@@ -65,7 +67,7 @@ export async function sentinelsFor(lifetime: Lifetime, program: string, directiv
   const primary = await redisFor(lifetime, program, directives);
   const replicaof = { replicaof: `127.0.0.1 ${primary.port}` };
   const replicas = await Promise.all(upTo(2).map(() => redisFor(lifetime, program, { ...directives, ...replicaof })));
-  await eventually(() => everyone(replicas, linked));
+  await retried(() => everyone(replicas, linked));
   const ports = await Promise.all(upTo(3).map(() => startSentinel(lifetime, program, primary.port)));
   return { servers: [primary, ...replicas], ports };
 }

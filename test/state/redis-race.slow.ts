@@ -1,10 +1,11 @@
 /** Swaps that race from several processes have one winner. */
+
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { after, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { suite } from '../support/lifetime.ts';
+import { eventOf } from '../support/wait.ts';
 import { describeServers, redisFor } from './redis-server.ts';
 
 const PROCESSES = 4;
@@ -19,7 +20,7 @@ interface Result {
 
 describeServers('swaps that race from several processes', async (program) => {
   const answers = async () => {
-    const messages = await Promise.all(children.map((child): Promise<Result[][]> => once(child, 'message')));
+    const messages = await Promise.all(children.map((child): Promise<Result[][]> => eventOf(child, 'message')));
     return messages.flatMap(([results = []]) => results);
   };
 
@@ -29,7 +30,7 @@ describeServers('swaps that race from several processes', async (program) => {
   const children = Array.from({ length: PROCESSES }, () => fork(racer, [server.url, String(CALLERS)], options));
   after(async () => {
     for (const child of children) child.disconnect();
-    await Promise.all(children.map((child) => once(child, 'exit')));
+    await Promise.all(children.map((child) => eventOf(child, 'exit')));
   });
   await answers();
 

@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { stateRedis } from '../../builtins/state-redis/index.ts';
 import type { StateEngine } from '../../plugins-sdk/state/area.ts';
@@ -181,17 +180,4 @@ export async function started(t: TestContext, config: Given) {
 
 export async function errorOf(t: TestContext, config: Given): Promise<string | undefined> {
   return (await started(t, config)).error;
-}
-
-/** Tries until it succeeds. */
-export async function eventually<T>(work: () => T | Promise<T>): Promise<T> {
-  const late = performance.now() + 15_000;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (performance.now() > late) throw error;
-      await setTimeout(20);
-    }
-  }
 }

@@ -1,12 +1,13 @@
 /** An engine starts with a server that can be trusted with state. */
+
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
+import { retried } from '../support/wait.ts';
 import {
   certificateFor,
   type Directives,
   describeServers,
   errorOf,
-  eventually,
   freePort,
   type Given,
   redisFor,
@@ -93,13 +94,13 @@ describeServers('the start of an engine', (program) => {
       await running.command('CLIENT', 'KILL', 'TYPE', 'normal');
     };
     await change('always');
-    await eventually(() => assert.deepEqual(engine.doubts(), []));
+    await retried(() => assert.deepEqual(engine.doubts(), []));
     assert.deepEqual(logged, []);
     await change('everysec');
     const everysec = `settings.state: appendfsync of ${name} is everysec, so that a power loss may take the last second: set "appendfsync always" where that matters`;
-    await eventually(() => assert.deepEqual(logged, [everysec]));
+    await retried(() => assert.deepEqual(logged, [everysec]));
     await change('no');
-    await eventually(() => assert.deepEqual(engine.doubts(), [no]));
+    await retried(() => assert.deepEqual(engine.doubts(), [no]));
   });
 
   it('looks again now and then, since its operator may do what it was told, or the opposite', async (t) => {
@@ -114,14 +115,14 @@ describeServers('the start of an engine', (program) => {
     ] as const) {
       await running.command('CONFIG', 'SET', 'maxmemory-policy', policy);
       t.mock.timers.tick(10_000);
-      await eventually(() => assert.deepEqual([engine.doubts(), logged], [doubts, doubts]));
+      await retried(() => assert.deepEqual([engine.doubts(), logged], [doubts, doubts]));
     }
   });
 
   it('warns of replicas that a failover may lead to too early', async (t) => {
     const primary = await server(t);
     const replica = await server(t, { replicaof: `127.0.0.1 ${primary.port}` });
-    await eventually(async () => assert.match(String(await primary.command('INFO')), /connected_slaves:1/));
+    await retried(async () => assert.match(String(await primary.command('INFO')), /connected_slaves:1/));
     const { logged } = await started(t, { url: primary.url });
     assert.deepEqual(logged, [
       `settings.state: min-replicas-to-write of ${primary.name} is 0, so that a failover may take what no replica has yet: set "min-replicas-to-write 1"`,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { RunningService } from './service.ts';
+import { eventually } from './wait.ts';
 
 /** What an async submission answers. */
 export interface Submitted {
@@ -20,14 +21,13 @@ export async function finished(
   service: Pick<RunningService, 'url'>,
   { pollUrl }: Pick<Submitted, 'pollUrl'>,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const late = AbortSignal.timeout(120_000);
-  for (;;) {
+  let text = '';
+  const look = async () => {
     const response = await fetch(service.url + pollUrl);
-    const text = await response.text();
+    text = await response.text();
     assert.equal(response.status, 200, text);
     const record: Readonly<Record<string, unknown>> = JSON.parse(text);
-    if (record.status === 'complete' || record.status === 'failed') return record;
-    assert.ok(!late.aborted, `still not finished: ${text}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return (record.status === 'complete' || record.status === 'failed') && record;
+  };
+  return eventually(look, () => `its end: ${text}`);
 }

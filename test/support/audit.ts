@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
+import { eventually } from './wait.ts';
 
 /** A line of an audit record. */
 export type AuditLine = Readonly<Record<string, unknown>>;
@@ -20,11 +21,10 @@ export async function auditLines(path: string): Promise<AuditLine[]> {
 
 /** Resolves with the lines once there are so many. */
 export async function untilAudited(path: string, count: number): Promise<AuditLine[]> {
-  const late = AbortSignal.timeout(120_000);
-  for (;;) {
-    const lines = await auditLines(path);
-    if (lines.length >= count) return lines;
-    assert.ok(!late.aborted, `${lines.length} of ${count} lines: ${JSON.stringify(lines)}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  let lines: AuditLine[] = [];
+  const look = async () => {
+    lines = await auditLines(path);
+    return lines.length >= count && lines;
+  };
+  return eventually(look, () => `${count} lines: ${JSON.stringify(lines)}`);
 }

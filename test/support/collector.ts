@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
+import { eventually } from './wait.ts';
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
@@ -29,7 +30,7 @@ export interface Collector {
   readonly requests: readonly { readonly path: string; readonly headers: IncomingHttpHeaders }[];
   /** The status that requests get from now on. */
   answer(status: number): void;
-  /** Resolves when `condition` holds; it is looked at now and after every request. */
+  /** Resolves when `condition` holds; it is looked at again and again. */
   until(condition: (spans: readonly CollectedSpan[]) => boolean): Promise<readonly CollectedSpan[]>;
   close(): Promise<void>;
 }
@@ -38,14 +39,12 @@ export interface Collector {
 export async function startCollector(): Promise<Collector> {
   const spans: CollectedSpan[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
-  const waiting = new Set<() => void>();
   let status = 200;
   const server = createServer(async (req, res) => {
     const body = await buffer(req);
     requests.push({ path: req.url ?? '', headers: req.headers });
     if (status === 200) spans.push(...spansIn(req.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body));
     res.writeHead(status, { 'content-type': 'application/x-protobuf' }).end();
-    for (const look of waiting) look();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -55,16 +54,7 @@ export async function startCollector(): Promise<Collector> {
     answer: (next) => {
       status = next;
     },
-    until: (condition) =>
-      new Promise((resolve) => {
-        const look = () => {
-          if (!condition(spans)) return;
-          waiting.delete(look);
-          resolve(spans);
-        };
-        waiting.add(look);
-        look();
-      }),
+    until: (condition) => eventually(() => condition(spans) && spans, String(condition)),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();

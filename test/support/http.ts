@@ -35,13 +35,3 @@ export function postText(
 ): Promise<Response> {
   return fetch(url, { method: 'POST', headers, ...(body === undefined ? {} : { body }) });
 }
-
-/** Resolves with the first value that is not `undefined`; for what follows a response without being part of it. */
-export async function eventually<T>(read: () => T | undefined, what: string): Promise<T> {
-  for (let turn = 0; turn < 12_000; turn++) {
-    const value = read();
-    if (value !== undefined) return value;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error(`waited in vain for ${what}`);
-}

@@ -6,6 +6,7 @@ import { after } from 'node:test';
 import { deserialize } from 'node:v8';
 import { acts, notes } from './plugin-files.ts';
 import type { RunningService } from './service.ts';
+import { eventually } from './wait.ts';
 
 /** What functions of a test need that are sent to a plugin in another process, by the names under which they use it. */
 export type Scope = Readonly<Record<string, unknown>>;
@@ -61,11 +62,8 @@ function tell(socket: Socket, text: string): void {
 
 /** Resolves once every process knows the {@link acts} as they are: a call may reach it by another way before them. */
 export async function arrived(): Promise<void> {
-  const late = AbortSignal.timeout(120_000);
-  while ([...unheard.values()].some((lines) => lines > 0)) {
-    if (late.aborted) throw new Error('the processes of plugins do not hear what they are to do');
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  const isHeard = () => [...unheard.values()].every((lines) => lines <= 0);
+  await eventually(isHeard, 'the processes of plugins to hear what they are to do');
 }
 
 /**
@@ -109,9 +107,6 @@ export function isolatedFiles(scope: Scope = {}): (source: string) => string {
 /** Resolves once all processes of isolated plugins that have ended since the log began were replaced. */
 export async function recovered({ logs }: RunningService): Promise<void> {
   const count = (text: RegExp) => logs.filter(({ message }) => text.test(message)).length;
-  const late = AbortSignal.timeout(120_000);
-  while (count(/its process has ended/) > count(/another process is ready$/)) {
-    if (late.aborted) throw new Error('the processes of plugins were not replaced');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  const isReplaced = () => count(/its process has ended/) <= count(/another process is ready$/);
+  await eventually(isReplaced, 'the processes of plugins to be replaced');
 }

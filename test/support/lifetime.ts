@@ -1,4 +1,5 @@
 import { after } from 'node:test';
+import { inTime } from './wait.ts';
 
 interface Stoppable {
   stop(): Promise<unknown>;
@@ -17,7 +18,9 @@ export const suite: Lifetime = { after };
 
 /** Stops what a test or a suite has started, one after the other; what has not come to be started is `undefined`. */
 export async function stopAll(...started: readonly (Stoppable | Closable | undefined)[]): Promise<void> {
-  for (const each of started) await (each !== undefined && 'stop' in each ? each.stop() : each?.close());
+  for (const each of started)
+    if (each !== undefined)
+      await inTime('stop' in each ? each.stop() : each.close(), 'the end of what was started', 120_000);
 }
 
 /** What is started here ends with the test or the suite. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Wallet } from 'ethers';
-import { type Scrape, scrape, scrapeAfter } from './metrics.ts';
+import { type Scrape, scrapeAfter, scrapeUntil } from './metrics.ts';
 import { pluginFile, pluginFiles } from './plugin-files.ts';
 import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from './service.ts';
 import { SECOND, signerPlugin } from './signer-plugin.ts';
@@ -77,17 +77,14 @@ async function askEverything(service: RunningService): Promise<void> {
 }
 
 /** What a service tells once garbage was collected. */
-async function scrapeCollected(service: RunningService): Promise<Scrape> {
+function scrapeCollected(service: RunningService): Promise<Scrape> {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
-  let found: Scrape;
-  do {
+  // The collections are told of later.
+  return scrapeUntil(service, (found) => {
     collectGarbage();
-    // The collections are told of later.
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    found = await scrape(service);
-  } while (Object.keys(found.table('nodejs_gc_duration_seconds_count')).length === 0);
-  return found;
+    return Object.keys(found.table('nodejs_gc_duration_seconds_count')).length > 0;
+  });
 }
 
 /** The metrics of a service that uses every feature, after at least one event of each. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { RunningService } from './service.ts';
+import { eventually } from './wait.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -88,14 +89,26 @@ export async function scrape(service: Pick<RunningService, 'logs'>): Promise<Scr
 
 /** Asks until as many requests are counted: a response is counted once it is out, a moment after the client has it. */
 export async function scrapeAfter(service: Pick<RunningService, 'logs'>, requests: number): Promise<Scrape> {
-  const late = AbortSignal.timeout(120_000);
-  for (;;) {
+  let counted = 0;
+  const holds = (found: Scrape) => {
+    counted = Object.values(found.table('requests_total')).reduce((sum, value) => sum + value, 0);
+    assert.ok(counted <= requests, `${counted} instead of ${requests} requests are counted`);
+    return counted === requests;
+  };
+  return scrapeUntil(service, holds, () => `${requests} requests to be counted, not ${counted}`);
+}
+
+/** Asks until the metrics are so. */
+export function scrapeUntil(
+  service: Pick<RunningService, 'logs'>,
+  holds: (found: Scrape) => boolean,
+  what: string | (() => string) = String(holds),
+): Promise<Scrape> {
+  const look = async () => {
     const found = await scrape(service);
-    const counted = Object.values(found.table('requests_total')).reduce((sum, value) => sum + value, 0);
-    if (counted === requests) return found;
-    assert.ok(counted < requests && !late.aborted, `${counted} of ${requests} requests are counted`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return holds(found) && found;
+  };
+  return eventually(look, what);
 }
 
 /** A metric in a PromQL expression, and the labels that the expression wants of it. */

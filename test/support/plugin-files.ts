@@ -1,3 +1,4 @@
+import { eventually } from './wait.ts';
 /** Something that a plugin file of a test wrote down. */
 export interface Note {
   readonly topic: string;
@@ -14,11 +15,8 @@ export const notes = {
   of: (topic: string): unknown[] => notes.all.filter((note) => note.topic === topic).map(({ value }) => value),
   /** Resolves with the values under the topic once there are `count` of them. */
   until: async (topic: string, count = 1): Promise<unknown[]> => {
-    const late = AbortSignal.timeout(120_000);
-    while (notes.of(topic).length < count) {
-      if (late.aborted) throw new Error(`waited for ${count} notes "${topic}": ${JSON.stringify(notes.all.slice(-5))}`);
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+    const last = () => `${count} notes "${topic}": ${JSON.stringify(notes.all.slice(-5))}`;
+    await eventually(() => notes.of(topic).length >= count, last);
     return notes.of(topic);
   },
   add: (topic: string, value?: unknown) => void notes.all.push({ topic, value }),

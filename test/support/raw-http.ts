@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { awaited, eventually, inTime } from './wait.ts';
 
 /** A connection on which a test writes any bytes it likes. */
 export interface RawConnection {
@@ -10,10 +11,10 @@ export interface RawConnection {
   destroy(): void;
   /** Everything received so far. */
   readonly text: string;
-  /** Resolves when the condition holds; it is looked at after everything received. Rejects when the server closes first. */
+  /** Resolves when the condition holds. Rejects when the server closes first. */
   until(condition: (text: string) => boolean): Promise<void>;
   /** Resolves with everything received once the server has closed the connection. */
-  readonly closed: Promise<string>;
+  readonly closed: PromiseLike<string>;
 }
 
 /** Opens a connection to the service at this URL. Text is written as Latin-1, so that each character is a byte. */
@@ -21,40 +22,35 @@ export function openRaw(url: string): RawConnection {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname.replace(/[[\]]/g, ''));
   let text = '';
-  const waiters = new Set<() => void>();
   socket.setEncoding('utf8');
-  socket.on('data', (chunk) => {
-    text += chunk;
-    for (const look of waiters) look();
-  });
+  socket.on('data', (chunk) => (text += chunk));
   // A reset is one way for a server to close a connection.
   socket.on('error', () => undefined);
   const closed = new Promise<string>((resolve) => socket.on('close', () => resolve(text)));
+  const received = () => `after ${JSON.stringify(text.slice(-1000))}`;
   return {
     write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
-    sent: (bytes) => new Promise((resolve) => socket.write(Buffer.from(bytes, 'latin1'), () => resolve())),
+    sent: (bytes) =>
+      inTime(new Promise((resolve) => socket.write(Buffer.from(bytes, 'latin1'), () => resolve())), 'room to send'),
     end: () => void socket.end(),
     destroy: () => void socket.destroy(),
     get text() {
       return text;
     },
-    closed,
-    until: (condition) =>
-      new Promise((resolve, reject) => {
-        const look = () => {
-          if (!condition(text)) return;
-          waiters.delete(look);
-          resolve();
-        };
-        waiters.add(look);
-        look();
-        closed.then(() => reject(new Error(`the server closed the connection after: ${JSON.stringify(text)}`)));
-      }),
+    closed: awaited(closed, () => `the server to close the connection ${received()}`),
+    until: async (condition) => {
+      const look = () => {
+        const isMet = condition(text);
+        if (socket.closed && !isMet) throw new Error(`the server closed the connection ${received()}`);
+        return isMet;
+      };
+      await eventually(look, () => `${condition} ${received()}`);
+    },
   };
 }
 
 /** Writes these bytes and resolves with all that the server sends until it closes the connection. */
-export function exchangeRaw(url: string, bytes: string | Buffer): Promise<string> {
+export async function exchangeRaw(url: string, bytes: string | Buffer): Promise<string> {
   const connection = openRaw(url);
   connection.write(bytes);
   return connection.closed;

@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo, Socket } from 'node:net';
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { endsWith, type Lifetime } from './lifetime.ts';
+import { eventually } from './wait.ts';
 
 /** Answers a request whose body has been read. Errors that it throws end the connection. */
 export type Handler = (req: IncomingMessage, res: ServerResponse, recorded: RecordedRequest) => void | Promise<void>;
@@ -16,12 +17,6 @@ export interface RecordedRequest {
   readonly rawHeaders: readonly string[];
   /** Empty until it has been read, which is before a handler runs. */
   body: string;
-}
-
-interface Waiter {
-  readonly condition: () => boolean;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
 }
 
 /** A real HTTP server on loopback that answers as a test tells it to and remembers what it was asked. */
@@ -40,7 +35,6 @@ export class Upstream {
   readonly #routes: Map<string, Handler>;
   readonly #requested = new Map<string, number>();
   readonly #aborted = new Map<string, number>();
-  readonly #waiters = new Set<Waiter>();
   readonly #sockets = new Set<Socket>();
 
   constructor(handlers: Readonly<Record<string, Handler>>) {
@@ -80,22 +74,20 @@ export class Upstream {
     this.on(path, faults.text(body, options));
   }
 
-  /** Resolves when `condition` holds; it is looked at now and after every request, response and closed socket. */
-  until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (condition()) resolve();
-      else this.#waiters.add({ condition, resolve, reject });
-    });
+  /** Resolves when `condition` holds. */
+  async until(condition: () => boolean, what = String(condition)): Promise<void> {
+    const asked = () => this.requests.map(({ method, path }) => `${method} ${path}`).slice(-5);
+    await eventually(condition, () => `${what} after ${JSON.stringify(asked())}; ${this.open} open`);
   }
 
   /** Resolves when `count` requests to the path have arrived and been read. */
   untilRequested(path: string, count = 1): Promise<void> {
-    return this.until(() => (this.#requested.get(path) ?? 0) >= count);
+    return this.until(() => (this.#requested.get(path) ?? 0) >= count, `${count} requests for ${path}`);
   }
 
   /** Resolves when `count` requests to the path have lost their connection before the response was complete. */
   untilAborted(path: string, count = 1): Promise<void> {
-    return this.until(() => (this.#aborted.get(path) ?? 0) >= count);
+    return this.until(() => (this.#aborted.get(path) ?? 0) >= count, `${count} requests for ${path} to be aborted`);
   }
 
   /** Resolves when no request is open. */
@@ -103,31 +95,17 @@ export class Upstream {
     return this.until(() => this.open === 0);
   }
 
-  /** Destroys all sockets and stops listening. Whoever still waits in an `until` gets an error. */
+  /** Destroys all sockets and stops listening. */
   async close(): Promise<void> {
-    for (const waiter of this.#waiters) waiter.reject(new Error('The upstream was closed while a test waited for it'));
-    this.#waiters.clear();
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
-  #changed(): void {
-    for (const waiter of this.#waiters) {
-      if (!waiter.condition()) continue;
-      this.#waiters.delete(waiter);
-      waiter.resolve();
-    }
-  }
-
   #count(socket: Socket): void {
     this.connections += 1;
     this.#sockets.add(socket);
-    socket.on('close', () => {
-      this.#sockets.delete(socket);
-      this.#changed();
-    });
-    this.#changed();
+    socket.on('close', () => void this.#sockets.delete(socket));
   }
 
   async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -138,12 +116,9 @@ export class Upstream {
     res.on('close', () => {
       this.open -= 1;
       if (!res.writableFinished) increment(this.#aborted, path);
-      this.#changed();
     });
-    this.#changed();
     recorded.body = await readText(req);
     increment(this.#requested, path);
-    this.#changed();
     const handler = this.#routes.get(path) ?? this.#routes.get('*') ?? notFound;
     await handler(req, res, recorded);
   }

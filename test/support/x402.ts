@@ -11,6 +11,7 @@ import type { Chain } from './chain.ts';
 import { type RunningService, TEST_ADDRESS } from './service.ts';
 import { compile } from './solidity.ts';
 import type { Handler } from './upstream.ts';
+import { eventually } from './wait.ts';
 
 /** Stands for the native asset. */
 export const NATIVE = `0x${'0'.repeat(40)}`;
@@ -31,17 +32,15 @@ type Account = HDNodeWallet | Wallet;
  * other, and what ethers waits for may have been by then.
  */
 async function mined({ hash, provider }: TransactionResponse): Promise<string> {
-  const late = AbortSignal.timeout(60_000);
-  for (;;) {
+  const look = async () => {
     const [receipt, transaction] = await Promise.all([
       provider.getTransactionReceipt(hash),
       provider.getTransaction(hash),
     ]);
     const block = receipt && (await provider.getBlock(receipt.blockNumber));
-    if (block && block.hash === receipt.blockHash && block.hash === transaction?.blockHash) return hash;
-    if (late.aborted) throw new Error(`the transaction ${hash} is not mined`);
-    await new Promise((done) => setTimeout(done, 10));
-  }
+    return block && block.hash === receipt.blockHash && block.hash === transaction?.blockHash ? hash : undefined;
+  };
+  return eventually(look, `the transaction ${hash} to be mined`);
 }
 
 /** A native payment that is mined. */

@@ -1,4 +1,5 @@
 /** Replicas share cached answers by the engine, and do without when it fails. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ReplicaAnswers } from '../../../builtins/cache/replicas.ts';
@@ -8,8 +9,8 @@ import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
 import { testQuestion } from '../../../plugins-sdk/testing/values.ts';
 import { testEndpoint } from '../../../service/testing.ts';
-import { eventually } from '../../state/redis-server.ts';
 import { TEST_KEY } from '../../support/service.ts';
+import { retried } from '../../support/wait.ts';
 
 const MAX_AGE = 60_000;
 const TIMEOUT = 2500;
@@ -152,7 +153,7 @@ describe('answers in the engine', () => {
     const store = async (key: string) => {
       const { lock } = await search(replicas, 1, key);
       lock?.store(large, MAX_AGE);
-      await eventually(async () => assert.equal(await area.get(`lock ${key}`), undefined));
+      await retried(async () => assert.equal(await area.get(`lock ${key}`), undefined));
       return (await area.get(key)) !== undefined;
     };
     const kept = [];
@@ -166,7 +167,7 @@ describe('answers in the engine', () => {
     const { replica, search, clock } = setUp();
     const one = replica();
     (await search(one)).lock?.store(answer('a', { timestamp: NOW / 1000 - 600 }), MAX_AGE);
-    await eventually(async () => assert.notEqual((await search(replica())).found, undefined));
+    await retried(async () => assert.notEqual((await search(replica())).found, undefined));
     clock.now += MAX_AGE - 10;
     assert.equal((await search(one)).found?.ttl, 10);
     clock.now -= 2 * MAX_AGE;

@@ -1,4 +1,5 @@
 /** state-postgres keeps the state of a service in a database. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it, type TestContext } from 'node:test';
@@ -7,7 +8,8 @@ import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import plugin from '../../../examples/plugins/state-postgres.ts';
 import type { StateEngine } from '../../../plugins-sdk/state/area.ts';
 import { contract } from '../../state/contract.ts';
-import { eventually, freePort } from '../../state/redis-server.ts';
+import { freePort } from '../../state/redis-server.ts';
+import { retried } from '../../support/wait.ts';
 
 const HOUR = 3_600_000;
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -85,7 +87,7 @@ describe('state-postgres and its database', () => {
     await area.takeTokens('a', { max: 1, window: 1000 }, 0);
     await area.takeTokens('b', { max: 1, window: HOUR });
     t.mock.timers.tick(60_000);
-    await eventually(async () => {
+    await retried(async () => {
       const { rows } = await running.db.query(
         `SELECT key FROM sdp_values WHERE key LIKE 'purged:%' UNION ALL
          SELECT 'bucket ' || key FROM sdp_buckets WHERE key LIKE 'purged:%' ORDER BY 1`,

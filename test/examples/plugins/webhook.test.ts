@@ -1,10 +1,11 @@
 /** webhook tells another service of answers. */
+
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { example } from '../../support/examples.ts';
-import { eventually } from '../../support/http.ts';
 import { oneApi, startTestService } from '../../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../../support/upstream.ts';
+import { eventually } from '../../support/wait.ts';
 
 const hang = faults.hang();
 
@@ -47,7 +48,7 @@ describe('webhook', () => {
     assert.equal((await service.post('api/e')).status, 200);
     await receiver.untilRequested('/s3cret');
     const stopped = stop();
-    while (await fetch(service.url).catch(() => undefined));
+    await eventually(async () => !(await fetch(service.url).catch(() => undefined)), 'the port to be closed');
     release();
     await stopped;
     // A stop that did not wait would have ended the call.

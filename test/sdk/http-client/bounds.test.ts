@@ -1,10 +1,12 @@
 /** A call ends at its deadline, its size bound or its signal. */
+
 import assert from 'node:assert/strict';
-import { getEventListeners, once } from 'node:events';
+import { getEventListeners } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { hostOf } from '../../support/https.ts';
 import { faults, jsonOfSize } from '../../support/upstream.ts';
+import { eventOf } from '../../support/wait.ts';
 import { ABORTED, fails, getFails, LATE, MIB, renewed, send, TOO_LARGE, text, UNCONNECTED, upstream } from './setup.ts';
 
 renewed();
@@ -23,11 +25,11 @@ describe('the deadline', () => {
 
   it('cuts a TLS handshake that never comes to an end, and its socket', async (t) => {
     const silent = createServer((socket) => socket.on('error', () => {}).resume());
-    const connected = once(silent, 'connection');
+    const connected = eventOf(silent, 'connection');
     const url = `https://${await hostOf(t, silent)}`;
     await fails(send('', { ...given, url: `${url}/?secret` }), 'timeout', `GET ${url} failed: ${UNCONNECTED}`);
     const [socket] = await connected;
-    if (!socket.closed) await once(socket, 'close');
+    if (!socket.closed) await eventOf(socket, 'close');
   });
 
   it('leaves an answer alone that is slow but in time', async () => {

@@ -1,4 +1,5 @@
 /** Requests go through a proxy, and its faults are named. */
+
 import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import type { Duplex } from 'node:stream';
@@ -9,6 +10,7 @@ import { certificatesFor, withoutOpenssl } from '../../support/certificates.ts';
 import { type HttpProxy, startHttpProxy } from '../../support/http-proxy.ts';
 import { hostOf, textsOf } from '../../support/https.ts';
 import { startUpstream, upstreamFor } from '../../support/upstream.ts';
+import { eventually } from '../../support/wait.ts';
 import { fails, MIB } from './setup.ts';
 
 function clientWith(t: TestContext, variables: Readonly<Record<string, string>>): HttpClient {
@@ -122,9 +124,6 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
     return { port: portOf({ url }), cert, key };
   }
   const BEHIND = 'https://api.test/';
-  const until = async (condition: () => boolean) => {
-    while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-  };
 
   it('goes through a tunnel, which is kept; the server gets nothing that is for the proxy', async (t) => {
     const { port } = await secure(t);
@@ -139,7 +138,7 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
     await get(client, 'https://[2001:db8::1]:8443/');
     assert.equal(proxy.asked[1], 'CONNECT [2001:db8::1]:8443');
     await client.close();
-    await until(() => proxy.sockets.size === 0);
+    await eventually(() => proxy.sockets.size === 0);
   });
 
   it('goes through a tunnel of a proxy that speaks TLS, too', async (t) => {
@@ -149,7 +148,7 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
     for (let i = 0; i < 2; i++) assert.equal((await get(client, BEHIND)).status, 200);
     assert.deepEqual(proxy.asked, ['CONNECT api.test:443']);
     await client.close();
-    await until(() => proxy.sockets.size === 0);
+    await eventually(() => proxy.sockets.size === 0);
   });
 
   it('opens no more connections than the client may', async (t) => {
@@ -194,14 +193,14 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
       const proxy = await startHttpProxy(t, 1, { onConnect });
       await failsBy(t, { https_proxy: proxy.url }, BEHIND, 'network', detail);
       assert.equal(proxy.asked.length, 1);
-      await until(() => proxy.sockets.size === 0);
+      await eventually(() => proxy.sockets.size === 0);
     });
 
   it('fails in time where the proxy is silent, and leaves no socket', async (t) => {
     const silent = await startHttpProxy(t, 1, { onConnect: () => undefined });
     const detail = 'no connection within 200 ms';
     await failsBy(t, { https_proxy: silent.url }, BEHIND, 'timeout', detail, { timeout: 200 });
-    await until(() => silent.sockets.size === 0);
+    await eventually(() => silent.sockets.size === 0);
   });
 
   it('fails where the proxy is down', async (t) => {
@@ -223,6 +222,6 @@ describe('a request of an https URL', { skip: withoutOpenssl }, () => {
       get(clientWith(t, { https_proxy: proxy.url }), BEHIND),
       /^RequestFailure: GET https:\/\/api\.test failed: /,
     );
-    await until(() => proxy.sockets.size === 0);
+    await eventually(() => proxy.sockets.size === 0);
   });
 });
