@@ -205,6 +205,11 @@ describe('a plugin in doubt stops start-up', () => {
       'observe: { stages() {} }',
       /"observe" has an unknown member "stages", did you mean "stage"\?$/,
     ],
+    'observes by nothing': ['observe: null', /: what "setup" returned: observe: expected a mapping, found nothing$/],
+    'observes by no function': [
+      'observe: { stage: 1 }',
+      /: what "setup" returned: observe\.stage: expected a function, found a number$/,
+    ],
     'returns what there is not': ['hook: {}', /: what "setup" returned: hook: unknown key, did you mean "hooks"\?$/],
     'checks an auth type that nobody declares': [
       'hooks: { authenticate: { t: () => true } }',
