@@ -153,9 +153,9 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1294, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2088 },
+  lib: { lines: 2084 },
   'plugins-sdk': { lines: 3446 },
-  config: { lines: 2601 },
+  config: { lines: 2595 },
   service: { lines: 3016 },
   builtins: { lines: 14365 },
   cli: { lines: 3001 },

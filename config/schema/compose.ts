@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import type { Definition, Finding } from '../../plugins-sdk/define.ts';
+import type { Definition } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
@@ -7,21 +7,17 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Claims, keyTrees, membersOf } from './key-tree.ts';
 import { PluginsSchema } from './plugin-entry.ts';
 
-/** The schema of a whole config file. */
-export interface Composed {
-  readonly schema: TSchema;
-  /** Plugins that claim one thing twice. */
-  readonly findings: readonly Finding[];
-}
-
 /** `settings.state` without an engine. */
 const IN_PROCESS = 'memory';
 
 /** What is owned by the plugin that signs. */
 const SIGNER = 'config key settings.signer';
 
-/** Puts the schema of a config file together: the frame, and what every plugin contributes to it. */
-export function compose(definitions: readonly Definition[]): Composed {
+/**
+ * Puts the schema of a whole config file together: the frame, and what every plugin contributes to it.
+ * @returns also a finding for each plugin that claims what another one has.
+ */
+export function compose(definitions: readonly Definition[]) {
   const claims = new Claims();
   const ownedBy: OwnedBy = (kind, of) =>
     definitions.flatMap((definition) =>
@@ -50,7 +46,7 @@ export function compose(definitions: readonly Definition[]): Composed {
   });
   const plugins = Type.Optional(PluginsSchema);
   const settings = { ...membersOf(trees.settings), ...state, ...signer, plugins };
-  const schema = closedObject({
+  const schema: TSchema = closedObject({
     version: Type.String({
       pattern: '^1\\.\\d+$',
       description: '1.<number>, such as 1.0: the version of the format that this release reads',

@@ -7,15 +7,11 @@ import { signatureHex } from './statements.ts';
 /** Half a signature, in bytes. */
 const SCALAR = 32;
 
-interface LowS {
-  /** r ‖ s, 64 bytes. */
-  readonly rs: Uint8Array;
-  /** Whether s was in the upper half, so that the recovery id has to change too. */
-  readonly negated: boolean;
-}
-
-/** Of the two signatures that one makes of any, s and n − s, the one that Ethereum takes (EIP-2). */
-function lowS(rs: Uint8Array): LowS {
+/**
+ * Of the two signatures that one makes of any, s and n − s, the one that Ethereum takes (EIP-2), as r ‖ s in 64 bytes. Where s was
+ * in the upper half, it is negated, and the recovery id has to change too.
+ */
+function lowS(rs: Uint8Array) {
   if (rs.length !== 2 * SCALAR) throw new Error('r and s must be 64 bytes');
   const r = BigInt(toHex(rs.subarray(0, SCALAR)));
   const s = BigInt(toHex(rs.subarray(SCALAR)));
