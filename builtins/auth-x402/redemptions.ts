@@ -28,9 +28,8 @@ export interface RedemptionsOptions {
 /** Milliseconds between two looks whether the ledger is still there. */
 const LEDGER_CHECK_INTERVAL_MS = 1000;
 
-function alreadyUsed(): Refusal {
-  return new Refusal(401, 'Payment already used');
-}
+const ENDING = 'the request that has the payment is over, and the state does not know it yet';
+const alreadyUsed = () => new Refusal(401, 'Payment already used');
 
 /** No fault of the client's: the operator is told. */
 function tooOld(reason: string): Refusal {
@@ -95,7 +94,8 @@ export class Redemptions {
     const { payments, ledger, stateEngine, now } = this.#options;
     const [doubt] = stateEngine?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt, 'engine');
-    if ((await payments.hold(ticket, OPEN_TTL_MS))?.by !== ticket.token) throw alreadyUsed();
+    const mark = await payments.hold(ticket, OPEN_TTL_MS);
+    if (mark?.by !== ticket.token) throw payments.isEnding(mark) ? unavailable(ENDING, 'engine') : alreadyUsed();
     let mayBeRedeemed = false;
     try {
       const { minedAt } = await verify();

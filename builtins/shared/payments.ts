@@ -31,7 +31,7 @@ export interface PaymentsOptions {
   /** Which payments a transaction or nonce belongs to. */
   readonly index: StateArea;
   /** Where payments are kept beyond the process. */
-  readonly stateEngine: Pick<SharedState, 'available'> | undefined;
+  readonly stateEngine?: Pick<SharedState, 'available'> | undefined;
   readonly debts: Debts;
   readonly log: Log;
 }
@@ -90,6 +90,8 @@ export function ticketFor(payment: string, about: About): Ticket {
  */
 export class Payments {
   readonly #options: PaymentsOptions;
+  /** Tokens of the requests here whose hold could not be ended yet. */
+  readonly #ending = new Set<string>();
   readonly index: ReturnType<typeof paymentIndex>;
 
   constructor(options: PaymentsOptions) {
@@ -99,9 +101,8 @@ export class Payments {
 
   /** The payments of a service. */
   static in(services: Services, { type, marks, ids }: ReturnType<typeof paymentKeys>): Payments {
-    const { stateEngine, debts, log } = services;
     const area = areaIn(services, type, marks);
-    return new Payments({ area, index: areaIn(services, `${type} ids`, ids), stateEngine, debts, log });
+    return new Payments({ ...services, area, index: areaIn(services, `${type} ids`, ids) });
   }
 
   /** Where the marks are. */
@@ -160,9 +161,14 @@ export class Payments {
     try {
       return await end();
     } catch (error) {
-      void this.#endLater(end, lost && { ...lost, fields: { ...lost.fields, error: String(error) } });
+      void this.#endLater(ticket, end, lost && { ...lost, fields: { ...lost.fields, error: String(error) } });
       return undefined;
     }
+  }
+
+  /** Whether the request that has the payment is over, and only the state does not know it yet. */
+  isEnding(mark?: Mark): boolean {
+    return this.#ending.has(mark?.by ?? '');
   }
 
   /** The payments that are known by a transaction or a nonce. */
@@ -179,9 +185,8 @@ export class Payments {
   /** Changes a payment for an operator. @returns `false`, and nothing has changed, where it stands otherwise by now. */
   async replace({ payment, ...seen }: Payment, next: Mark, life: number): Promise<boolean> {
     const [before, after] = [JSON.stringify(seen), JSON.stringify(next)];
-    const replaced = (text: string | undefined) => (text === before ? after : text);
     const options = { ttl: lasting(life), durable: true };
-    const isReplaced = (await update(this.#options.area, payment, replaced, options)) === after;
+    const isReplaced = (await this.#options.area.compareAndSet(payment, before, after, options)) === undefined;
     // An entry that stays costs a look; what was changed is changed.
     if (isReplaced) await this.#list({ payment, token: seen.listed ?? '' }, next, life).catch(() => undefined);
     return isReplaced;
@@ -204,11 +209,9 @@ export class Payments {
     { payment, token, about }: Ticket,
     { change, life, isCertain = false }: End,
   ): Promise<Mark | undefined> {
-    const lost: Mark | undefined = isCertain
-      ? { ...about, state: 'held', by: token, listed: token, refunds: 0 }
-      : undefined;
+    const lost: Mark = { ...about, state: 'held', by: token, listed: token, refunds: 0 };
     const own = (text: string | undefined) => {
-      const mark = text === undefined ? lost : markIn(text);
+      const mark = text === undefined && isCertain ? lost : markIn(text);
       if (mark?.by !== token) return text;
       const changed = change(mark);
       return changed && JSON.stringify(changed);
@@ -225,18 +228,18 @@ export class Payments {
     return (await Promise.all(marks)).flat();
   }
 
-  async #endLater(end: () => Promise<unknown>, lost?: DebtLine): Promise<void> {
+  async #endLater({ token }: Ticket, end: () => Promise<unknown>, lost?: DebtLine): Promise<void> {
     const { debts, log } = this.#options;
     const paid = debts.owe(lost);
-    for (let tries = 0; tries < RETRIES; tries += 1) {
+    this.#ending.add(token);
+    let isDone = false;
+    for (let tries = 0; tries < RETRIES && !isDone; tries += 1) {
       await new Promise((done) => setTimeout(done, RETRY_DELAY_MS).unref());
-      const isDone = await end().then(
-        () => true,
-        () => false,
-      );
-      if (isDone) return paid();
+      const [ended] = await Promise.allSettled([end()]);
+      isDone = ended.status === 'fulfilled';
     }
+    this.#ending.delete(token);
     paid();
-    if (lost !== undefined) log.error(lost.message, lost.fields);
+    if (lost !== undefined && !isDone) log.error(lost.message, lost.fields);
   }
 }

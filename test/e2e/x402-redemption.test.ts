@@ -24,9 +24,17 @@ const MODES = ['sync', 'stream', 'async'] as const;
 
 /** What holds up the engine behind the swap by which a payment is redeemed. */
 let holdUp: (() => Promise<void>) | undefined;
-const own = ownEngine('x402-redemption', () =>
-  pausing(new MemoryArea(), (next) => (next?.includes('"state":"redeemed"') ? holdUp?.() : undefined)),
-);
+/** Told of each payment that the engine is to forget; where it throws, the engine does not. */
+let forgets: (() => void) | undefined;
+const own = ownEngine('x402-redemption', () => {
+  const pause = (next?: string) => (next?.includes('"state":"redeemed"') ? holdUp?.() : undefined);
+  const area = pausing(new MemoryArea(), pause);
+  const compareAndSet: typeof area.compareAndSet = async (...args) => {
+    if (args[0].startsWith('0x') && args[2] === undefined) forgets?.();
+    return area.compareAndSet(...args);
+  };
+  return { ...area, compareAndSet };
+});
 
 describe('x402: a client never pays for nothing, and no failing request is free for ever', async () => {
   const chain = await chainFor(suite);
@@ -217,6 +225,27 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     go();
     // What the engine still does comes in its turns.
     await retried(async () => answered(await held.post('a/sync', {}, proof)));
+    await assertRefused(await held.post('a/sync', {}, proof), 401, USED);
+  });
+
+  it('a payment that the engine has yet to be told is free is not called used', async (t) => {
+    const more = { settings: { state: own.state, plugins: [own.plugin] }, api: { name: 'a', auth } };
+    const config = oneApi(upstream.url, { sync: { path: '/p', encoding } }, more);
+    const held = await serviceFor(t, config, { files: own.files });
+    const proof = await proofHeader(alice, held, 'a/sync', await payNative(alice, PRICE));
+    const unavailable = async () =>
+      assertRefused(await held.post('a/sync', {}, proof), 401, 'Payment verification unavailable');
+    forgets = () => {
+      throw new Error('out of order');
+    };
+    rpc.on('/', faults.serverError());
+    await unavailable();
+    rpc.on('/', relay(chain.url));
+    await unavailable();
+    const forgotten = new Promise<void>((resolve) => (forgets = resolve));
+    await forgotten;
+    forgets = undefined;
+    await answered(await held.post('a/sync', {}, proof));
     await assertRefused(await held.post('a/sync', {}, proof), 401, USED);
   });
 
