@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { Check } from 'typebox/value';
 import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
 import {
@@ -57,14 +58,10 @@ function checkKey(at: string, key: string): Finding[] {
   return key.length < UNGUESSABLE_LENGTH ? [warning(at, message)] : [];
 }
 
-/** What the check has seen: methods, which endpoints of an API share, and the text of each client's limit by its name. */
+/** What the check has seen: methods, which endpoints of an API share, and each client's limit by its name. */
 interface Seen {
   readonly methods: Set<AuthMethod>;
-  readonly limits: Map<string, string>;
-}
-
-function limitText(limit?: KeyLimit): string {
-  return JSON.stringify([limit?.window, limit?.max]);
+  readonly limits: Map<string, KeyLimit | undefined>;
 }
 
 /** What is wrong with an endpoint's keys. A method that endpoints share is checked once. */
@@ -75,8 +72,7 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
     return terms.keys.flatMap((item, i) => {
       const path = `${at}.keys[${i}]`;
       const { name, key, rateLimit } = named(item);
-      const limit = limitText(rateLimit);
-      const other = name === undefined ? limit : (limits.get(name) ?? limit);
+      const other = name !== undefined && limits.has(name) ? limits.get(name) : rateLimit;
       if (name !== undefined) limits.set(name, other);
       const same = terms.keys
         .slice(0, i)
@@ -87,7 +83,7 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
         ...(same === undefined
           ? []
           : [(same.name === name ? warning : error)(path, 'is the same key as one before it')]),
-        ...(other === limit
+        ...(isDeepStrictEqual(other, rateLimit)
           ? []
           : [error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`)]),
       ];
@@ -166,7 +162,7 @@ export const authApiKey = definePlugin({
   credentials: [NAME],
   exposes: LIMIT_HEADERS,
   check({ endpoints }: CheckContext) {
-    const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, string>() };
+    const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, KeyLimit | undefined>() };
     return endpoints.flatMap((endpoint) => checkKeys(endpoint, seen));
   },
   openapi: ({ config, endpoints }) => describeApiKeys(endpoints.filter(hasLimit), tellsIn(config)),
