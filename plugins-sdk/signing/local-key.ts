@@ -1,5 +1,5 @@
 import { defaultBackend, type EcdsaBackend, ecdsaOf } from '../../lib/eth/ecdsa.ts';
-import { addressOfPublicKey, CURVE_ORDER, personalDigest } from '../../lib/eth/eip191.ts';
+import { addressOfPublicKey, CURVE_ORDER } from '../../lib/eth/eip191.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { toBytes } from '../../lib/eth/hex.ts';
 import { type Statement, signatureHex } from '../../lib/eth/statements.ts';
@@ -24,15 +24,13 @@ export function createSigner(privateKey: string, options: { backend?: EcdsaBacke
   if (key === undefined) throw new Error(`the private key must be ${PRIVATE_KEY_RULE}`);
   const backend = options.backend ?? defaultBackend;
   const { publicKeyOf, sign } = ecdsaOf(backend);
-  const signHash = (hash: Uint8Array): Hex => {
-    const { signature, recoveryId } = sign(hash, key);
-    return signatureHex(signature, recoveryId);
-  };
   return Object.freeze({
     address: addressOfPublicKey(publicKeyOf(key)),
     backend,
-    signDigest: (digest32: Uint8Array) => signHash(personalDigest(digest32)),
-    sign: ({ hash }: Statement) => signHash(hash),
+    sign: ({ hash }: Statement): Hex => {
+      const { signature, recoveryId } = sign(hash, key);
+      return signatureHex(signature, recoveryId);
+    },
   });
 }
 

@@ -25,14 +25,7 @@ export interface OpenSigner {
 export interface Signer extends OpenSigner {
   /** The implementations of the curve's arithmetic: the same bytes, at different speeds. */
   readonly backend: EcdsaBackend;
-  /**
-   * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes. `v` is 27 or 28, and `s` is in the lower half of the
-   * curve order (EIP-2). The nonce is deterministic (RFC 6979).
-   *
-   * @throws RangeError when the digest is not 32 bytes.
-   */
-  signDigest(digest32: Uint8Array): Hex;
-  /** At once, in the same form. */
+  /** At once, in the same form. The nonce is deterministic (RFC 6979). */
   sign(statement: Statement): Hex;
 }
 

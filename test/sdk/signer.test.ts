@@ -9,6 +9,7 @@ import fc from 'fast-check';
 import { defaultBackend, type EcdsaBackend } from '../../lib/eth/ecdsa.ts';
 import { CURVE_ORDER, recoverAddress } from '../../lib/eth/eip191.ts';
 import { toBytes } from '../../lib/eth/hex.ts';
+import { personalStatement } from '../../lib/eth/statements.ts';
 import { createSigner, DERIVATION_PATH, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import { hide } from '../support/hide.ts';
 
@@ -78,7 +79,7 @@ for (const backend of ['secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
 
     it('gives the known signatures', () => {
       for (const [byte, signature] of VECTORS) {
-        assert.equal(signer.signDigest(new Uint8Array(32).fill(byte)), signature);
+        assert.equal(signer.sign(personalStatement(new Uint8Array(32).fill(byte))), signature);
       }
     });
 
@@ -89,7 +90,7 @@ for (const backend of ['secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
           const wallet = new Wallet(`0x${hexOf(scalar)}`);
           const own = createSigner(hexOf(scalar), { backend });
           assert.equal(own.address, wallet.address);
-          const signature = own.signDigest(digest);
+          const signature = own.sign(personalStatement(digest));
           assert.equal(signature, wallet.signMessageSync(digest));
           assert.equal(recoverAddress(digest, signature, backend), wallet.address);
         }),
@@ -107,26 +108,19 @@ for (const backend of ['secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
       assert.equal(createSigner(`0x${DIGITS.toUpperCase()}`, { backend }).address, ADDRESS);
     });
 
-    it('refuses a digest that is not 32 bytes', () => {
-      for (const length of [0, 31, 33, 64]) {
-        const message = 'digest must be 32 bytes';
-        assert.throws(() => signer.signDigest(new Uint8Array(length)), { name: 'RangeError', message });
-      }
-    });
-
     it('does not show its key and does not let itself be changed', () => {
       const key = Buffer.from(DIGITS, 'hex');
       const shown = [
         inspect(signer, { showHidden: true, depth: null, getters: true }),
         inspect(Object.getOwnPropertyDescriptors(signer), { showHidden: true, depth: null }),
         JSON.stringify(signer),
-        signer.signDigest.toString(),
+        signer.sign.toString(),
         String(signer),
       ].join('\n');
       for (const form of [DIGITS, DIGITS.slice(0, 16), key.toString('base64'), [...key].slice(0, 8).join(', ')]) {
         assert.ok(!shown.includes(form), form);
       }
-      assert.deepEqual(Object.keys(signer).sort(), ['address', 'backend', 'sign', 'signDigest']);
+      assert.deepEqual(Object.keys(signer).sort(), ['address', 'backend', 'sign']);
       assert.ok(Object.isFrozen(signer));
     });
   });
@@ -158,9 +152,10 @@ describe('createSigner', () => {
       const script = `
         import { createSigner } from './plugins-sdk/signing/local-key.ts';
         import { recoverAddress } from './lib/eth/eip191.ts';
+        import { personalStatement } from './lib/eth/statements.ts';
         const signer = createSigner('${PRIVATE_KEY}');
         const digest = new Uint8Array(32);
-        const signature = signer.signDigest(digest);
+        const signature = signer.sign(personalStatement(digest));
         const messages = [];
         for (const backend of ${JSON.stringify(missing)}) {
           for (const act of [

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { dataDigest, personalDigest } from '../../lib/eth/eip191.ts';
 import { type Hex, toBytes, toHex } from '../../lib/eth/hex.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
+import { personalStatement } from '../../lib/eth/statements.ts';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { loadObject } from '../support/config.ts';
@@ -182,9 +183,15 @@ function acceptedAnswers(): AnswerVector[] {
 }
 
 function answerVector(note: string, content: object, signedData: Hex, timestamp: number): AnswerVector {
-  const { address, signDigest } = createSigner(PRIVATE_KEY);
+  const { address, sign } = createSigner(PRIVATE_KEY);
   const digest = dataDigest(ENDPOINT_ID, timestamp, toBytes(signedData));
-  const response = { node: address, endpointId: ENDPOINT_ID, timestamp, ...content, signature: signDigest(digest) };
+  const response = {
+    node: address,
+    endpointId: ENDPOINT_ID,
+    timestamp,
+    ...content,
+    signature: sign(personalStatement(digest)),
+  };
   return { note, response, signedData, digest: toHex(digest), personalDigest: toHex(personalDigest(digest)) };
 }
 

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { ContractFactory, hashMessage, keccak256, toUtf8Bytes, verifyTypedData } from 'ethers';
 import { dataDigest } from '../../lib/eth/eip191.ts';
 import { isHex, toBytes, toHex } from '../../lib/eth/hex.ts';
-import { receiptStatement } from '../../lib/eth/statements.ts';
+import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
 import { jcs } from '../../lib/json/canonical-json.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { requestHashOf, verifyResponse } from '../../verify/index.ts';
@@ -27,7 +27,7 @@ it('receipts.json is what ethers and canonicalize make today', async () => {
 });
 
 describe('the vectors of receipts: what the SDK makes', () => {
-  const { address, signDigest } = createSigner(stored.privateKey);
+  const { address, sign } = createSigner(stored.privateKey);
 
   for (const { note, parameters, canonical, requestHash, response, typedDataHash } of accepted) {
     it(note, () => {
@@ -42,7 +42,7 @@ describe('the vectors of receipts: what the SDK makes', () => {
       const message = { endpointId, requestHash, dataHash, timestamp };
       assert.equal(verifyTypedData(domain, types, message, receipt.signature), node);
       const signed = response.data === undefined ? dataHash : hex(response.data);
-      assert.equal(signDigest(dataDigest(endpointId, timestamp, toBytes(signed))), response.signature);
+      assert.equal(sign(personalStatement(dataDigest(endpointId, timestamp, toBytes(signed)))), response.signature);
       assert.notEqual(hashMessage(toBytes(dataHash)), typedDataHash);
     });
   }

@@ -15,6 +15,7 @@ import {
 } from 'ethers';
 import { recoverAddress as recoverSigner } from '../../lib/eth/eip191.ts';
 import { isHex } from '../../lib/eth/hex.ts';
+import { personalStatement } from '../../lib/eth/statements.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { type Vectors, vectors } from './generate.ts';
@@ -61,7 +62,7 @@ describe('test vectors: what other libraries make', () => {
       assert.equal(recoverAddress(personalDigest, signature), answers.node);
       assert.ok(isHex(signature));
       for (const backend of ['secp256k1', 'ethers'] as const) {
-        assert.equal(createSigner(answers.privateKey, { backend }).signDigest(bytesOf(digest)), signature);
+        assert.equal(createSigner(answers.privateKey, { backend }).sign(personalStatement(bytesOf(digest))), signature);
         assert.equal(recoverSigner(bytesOf(digest), signature, backend), answers.node);
       }
     });
