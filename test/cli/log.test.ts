@@ -1,8 +1,10 @@
 /** The log has the level and the form that are set. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { createLog, type LogSettings, logSettings } from '../../service/log.ts';
+import { anyCharacter } from '../support/any-character.ts';
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/;
 const textAt = (level: LogSettings['level']): LogSettings => ({ level, format: 'text', colour: false });
@@ -13,6 +15,7 @@ function collect(settings: LogSettings) {
 }
 
 const withoutTimes = (lines: readonly string[]) => lines.map((line) => line.replace(TIME, ''));
+const anything = fc.string({ unit: anyCharacter, maxLength: 200 });
 
 /** The line behind its time. */
 function logLine(message: string, fields?: Readonly<Record<string, unknown>>): string {
@@ -144,7 +147,6 @@ describe('text', () => {
   });
 
   it('is one line, whatever is logged', () => {
-    const anything = fc.string({ unit: 'binary', maxLength: 200 });
     fc.assert(
       fc.property(
         anything,
@@ -224,7 +226,6 @@ describe('JSON', () => {
   });
 
   it('is one line of plain characters that says the same, whatever is logged', () => {
-    const anything = fc.string({ unit: 'binary', maxLength: 200 });
     fc.assert(
       fc.property(anything, anything, (message, value) => {
         const line = jsonOf(message, { value });

@@ -53,9 +53,8 @@ async function run(area: StateArea, taken: Step): Promise<unknown> {
   return { granted, left: Math.floor(left + 0.01), waits: retryAfter > 0 };
 }
 
-async function gone(area: StateArea, key: string): Promise<void> {
-  await eventually(async () => (await area.get(key)) === undefined, `the end of the value of ${key}`);
-}
+const gone = (area: StateArea, key: string) =>
+  eventually(async () => (await area.get(key)) === undefined, `the end of the value of ${key}`);
 
 /** What holds of every engine. @param open makes one; it is closed in the end. */
 export function contract(open: () => Subject | Promise<Subject>): void {
