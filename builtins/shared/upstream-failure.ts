@@ -26,7 +26,7 @@ function retryAfterHeader(milliseconds: number) {
  * A date has a time with colons: `Date.parse` takes "-5" for a day in May 2001, over which there is nothing to wait.
  */
 export function retryAfterOf({ 'retry-after': value }: BoundedResponse['headers']): number | undefined {
-  if (typeof value !== 'string' || !/^\d+(\.\d+)?$|:/.test(value)) return undefined;
+  if (typeof value !== 'string' || !/^\d+(\.\d+)?$|\d:\d\d/.test(value)) return undefined;
   const milliseconds = /^\d{1,9}(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }

@@ -140,11 +140,12 @@ describe('Retry-After of an upstream', () => {
       [429, '1.5', '2'],
       [503, '-5', null],
       [429, 'page 5', null],
+      [429, 'page: 5', null],
     ] as const) {
       upstream.on('*', later(said, status));
       assert.deepEqual(await ask(service), [502, FAILED, told]);
     }
-    assert.equal(upstream.requests.length, 8);
+    assert.equal(upstream.requests.length, 9);
   });
 
   it('stops calls of the API until then where there is a quota', async (t) => {
