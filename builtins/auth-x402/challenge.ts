@@ -1,10 +1,10 @@
 import { type Exchange, Refusal } from '../../plugins-sdk/index.ts';
 import { expiryOf, type Terms } from './terms.ts';
 
-/** What the challenge says to a client whose header is no proof. */
+/** The error of a challenge whose request has a header that is no proof. */
 export const INVALID_PROOF = 'Invalid payment proof';
 
-/** Says what to pay. @param now epoch milliseconds. @param invalid why the header that came is no proof; nothing where none came. */
+/** Makes the 402 that says what to pay. @param now epoch milliseconds. @param invalid why the header is no proof, if there is one. */
 export function challenge(terms: Terms, exchange: Exchange, node: string, now: number, invalid?: string): Refusal {
   const { amount, token, network, recipient } = terms;
   const body = {

@@ -32,11 +32,11 @@ const HEADER = 'x-payment-proof';
 
 const attempts = attemptsOf('x402-proofs', 'rateLimit.x402', 'proofs', 30);
 
-/** Milliseconds per request for this plugin. */
+/** The plugin's default budget, in milliseconds per request. */
 const BUDGET_MS = 30_000;
-/** Milliseconds that a node has for all questions about one payment. */
+/** Timeout of all RPC calls about one payment, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 10_000;
-/** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
+/** The share of the budget for RPC calls. The rest lets this plugin send its own refusal before the budget ends. */
 const WAITING_PART = 0.8;
 
 interface Accepted {
@@ -44,13 +44,13 @@ interface Accepted {
   readonly rpc: JsonRpc;
 }
 
-/** Every payment that an endpoint accepts may have to be looked up, one after the other. */
+/** Returns the milliseconds for one payment. A request may need a lookup for each payment that its endpoint accepts, in turn. */
 function lookUpTimeout({ endpoint }: Exchange, budget: number): number {
   const lookUps = endpoint.auth.filter(({ type }) => type === 'x402').length;
   return Math.min(LOOKUP_TIMEOUT_MS, (budget * WAITING_PART) / lookUps);
 }
 
-/** @throws Refusal 401 */
+/** Finds the transaction of a proof on chain. @throws Refusal 401 if it is not found, or if the node fails. */
 async function lookUp(
   { terms, rpc }: Accepted,
   { txHash }: PaymentProof,
@@ -63,31 +63,31 @@ async function lookUp(
     return mined;
   } catch (error) {
     if (!(error instanceof JsonRpcFailure)) throw error;
-    // Whoever sends a transaction decides how long its receipt is.
+    // The payer decides how long a receipt is: one that is too large is no fault of the node.
     throw unavailable(error.message, undefined, error.kind !== 'too-large');
   }
 }
 
-/** Stages before the upstream is asked, and the one at which it is. */
+/** The stages up to the upstream call, this one included. */
 const UNTIL_THE_CALL = new Set(['validate', 'vary', 'prepare', 'present', 'answer', 'onBeforeApiCall', 'callApi']);
 
-/** Whether the request was refused for want of room before the upstream was asked, so that nothing was done for the payment. */
+/** Whether the service was full (503) and the upstream was not called, so that the payment has caused no work. */
 function wantsRoom({ status, stage = '', upstreamStatus }: Refusal): boolean {
   return status === 503 && upstreamStatus === undefined && UNTIL_THE_CALL.has(stage);
 }
 
 const keys = paymentKeys('x402');
 
-/** The payment that a request has been let in for. */
+/** The payment that admitted a request. */
 interface Bought extends Redeemed {
-  /** What became of it. It is spent with the first answer, and buys all of its request. */
+  /** What became of the payment. The first answer spends it; it covers all answers of its request. */
   fate: 'held' | 'spent' | 'returned';
-  /** To be called once its payer has an answer, or the payment back. */
+  /** Ends the debt to the payer. Called once the payer has an answer, or has the payment back. */
   answered(): void;
 }
 const redeemed = new ContextKey<Bought>('x402Payment');
 
-/** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
+/** Payments on chain. A request without a proof gets a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = definePlugin({
   name: NAME,
   budget: BUDGET_MS,
@@ -103,12 +103,12 @@ export const authX402 = definePlugin({
       : {},
 });
 
-/** A mode may go on after a refusal. */
+/** Refuses further answers of a request whose payment was given back: a mode may go on after a refusal. */
 function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
   if (redeemed.get(exchange)?.fate === 'returned') throw givenBack();
 }
 
-/** Gives the payment of a refused request back, and counts what became of its proof. */
+/** Makes the `concluded` function: gives the payment of a refused request back, and counts the outcome of its proof. */
 function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
   const refund = async (payment: Bought, refusal: Refusal, exchange: Exchange): Promise<void> => {
     const given = await redemptions.refund(payment, !wantsRoom(refusal));
@@ -116,23 +116,23 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
   };
   return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
-    // A request is counted once, however many payments its endpoint accepts.
+    // Once per request, however many payments its endpoint accepts.
     if (payment === undefined) {
       const ended = attempts.refusedAs(exchange, outcome);
       if (ended !== undefined) reports.counts.add(ended);
     }
-    // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
+    // A client that leaves gets no refund: else it could read an answer up to its last byte, and leave for free.
     if (payment?.fate !== 'held') return undefined;
     payment.fate = outcome.kind === 'refused' ? 'returned' : 'spent';
     if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
     payment.answered();
-    // The answer does not wait for what only operators read.
+    // In the background: this mark is for operators only, so the response need not wait for it.
     background(redemptions.answered(payment));
     return undefined;
   };
 }
 
-/** Redeems payments, and remembers each for as long as any endpoint here would take it. */
+/** Makes the redemptions of a service. They remember each payment as long as any of its endpoints would accept it. */
 function redemptionsFor(
   { endpoints, now, stateEngine }: Services,
   payments: Payments,
@@ -156,7 +156,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
   const reports = reportsOf(services, termsOf);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
-    // Too late to be heard: the budget ended or the client left.
+    // The budget has ended or the client has left, so nobody gets the result.
     const isOver = () => call.signal.aborted;
     const verify = async () => {
       const mined = await lookUp(accepted(method), proof, lookUpTimeout(exchange, budget), call);
@@ -165,7 +165,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
       return mined;
     };
     const facts = { transaction: proof.txHash, payer: signer };
-    // Only the payer can confirm a payment. With the signer in the name, others can't even hold it against him.
+    // The name has the signer in it: a proof that the payer did not sign cannot even hold the payment, and so block the payer.
     const ticket = ticketFor(`${proof.txHash}:${signer}`, aboutOf(facts, exchange, termsOf(method), now()));
     const bought = await redemptions.redeem({ ticket, verify, isOver });
     redeemed.set(exchange, { ...bought, fate: 'held', answered: debts.owe(lostOf(ticket)) });

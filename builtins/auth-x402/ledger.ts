@@ -3,24 +3,24 @@ import { type StateArea, StateUnreadable, update } from '../../plugins-sdk/state
 
 const KEY = 'ledger';
 
-/** What all who share the payments know of them. */
+/** The ledger's one record, which all processes with the same payments share. */
 export interface LedgerTerms {
-  /** Epoch milliseconds; payments mined before may have been redeemed without being known here. */
+  /** Epoch milliseconds. Payments mined earlier may have been redeemed without a record here. */
   readonly began: number;
-  /** Milliseconds from its block for which each payment since then is remembered. */
+  /** Milliseconds for which each later payment is remembered, counted from its block. */
   readonly life: number;
 }
 
 /**
- * Begins the ledger where there is none, since it may have been lost.
- * @param isInForce whether it is begun anew, too, where payments were remembered for less than this config needs.
- * @throws StateUnreadable for what nobody here wrote.
+ * Reads the ledger, and begins it if there is none, as after a loss.
+ * @param isInForce whether this config is in force: a ledger with a shorter life than it needs is then begun anew.
+ * @throws StateUnreadable for an entry that this service has not written.
  */
 export type Ledger = (isInForce: boolean) => Promise<LedgerTerms>;
 
 /**
- * Since when payments are remembered, and for how long: an entry without an end beside them.
- * @param life milliseconds from its block for which any endpoint here accepts a payment.
+ * Makes the function that reads the ledger: an entry without a TTL, in the area of the payments.
+ * @param life milliseconds, from its block, for which any endpoint here accepts a payment.
  * @param now epoch milliseconds.
  */
 export function ledgerIn(area: StateArea, life: number, now: () => number): Ledger {

@@ -53,7 +53,7 @@ const scheme = {
     'Without it the answer is 402 and says what to pay. Pay, then send the same request with a PaymentProof as JSON',
 };
 
-/** What clients should know of a payment; nothing of the operator's terms. */
+/** What the OpenAPI document says of payments on chain. Of the operator's terms it shows the price alone. */
 export const openApiPart: OpenApiPart = {
   schemas,
   auth: {

@@ -6,7 +6,7 @@ import type { Payments } from '../shared/payments.ts';
 const UNDER_WAY =
   'its request is under way, or its process has died: find the requestId in the log; where it died, free it with --release --force';
 
-/** What operators are told to do. */
+/** What an operator can do about a payment, by its state. */
 const CURES = {
   held: UNDER_WAY,
   redeemed: UNDER_WAY,
@@ -16,7 +16,7 @@ const CURES = {
   'used up': 'its requests failed: find out why, then free it with --release',
 } as const;
 
-/** What operators can ask of payments on chain. */
+/** Makes the operators' commands for payments on chain. */
 export function operationsOn(payments: Payments, log: Log) {
   return paymentOperations({
     ...{ type: 'x402', payments, log, cures: CURES },

@@ -11,11 +11,11 @@ const SUCCESS = '0x1';
 type Asked = Pick<Terms, 'token' | 'amount' | 'recipient' | 'expiry'>;
 
 /**
- * What must hold of a mined transaction so that it pays.
+ * Checks that a mined transaction pays what the terms ask.
  *
- * @param signer of the proof.
+ * @param signer the account that signed the proof.
  * @param now milliseconds of the Unix epoch.
- * @throws Refusal 401 saying what does not hold.
+ * @throws Refusal 401 that names the failed check.
  */
 export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: number): void {
   const { transaction, receipt, minedAt } = mined;
@@ -28,12 +28,12 @@ export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: n
   if (now - minedAt > greatestAge(terms)) throw new Refusal(401, 'Payment too old');
 }
 
-/** A transfer of the native asset by the transaction itself, not by a contract that it calls. */
+/** Whether the transaction itself transfers the native asset; transfers by a contract that it calls do not count. */
 function paysNative({ transaction: { to, value } }: Mined, { recipient, amount }: Asked): boolean {
   return isSameHex(to ?? '', recipient) && BigInt(value) >= BigInt(amount);
 }
 
-/** One transfer that is large enough; several small ones do not add up. Whose tokens they were does not matter. */
+/** Whether one transfer is large enough; several small ones do not add up. Any account may have sent the tokens. */
 function paysToken({ receipt: { logs } }: Mined, { token, recipient, amount }: Asked): boolean {
   return logs.some((log) => (transferred(log, { token, to: recipient }) ?? -1n) >= BigInt(amount));
 }

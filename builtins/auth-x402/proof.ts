@@ -4,7 +4,7 @@ import { jsonIn } from '../../lib/json/value.ts';
 import { type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
 
-/** The header, parsed: with which transaction was paid, until when the proof holds, and the payer's signature of that. */
+/** A parsed `X-Payment-Proof` header: the transaction that pays, the end of the proof, and the signature that {@link signerOf} checks. */
 export interface PaymentProof {
   readonly txHash: Hex;
   /** Unix seconds. */
@@ -14,12 +14,12 @@ export interface PaymentProof {
 
 const MAX_PROOF_TEXT = 4096;
 
-/** Milliseconds that a proof may be valid from now on. */
+/** The longest time for which a proof may still be valid, in milliseconds. */
 export const LONGEST_VALIDITY_MS = 600_000;
 
 /**
- * Reads the header; whether it proves anything is another question.
- * @param invalid refuses a text that is no proof, and says why in the log.
+ * Parses the header. It checks the shape only, and verifies nothing.
+ * @param invalid makes the refusal of a text that is no proof; the reason is for the log.
  */
 export function parseProof(text: string, invalid: (reason: string) => Refusal): PaymentProof {
   if (text.length > MAX_PROOF_TEXT) throw invalid('longer than any proof');
@@ -36,8 +36,9 @@ export function parseProof(text: string, invalid: (reason: string) => Refusal): 
 }
 
 /**
+ * Checks that a proof ends in the future, and at most 10 minutes ahead.
  * @param now milliseconds of the Unix epoch.
- * @throws Refusal 401 unless the proof ends in the future, and at most 10 minutes ahead.
+ * @throws Refusal 401
  */
 export function checkWindow({ expiresAt }: PaymentProof, now: number): void {
   const end = expiresAt * 1000;
@@ -45,16 +46,16 @@ export function checkWindow({ expiresAt }: PaymentProof, now: number): void {
   if (end > now + LONGEST_VALIDITY_MS) throw new Refusal(401, 'Payment proof valid for too long');
 }
 
-/** The proof was not signed by the account that sent the transaction. */
+/** Makes the 401 for a proof that the sender of the transaction has not signed. */
 export function wrongSigner(reason: string): Refusal {
   return new Refusal(401, 'Payment proof signature mismatch', { reason });
 }
 
 /**
- * Who signed the proof: keccak256(encodePacked(node, endpointId, uint64(expiresAt))) as an EIP-191 personal message. A
- * proof for another endpoint, service or time recovers to an address that nobody has.
+ * Recovers who signed the proof: keccak256(encodePacked(node, endpointId, uint64(expiresAt))) as an EIP-191 personal
+ * message. A proof for another endpoint, service or time recovers to a meaningless address.
  *
- * @throws Refusal 401 when the signature is nobody's, or is the malleable twin with the high s (EIP-2).
+ * @throws Refusal 401 if no address can be recovered, or the signature is the malleable twin with the high s (EIP-2).
  */
 export function signerOf({ expiresAt, signature }: PaymentProof, node: Address, endpointId: Hex): Address {
   try {
@@ -64,7 +65,7 @@ export function signerOf({ expiresAt, signature }: PaymentProof, node: Address, 
   }
 }
 
-/** Some hardware wallets send the bare recovery id, 0 or 1, where others send 27 or 28: the same signature. */
+/** Writes v as 27 or 28. Some hardware wallets send the bare recovery id, 0 or 1, for the same signature. */
 function withUsualV(signature: Hex): Hex {
   const v = signature.slice(-2);
   return v === '00' || v === '01' ? `0x${signature.slice(2, -2)}${v === '00' ? '1b' : '1c'}` : signature;

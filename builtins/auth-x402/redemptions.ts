@@ -6,39 +6,39 @@ import { lifeUntil, type Mark, MOST_REFUNDS, type Ticket } from '../shared/payme
 import { type Payments, refusalOf, unavailable } from '../shared/payments.ts';
 import type { Ledger } from './ledger.ts';
 
-/** A payment that a request wants to redeem. */
+/** A payment that a request is about to redeem. */
 export interface Claimed {
-  /** Named by the transaction and its payer. */
+  /** The hold on the payment, whose name is the transaction and its payer. */
   readonly ticket: Ticket;
-  /** Looks the payment up while nobody else can redeem it. @throws Refusal 401 */
+  /** Looks up and checks the payment, while no other request can redeem it. @throws Refusal 401 */
   verify(): Promise<Mined>;
-  /** Whether nobody hears any more what this comes to. */
+  /** Whether the request is over: its budget has ended, or its client has left. */
   isOver(): boolean;
 }
 
 export interface RedemptionsOptions {
   readonly payments: Payments;
   readonly ledger: Ledger;
-  /** Where payments are kept beyond the process. */
+  /** The engine that keeps payments beyond the process, if there is one. */
   readonly stateEngine: Pick<SharedState, 'doubts'> | undefined;
   /** Epoch milliseconds. */
   now(): number;
 }
 
-/** Milliseconds between two looks whether the ledger is still there. */
+/** Least milliseconds between two checks that the ledger still exists. */
 const LEDGER_CHECK_INTERVAL_MS = 1000;
 
 const ENDING = 'the request that has the payment is over, and the state does not know it yet';
 const alreadyUsed = () => new Refusal(401, 'Payment already used');
 
-/** No fault of the client's: the operator is told. */
+/** A 401 that counts as a fault of the service's: the client paid in time, and the ledger begins too late. */
 function tooOld(reason: string): Refusal {
   return new Refusal(401, 'Payment too old', { reason, fault: true });
 }
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** The mark of a payment that is given back: free, unless that was done three times and counts. */
+/** The mark of a payment that is given back. It is free again, unless it was given back three times before and this time counts. */
 export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mark {
   const refunds = mark.refunds + Number(counts);
   if (refunds > MOST_REFUNDS) return { ...mark, state: 'used up' };
@@ -46,19 +46,19 @@ export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mar
   return { ...free, state: 'given back', refunds };
 }
 
-/** For the log where a payer loses what he has paid. */
+/** The log line for a payer who loses a payment. */
 export function lostOf({ about: { requestId, transaction, payer } }: Ticket): DebtLine {
   const message = 'a payment could not be given back: its payer has paid for nothing';
   return { message, fields: { requestId, transaction, payer } };
 }
 
-/** A payment that a request has redeemed, and milliseconds for which it is remembered. */
+/** A payment that a request has redeemed, and the milliseconds for which it is remembered. */
 export interface Redeemed {
   readonly ticket: Ticket;
   readonly life: number;
 }
 
-/** Redeems each payment once: holds it, has it looked up, redeems it, and gives it back when the request is refused. */
+/** Redeems each payment once: holds it, has it verified, redeems it, and gives it back if the request is refused. */
 export class Redemptions {
   readonly #options: RedemptionsOptions;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -67,17 +67,17 @@ export class Redemptions {
     this.#options = options;
   }
 
-  /** Begins the ledger. @throws Error that says why payments cannot be kept where they are to be. */
+  /** Begins the ledger. @throws Error that says why the engine cannot keep payments safely. */
   async start(): Promise<void> {
     const doubts = this.#options.stateEngine?.doubts() ?? [];
     if (doubts.length > 0) throw new Error(doubts.join('; '));
-    // This config may never come into force.
+    // `false`, because this config may never come into force.
     await this.#options.ledger(false);
   }
 
   /**
-   * Sees to it that the ledger is there before somebody pays, lest what he pays is older than the ledger. Asked often, it looks
-   * now and then.
+   * Begins a lost ledger anew before the next client pays: a payment older than the ledger is refused. Checks once a second at
+   * most, in the background.
    */
   look(): void {
     const { ledger } = this.#options;
@@ -87,8 +87,9 @@ export class Redemptions {
   }
 
   /**
-   * @returns what ends by {@link answered} or {@link refund}.
-   * @throws Refusal 401, and the payment is as it was.
+   * Holds, verifies and redeems a payment.
+   * @returns the redeemed payment; end it by {@link answered} or {@link refund}.
+   * @throws Refusal 401; the payment is then as it was.
    */
   async redeem({ ticket, verify, isOver }: Claimed): Promise<Redeemed> {
     const { payments, ledger, stateEngine, now } = this.#options;
@@ -99,7 +100,7 @@ export class Redemptions {
     let mayBeRedeemed = false;
     try {
       const { minedAt } = await verify();
-      // Only now, since the ledger may have been begun anew meanwhile.
+      // Read after `verify`, because the ledger may have been begun anew meanwhile.
       const { began, life: remembered } = await ledger(true);
       if (minedAt < began)
         throw tooOld(`mined at ${timeOf(minedAt)}, before the ledger of redeemed payments began at ${timeOf(began)}`);
@@ -116,8 +117,8 @@ export class Redemptions {
 
   /**
    * Gives a redeemed payment back.
-   * @param counts whether something was done for it.
-   * @returns whether it can be used again; where the state is away, once that is back.
+   * @param counts whether this refund counts towards the three that a payment has: the payment has caused work.
+   * @returns whether the payment can be used again; while the state is unreachable, as soon as it is back.
    */
   async refund({ ticket, life }: Redeemed, counts: boolean): Promise<boolean> {
     const change = (mark: Mark) => refundedMark(mark, counts);
@@ -125,7 +126,7 @@ export class Redemptions {
     return mark?.state !== 'used up';
   }
 
-  /** The payment has bought its answer. */
+  /** Marks that the payment has bought its answer. */
   async answered({ ticket, life }: Redeemed): Promise<void> {
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'answered' });
     await this.#options.payments.end(ticket, { change, life });

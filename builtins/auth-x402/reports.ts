@@ -1,10 +1,10 @@
-/** Counts, and tells the operator, what became of payments on chain. */
+/** Counts and logs what became of payments on chain. */
 import type { AuthMethod, Endpoint, Exchange, Services } from '../../plugins-sdk/index.ts';
 import { paymentCounts } from '../shared/payment-counts.ts';
 import type { About } from '../shared/payment-mark.ts';
 import type { Terms } from './terms.ts';
 
-/** What becomes of a payment, and the line for it. */
+/** The log level and line for each outcome of a payment. */
 const LINES = {
   redeemed: ['info', 'payment redeemed'],
   refunded: ['info', 'payment given back'],
@@ -13,7 +13,7 @@ const LINES = {
 
 const tokenOf = ({ network, token }: Terms) => ({ network: `eip155:${network}`, asset: token });
 
-/** What operators are told of a payment. @param now epoch milliseconds. */
+/** Collects what operators need to find a payment and its request. @param now epoch milliseconds. */
 export function aboutOf(
   facts: Required<Pick<About, 'transaction' | 'payer'>>,
   { requestId, endpoint: { api, name } }: Exchange,
@@ -36,7 +36,7 @@ export function reportsOf(services: Services, termsOf: (method: AuthMethod) => T
     others: ['refused', 'unavailable', 'limited'],
     tokensOf: ({ auth }) => auth.filter(({ type }) => type === 'x402').map((method) => tokenOf(termsOf(method))),
   });
-  /** Tells what became of a payment. */
+  /** Counts and logs what became of a payment. */
   const tell = ({ since, ...about }: About, endpoint: Endpoint, outcome: keyof typeof LINES): void => {
     const [level, message] = LINES[outcome];
     counts.addSold(endpoint, about, outcome);

@@ -15,7 +15,7 @@ import { authObjects } from '../shared/auth-objects.ts';
 import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 
-/** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */
+/** One `auth` object of type `x402`: the price, its chain and recipient, and the node that confirms payments. */
 export const TermsSchema = closedObject({
   network: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Chain id (EIP-155)' }),
   rpc: Type.String({ pattern: '^https?://', description: 'URL of a JSON-RPC node of that chain' }),
@@ -33,15 +33,15 @@ export const TermsSchema = closedObject({
 });
 export type Terms = Static<typeof TermsSchema>;
 
-/** Milliseconds that a client has to pay where the terms name no `expiry`. */
+/** The default of `expiry`: a client's time to pay, in milliseconds. */
 const DEFAULT_EXPIRY_MS = 300_000;
 
-/** Milliseconds that are added to a client's time to pay: the sum is how old a payment may be. */
+/** A payment may be this many milliseconds older than the client's time to pay. */
 const EXTRA_AGE_MS = 600_000;
-/** Milliseconds for which every payment is remembered at least, so that an `expiry` of up to an hour can change at any time. */
+/** Least milliseconds for which a payment is remembered. An `expiry` of up to an hour can so change at any time. */
 export const LEAST_LIFE_MS = EXTRA_AGE_MS + 3_600_000;
 
-/** Milliseconds between two blocks by chain id; other chains count as {@link SLOW_BLOCK_MS}. */
+/** Milliseconds between two blocks, by chain ID; other chains count as {@link SLOW_BLOCK_MS}. */
 const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
   [10, 2000], // OP Mainnet
   [56, 3000], // BNB Smart Chain
@@ -55,12 +55,12 @@ const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
 /** Milliseconds between two blocks of Ethereum. */
 const SLOW_BLOCK_MS = 12_000;
 
-/** Milliseconds that a client has to pay. */
+/** Returns a client's time to pay, in milliseconds. */
 export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
   return expiry ?? DEFAULT_EXPIRY_MS;
 }
 
-/** Milliseconds from the block of a payment to the end of its use. */
+/** Returns how old a payment may be, in milliseconds since its block. */
 export function greatestAge(terms: Pick<Terms, 'expiry'>): number {
   return EXTRA_AGE_MS + expiryOf(terms);
 }
@@ -76,7 +76,7 @@ function checkUrl(path: string, text: string): Finding[] {
   }
 }
 
-/** Warns of more confirmations than a payment can have before it is too old: nobody would ever get an answer. */
+/** Warns of more confirmations than a payment can reach before it is too old: no payment would ever be accepted. */
 function checkConfirmations(at: string, terms: Terms): Finding[] {
   const { confirmations = 1, network } = terms;
   const blockTime = BLOCK_TIMES.get(network) ?? SLOW_BLOCK_MS;
@@ -105,7 +105,7 @@ function checkTerms(at: string, terms: Terms): Finding[] {
 const IN_MEMORY =
   'keeps payments in memory: after a restart, those that were made before it are refused (Payment too old); use file or redis';
 
-/** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
+/** Checks what the schema cannot express. Endpoints share their API's terms, so a finding may come up several times. */
 export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
   const isSold = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
   const isInMemory = [undefined, 'memory'].includes(stateKey.in(config) as undefined);
