@@ -18,7 +18,8 @@ import { type About, heldIn, isOpen, type Mark, markIn, type Payment, type Ticke
 /** Under which payments of an auth type are kept in the process, where no engine is. */
 export function paymentKeys(type: string) {
   const key = (what: string) => new StateKey<MemoryArea>(`${type} ${what}`, { lasting: true });
-  return { type, marks: key('payments'), ids: key('payment ids') };
+  const ending = new StateKey<Set<string>>(`${type} ending`, { lasting: true });
+  return { type, marks: key('payments'), ids: key('payment ids'), ending };
 }
 
 /** Where the service keeps what is known of payments: in the engine, else in the process. */
@@ -30,6 +31,8 @@ export interface PaymentsOptions {
   readonly area: StateArea;
   /** Which payments a transaction or nonce belongs to. */
   readonly index: StateArea;
+  /** Tokens of this process's requests whose hold could not be ended yet, kept over a reload. */
+  readonly ending: Set<string>;
   /** Where payments are kept beyond the process. */
   readonly stateEngine?: Pick<SharedState, 'available'> | undefined;
   readonly debts: Debts;
@@ -59,9 +62,7 @@ const RETRIES = 120;
 const lasting = (life = 0) => Math.max(life, ENDED_TTL_MS);
 
 /** The refusal of a request that goes on after its payment was given back, as a mode that makes several answers may. */
-export function givenBack(): Refusal {
-  return new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
-}
+export const givenBack = () => new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
 
 /** It cannot be known whether the payment is good; the client may retry. @param fault `false` where the client may be to blame. */
 export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
@@ -90,8 +91,6 @@ export function ticketFor(payment: string, about: About): Ticket {
  */
 export class Payments {
   readonly #options: PaymentsOptions;
-  /** Tokens of the requests here whose hold could not be ended yet. */
-  readonly #ending = new Set<string>();
   readonly index: ReturnType<typeof paymentIndex>;
 
   constructor(options: PaymentsOptions) {
@@ -100,9 +99,10 @@ export class Payments {
   }
 
   /** The payments of a service. */
-  static in(services: Services, { type, marks, ids }: ReturnType<typeof paymentKeys>): Payments {
+  static in(services: Services, { type, marks, ids, ending: kept }: ReturnType<typeof paymentKeys>): Payments {
     const area = areaIn(services, type, marks);
-    return new Payments({ ...services, area, index: areaIn(services, `${type} ids`, ids) });
+    const ending = services.states.keep(kept, '', () => new Set<string>());
+    return new Payments({ ...services, area, ending, index: areaIn(services, `${type} ids`, ids) });
   }
 
   /** Where the marks are. */
@@ -168,7 +168,7 @@ export class Payments {
 
   /** Whether the request that has the payment is over, and only the state does not know it yet. */
   isEnding(mark?: Mark): boolean {
-    return this.#ending.has(mark?.by ?? '');
+    return this.#options.ending.has(mark?.by ?? '');
   }
 
   /** The payments that are known by a transaction or a nonce. */
@@ -229,16 +229,16 @@ export class Payments {
   }
 
   async #endLater({ token }: Ticket, end: () => Promise<unknown>, lost?: DebtLine): Promise<void> {
-    const { debts, log } = this.#options;
+    const { debts, ending, log } = this.#options;
     const paid = debts.owe(lost);
-    this.#ending.add(token);
+    ending.add(token);
     let isDone = false;
     for (let tries = 0; tries < RETRIES && !isDone; tries += 1) {
       await new Promise((done) => setTimeout(done, RETRY_DELAY_MS).unref());
       const [ended] = await Promise.allSettled([end()]);
       isDone = ended.status === 'fulfilled';
     }
-    this.#ending.delete(token);
+    ending.delete(token);
     paid();
     if (lost !== undefined && !isDone) log.error(lost.message, lost.fields);
   }

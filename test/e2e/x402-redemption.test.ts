@@ -11,6 +11,7 @@ import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { ownEngine, pausing } from '../support/own-engine.ts';
 import { notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { reload } from '../support/reload.ts';
 import { encoding, oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -228,7 +229,7 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     await assertRefused(await held.post('a/sync', {}, proof), 401, USED);
   });
 
-  it('a payment that the engine has yet to be told is free is not called used', async (t) => {
+  it('a payment that the engine has yet to be told is free is not called used, nor after a reload', async (t) => {
     const more = { settings: { state: own.state, plugins: [own.plugin] }, api: { name: 'a', auth } };
     const config = oneApi(upstream.url, { sync: { path: '/p', encoding } }, more);
     const held = await serviceFor(t, config, { files: own.files });
@@ -241,6 +242,8 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     rpc.on('/', faults.serverError());
     await unavailable();
     rpc.on('/', relay(chain.url));
+    await unavailable();
+    assert.ok((await reload(held, config)).done);
     await unavailable();
     const forgotten = new Promise<void>((resolve) => (forgets = resolve));
     await forgotten;

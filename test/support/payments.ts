@@ -22,7 +22,7 @@ const log = { debug: () => undefined, info: () => undefined, warn: () => undefin
 
 /** The payments of one process. */
 export function paymentsOn(area: StateArea, stateEngine?: { available(): boolean }): Payments {
-  return new Payments({ area, index: area, stateEngine, debts: new Debts(), log });
+  return new Payments({ area, index: area, stateEngine, debts: new Debts(), ending: new Set(), log });
 }
 
 /** A hold on a payment, yet to be taken. */

@@ -41,7 +41,7 @@ function setUp(t: TestContext) {
     const now = () => clock.now + skew;
     const ledger = ledgerIn(area, 4_200_000, now);
     const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
-    const payments = new Payments({ area, index: memory, stateEngine, debts, log });
+    const payments = new Payments({ area, index: memory, stateEngine, debts, ending: new Set(), log });
     return new Redemptions({ payments, ledger, stateEngine, now });
   };
   const pass = async (milliseconds: number) => {
