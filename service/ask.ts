@@ -21,10 +21,10 @@ interface Asked extends Partial<AskOptions> {
   readonly parameters: Parameters;
 }
 
-/** Requests that ask for each other. */
+/** The most requests in one chain in which each asks for the next. */
 const MAX_DEPTH = 8;
 
-/** @throws Error when it would not end. */
+/** Checks that a chain of requests that ask for each other ends. @throws Error */
 function checkChain(as: Exchange, id: string): void {
   let depth = 0;
   for (let one: Exchange | undefined = as; one !== undefined; one = askedFor.get(one)) {
@@ -34,7 +34,7 @@ function checkChain(as: Exchange, id: string): void {
   if (depth >= MAX_DEPTH) throw new Error(`requests ask for each other, more than ${MAX_DEPTH} deep`);
 }
 
-/** Passes a plugin's request through the pipeline as if the client had sent it. */
+/** Passes a plugin's request through the pipeline as if the client had sent it. @throws Error when the answer is a stream. */
 export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
   const { as, plugin, id, mode } = asked;
   if (typeof id !== 'string') throw new TypeError('services.ask takes the id of an endpoint');
@@ -43,14 +43,14 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const { requestId, method, route, socketAddress } = as;
   const headers = { ...as.headers, ...asked.headers };
   const parameters = parametersOf(asked);
-  // The id is that which the client is told: by it, what was done for the client is found.
+  // The request keeps the client's request ID: under that ID operators find what was done for the client.
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
   control.receive(exchange, parameters);
   const charge = control.charge(as, plugin);
   if (charge?.chargeTime() === false) throw new Error('the budget has ended');
   checkChain(as, id);
   askedFor.set(exchange, as);
-  // Timers and other clients have their turn between two requests, however a plugin asks.
+  // Timers and other clients get a turn between two requests, however fast a plugin asks.
   await immediate();
   const tasks: (() => void)[] = [];
   let isOver = false;
@@ -75,7 +75,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   return { status: response.status, headers: { ...response.headers }, body: bodyText(response.body) };
 }
 
-/** What hooks may return as parameters, plugins may ask with. @throws TypeError */
+/** Reads the parameters of a plugin's request; the rules are those for parameters that hooks return. @throws TypeError */
 function parametersOf({ parameters }: Asked): Parameters {
   try {
     return takeParameters({ parameters });
@@ -84,7 +84,7 @@ function parametersOf({ parameters }: Asked): Parameters {
   }
 }
 
-/** It may have no end, and whoever asks waits for a whole answer. @throws Error */
+/** Closes the stream and refuses it: it may never end, and the plugin waits for a whole answer. @throws Error */
 async function refuseStream(exchange: Exchange, body: BodyStream): Promise<never> {
   await body[Symbol.asyncIterator]().return?.();
   control.disconnect(exchange);

@@ -19,21 +19,21 @@ import { stateDependency } from './state-engine.ts';
 import { packageVersion } from './surroundings.ts';
 import { messageOf } from './text.ts';
 
-/** Services that follow from the config, and those of the program and of each plugin. */
+/** Names of the services that follow from the config, and of those that differ by plugin or come from the program. */
 type OfConfig = 'config' | 'answerConfig' | 'endpoints' | 'credentials' | 'exposed' | 'describe' | 'path' | 'hide';
 type OfPlugin = 'version' | 'meters' | 'budget' | 'ask' | 'background' | 'dependencies';
 
-/** What a set of plugins needs besides its config. */
+/** All that a set of plugins needs besides its config. */
 export interface Surroundings extends Omit<Services, OfConfig | OfPlugin> {
   readonly meters: MeterSet;
-  /** Whose signatures answers have. */
+  /** The addresses that sign answers. */
   readonly signers: readonly Address[];
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
   readonly background: InBackground;
 }
 
-/** All plugins of a config, ready to serve, and what operators can ask of them. */
+/** All plugins of a config, ready to serve, and the operations that operators can run on them. */
 export interface AssembledPlugins extends ObservedPlugins {
   readonly operations: readonly (readonly [name: string, run: Operation])[];
 }
@@ -69,7 +69,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   return { ...plugins, operations };
 }
 
-/** What all plugins of a config get alike. */
+/** Returns the services that are the same for all plugins of a config. */
 function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, 'signers'>) {
   const endpoints = Object.freeze(loaded.endpoints);
   const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
@@ -94,7 +94,7 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
   };
 }
 
-/** Where state is kept is the service's own, and changes no answer either. */
+/** Returns the config without the keys that change no answer, such as `settings.state`. */
 function answerConfigOf({ config, plugins }: LoadedConfig): Services['answerConfig'] {
   const silent = plugins.filter(({ definition }) => definition.changesAnswers === false);
   const names = [stateKey, ...silent.flatMap(({ definition }) => definition.keys ?? [])].map(
@@ -107,13 +107,13 @@ function answerConfigOf({ config, plugins }: LoadedConfig): Services['answerConf
   return { ...config, ...Object.fromEntries(levels) };
 }
 
-/** All isolated plugins share their instruments, which are the service's: what they measure themselves, nobody hears. */
+/** Returns a plugin's meters. Isolated plugins share the service's: instruments that they make themselves are not exported. */
 function metersOf({ definition: { name }, operator, isolated }: PluginChoice, meters: MeterSet): Meters {
   if (isolated) return meters.of('settings.plugins', UNBOUNDED);
   return operator ? meters.of(name) : meters.of(name, UNBOUNDED);
 }
 
-/** @throws Error when the key cannot be used, and when nothing signs. */
+/** Returns the address that signs answers. @throws Error when the key cannot be used, or not exactly one plugin signs. */
 export function signerAddressOf({ plugins, config }: LoadedConfig): Address {
   const [choice, other] = plugins.filter(({ definition }) => definition.signerAddress !== undefined);
   if (choice !== undefined && other !== undefined) {
@@ -148,7 +148,7 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
   throw new RegistrationError(`${place}plugin "${plugin}": ${why}`);
 }
 
-/** `settings.plugins[0] (line 9): `: where the config names a plugin that is no built-in. */
+/** Returns the place in the config that names a plugin, such as `settings.plugins[0] (line 9): `; `''` for a built-in. */
 function placeOf({ path, line }: Pick<PluginChoice, 'path' | 'line'> = {}): string {
   if (path === undefined) return '';
   return line === undefined ? `${path}: ` : `${path} (line ${line}): `;
@@ -164,7 +164,7 @@ function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hid
   }
 }
 
-/** Warns of full plugins that can change what is signed: their hooks are known only now. Of simple ones the loader has warned. */
+/** Warns of a full plugin whose hooks can change what is signed. The loader has already warned of simple plugins. */
 function warnOfSigning(
   { definition, operator }: PluginChoice,
   { hooks = {} }: Behaviour,

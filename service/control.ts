@@ -9,7 +9,7 @@ import type { Operation, OperationResult } from '../plugins-sdk/define.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { codeOf, messageOf } from './text.ts';
 
-/** What an operator asks for. */
+/** An operation that an operator asks for, with its arguments by name. */
 export interface AskedOperation {
   readonly name: string;
   readonly words: Readonly<Record<string, string>>;
@@ -17,24 +17,26 @@ export interface AskedOperation {
 
 type Answer = { readonly results: readonly OperationResult[] } | { readonly error: string };
 
+/** The operations of all plugins, by name; several plugins may share a name. */
 export type Operations = readonly (readonly [name: string, run: Operation])[];
 
-/** Bytes that the path of a socket may have on every system. Node 20 cuts longer ones silently, so that services would share one. */
+/** The most bytes in the path of a socket on any system. Node 20 cuts longer paths silently, so that services would share one. */
 const LONGEST_PATH = 103;
 
-/** Milliseconds of silence after which a command gives up, and after which a service at work says that it is alive. */
+/** Milliseconds of silence after which a command gives up; a service at work sends a heartbeat more often. */
 const SILENCE_TIMEOUT_MS = 5000;
 const HEARTBEAT_INTERVAL_MS = 1000;
 
-/** Codes of errors where no process listens. */
+/** Error codes of a socket at which no process listens. */
 const NOBODY: readonly string[] = ['ENOENT', 'ECONNREFUSED'];
 
-/** The folder of the unit's `RuntimeDirectory=`, where commands look by themselves. */
+/** The folder of the systemd unit's `RuntimeDirectory=`; commands look for the service there, too. */
 const UNIT_FOLDER = '/run/signed-data-proxy';
 
 /**
- * The sockets on which the service of a config file may take operations; it listens at the first. With systemd that is in the
- * runtime directory: a service may have temporary files that nobody else sees. Else it is in a folder of its user among those.
+ * Returns the paths of the sockets at which the service of a config file may take operations; it listens at the first.
+ * Under systemd the socket is in the runtime directory, because the service may have private temporary files.
+ * Otherwise it is in a folder of its user among the temporary files.
  * @param file absolute path of the config file.
  */
 export function controlPaths(file: string): readonly [own: string, ...others: string[]] {
@@ -47,7 +49,7 @@ function ownFolder(): string {
   return join(tmpdir(), `signed-data-proxy-${process.getuid?.() ?? 0}`);
 }
 
-/** Has all plugins that know an operation do it. @throws Error */
+/** Runs an operation in all plugins that know it, one after the other. @throws Error when none does. */
 export async function runOperation(operations: Operations, { name, words }: AskedOperation) {
   const known = operations.filter(([each]) => each === name);
   if (known.length === 0) throw new Error(`no plugin of this config knows "${name}"`);
@@ -56,19 +58,19 @@ export async function runOperation(operations: Operations, { name, words }: Aske
   return results;
 }
 
-/** Where operators of the same machine, as the same user or root, ask a running service for something. */
+/** Returns a listener for operations: commands on the same machine, run by the same user or root, connect to it. */
 export function controlAt(path: string, log: Log, operations: () => Operations) {
   let server: Server | undefined;
   const unreachable = (error: unknown) =>
     log.warn('operators cannot reach this service by commands', { path, detail: messageOf(error) });
   return {
-    /** Listens, unless it does already or there is nothing to ask for. A service that cannot listen serves all the same. */
+    /** Listens, unless it does already or no plugin has an operation. A service that cannot listen serves all the same. */
     open: async (): Promise<void> => {
       if (server !== undefined || operations().length === 0) return;
       try {
         if (dirname(path) === ownFolder()) await mkdir(ownFolder(), { recursive: true, mode: 0o700 });
         server = await listenAt(path, (socket) => void answer(socket, operations));
-        // Later, too: without a file descriptor left it cannot accept a connection.
+        // An error may also come later: without a free file descriptor no connection can be accepted.
         server?.on('error', unreachable);
       } catch (error) {
         unreachable(error);
@@ -79,13 +81,13 @@ export function controlAt(path: string, log: Log, operations: () => Operations) 
 }
 
 async function answer(socket: Socket, operations: () => Operations): Promise<void> {
-  // Whoever asked may have gone.
+  // The command may have ended.
   socket.on('error', () => undefined);
-  // White space before JSON means nothing.
+  // A space is the heartbeat: JSON may begin with white space.
   const heartbeat = setInterval(() => socket.write(' '), HEARTBEAT_INTERVAL_MS).unref();
   let said: Answer;
   try {
-    // All is read, and the other half of the connection stays.
+    // The reading half has ended, but the answer needs the writing half.
     const asked = await text(socket.iterator({ destroyOnReturn: false }));
     said = { results: await runOperation(operations(), JSON.parse(asked)) };
   } catch (error) {
@@ -96,11 +98,15 @@ async function answer(socket: Socket, operations: () => Operations): Promise<voi
   socket.end(JSON.stringify(said));
 }
 
-/** @returns what a running service answers; nothing where none listens. @throws Error for what it says or cannot say. */
+/**
+ * Asks the running service to do an operation.
+ * @returns its results; undefined when no service listens.
+ * @throws Error with the service's message, or when it does not answer.
+ */
 export async function askControl(path: string, asked: AskedOperation): Promise<readonly OperationResult[] | undefined> {
   const socket = await reach(path);
   if (socket === undefined) return undefined;
-  // The system accepts connections of a process that is stopped.
+  // The system accepts connections for a process that is stopped, so a connection does not mean that the service runs.
   const silent = `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments" before you try again: it may yet do what it was asked`;
   socket.setTimeout(SILENCE_TIMEOUT_MS, () => socket.destroy(new Error(silent)));
   socket.end(JSON.stringify(asked));
@@ -111,7 +117,7 @@ export async function askControl(path: string, asked: AskedOperation): Promise<r
   return answer.results;
 }
 
-/** @throws Error */
+/** Connects to a service's socket; returns undefined when no process listens there. @throws Error */
 async function reach(path: string): Promise<Socket | undefined> {
   try {
     await checkPlace(path);
@@ -127,15 +133,15 @@ async function reach(path: string): Promise<Socket | undefined> {
 }
 
 /**
- * Checks that a socket can be there, and by nobody else's doing: what is asked may hold keys of nodes, and what is answered is
- * believed. @throws Error
+ * Checks that the socket's folder belongs to this user alone: operations may hold keys of nodes, and commands believe
+ * the answers. @throws Error
  */
 async function checkPlace(path: string): Promise<void> {
   if (Buffer.byteLength(path) > LONGEST_PATH)
     throw new Error(`${path} is too long for a socket: set TMPDIR to a shorter path for service and command`);
   const folder = dirname(path);
   const about = await lstat(folder);
-  // Among the temporary files anybody could have made it.
+  // Any user could have made a folder of this name among the temporary files.
   const isOwn = folder !== ownFolder() || about.uid === process.getuid?.();
   if (!about.isDirectory() || !isOwn || (about.mode & 0o022) !== 0)
     throw new Error(
@@ -143,11 +149,11 @@ async function checkPlace(path: string): Promise<void> {
     );
 }
 
-/** @returns nothing where another process of the service listens already. @throws Error */
+/** Listens at a path; returns undefined where another process of the service listens already. @throws Error */
 async function listenAt(path: string, answer: (socket: Socket) => void): Promise<Server | undefined> {
   const other = await reach(path);
   if (other !== undefined) return void other.destroy();
-  // Left behind by a process that was killed.
+  // A process that was killed has left its socket behind.
   await rm(path, { force: true });
   const server = createServer({ allowHalfOpen: true }, answer).unref();
   listenPrivately(server, path);
@@ -155,7 +161,10 @@ async function listenAt(path: string, answer: (socket: Socket) => void): Promise
   return server;
 }
 
-/** The socket is made at once, so that nothing else is made with this mask; a worker does not ask its primary to listen. */
+/**
+ * Listens at a socket with mode 600. `listen` makes the socket at once, so the mask affects no other file.
+ * With `exclusive` a worker does not ask its primary to listen.
+ */
 function listenPrivately(server: Server, path: string): void {
   const mask = process.umask(0o177);
   try {

@@ -2,10 +2,10 @@ import { writeSync } from 'node:fs';
 import { errorForLog } from '../kernel/refusal.ts';
 import { escapeUnprintable } from './text.ts';
 
-/** Where the reason for the end of the process is written. */
+/** Writes the reason for the end of the process. */
 interface Reporter {
   error(message: string): void;
-  /** Writes out what waits, now. */
+  /** Writes all waiting lines now. */
   flush(): void;
 }
 
@@ -24,18 +24,18 @@ let done = false;
 /** Whether the log has the reason already. Only the first is the cause; later ones follow from it. */
 let explained = false;
 
-/** Says where errors that nobody foresaw are reported: on stderr, until this is called. */
+/** Sets where crashes are reported; until the first call that is stderr. */
 export function reportCrashesTo(next: Reporter): void {
   reporter = next;
 }
 
-/** Ends the process on purpose; an end that other code brings about is reported. */
+/** Ends the process on purpose. Any other exit is reported as a crash. */
 export function end(code: number): never {
   done = true;
   process.exit(code);
 }
 
-/** The reason is the last line of the log. */
+/** Writes the reason as the last line of the log, once. */
 function explain(reason: string): void {
   if (explained) return;
   explained = true;
@@ -43,7 +43,7 @@ function explain(reason: string): void {
   reporter.flush();
 }
 
-/** The error with the place where it was thrown, if that is in code of a file: plugins share the process, and one must be found. */
+/** Returns the error's text and the first file in its stack: plugins share the process, and the faulty one must be found. */
 function errorText(error: unknown): string {
   const [said = '', ...frames] = errorForLog(error).split(/\n +(?=at )/);
   const place = frames.find((frame) => /[/\\]/.test(frame) && !frame.includes('node:'));
@@ -51,10 +51,11 @@ function errorText(error: unknown): string {
 }
 
 /**
- * Ends the process, with exit code 1 and one line, on an exception that nobody caught. Code that runs on after it would be in
- * an unknown state, holding a key. A promise that a plugin forgot to await leaves nobody's state half changed, and
- * clients could cause one at will by disconnecting. It is reported, and the service goes on. Where code that is not the
- * program's exits, one line says so, and the exit code is not 0.
+ * Handles errors that nobody caught, and exits of other code.
+ * An uncaught exception ends the process with one line and exit code 1: code that ran on would be in an unknown state,
+ * holding a key. An unhandled rejection is only reported: a promise that a plugin forgot to await leaves no state half
+ * changed, and clients could cause one at will by disconnecting. An exit by other code is reported with one line, and
+ * its exit code is not 0.
  */
 export function watchForCrashes(): void {
   process.on('unhandledRejection', (error: unknown) => {
@@ -67,7 +68,7 @@ export function watchForCrashes(): void {
   process.on('exit', (code) => {
     if (done) return;
     explain(`the process was ended by code that is not its own, such as a plugin's: exit code ${code}`);
-    // To a supervisor 0 would mean that all is well.
+    // To a supervisor, exit code 0 would mean success.
     if (code === 0) process.exitCode = 1;
   });
 }

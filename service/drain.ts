@@ -1,17 +1,17 @@
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { Debts } from '../plugins-sdk/state/debts.ts';
 
-/** Milliseconds that work in flight has to finish after a signal, and that it has while somebody is owed for it. */
+/** Milliseconds that work in flight has to finish after a signal, without open debts and with them. */
 export const DRAIN_TIME_MS = 25_000;
 export const LONGEST_DRAIN_MS = 45_000;
-/** Milliseconds for an answer to get out once nothing is owed for it any more. */
+/** Milliseconds for an answer to be sent once its debt is paid. */
 const LAST_WORDS_MS = 1000;
 
 /**
- * Waits for the end of work in flight, within bounds that are wider while clients are owed something.
+ * Waits for the end of work in flight, longer while debts to clients are open.
  *
- * @param delay milliseconds for which the service goes on to accept.
- * @returns whether the work ended; what is owed beyond it is for the debts to tell.
+ * @param delay milliseconds for which the service still accepts requests.
+ * @returns whether the work ended; the debts report themselves.
  */
 export async function drained(work: Promise<unknown>, debts: Debts, delay: number): Promise<boolean> {
   const last = performance.now() + LONGEST_DRAIN_MS + delay;

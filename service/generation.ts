@@ -28,14 +28,14 @@ import type { WorkerLink } from './workers/link.ts';
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
 
-/** What all generations of a service have in common. */
+/** The parts that all generations of a service share. */
 export interface Shared extends Pick<Services, 'log' | 'now' | 'debts' | 'phase'> {
   readonly signers: Signers;
   readonly meters: MeterRegistry;
   readonly stateEngine?: StateClient | undefined;
   readonly workers?: WorkerLink | undefined;
   readonly lastReload: () => LastReload;
-  /** What the generation in force shows; nothing before the first one is. */
+  /** The status of the generation in force; undefined before the first one is. */
   status(): ReturnType<Status['read']> | undefined;
 }
 
@@ -56,7 +56,7 @@ export class Generation {
   readonly #signers: Signers;
   #stopped: Promise<void> | undefined;
 
-  /** @param before whose state is taken over. @throws RegistrationError */
+  /** @param before the generation whose state this one takes over. @throws RegistrationError */
   constructor(loaded: LoadedConfig, { signers, lastReload, status, ...shared }: Shared, before?: Generation) {
     const surroundings = { ...shared, ...signers.addressesIn(loaded) };
     this.loaded = loaded;
@@ -110,7 +110,7 @@ export class Generation {
     this.#app.handle(request, response);
   }
 
-  /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
+  /** Starts the plugins; when one cannot start, stops those before it. @throws RegistrationError */
   async start(): Promise<void> {
     const started: string[] = [];
     try {
@@ -125,25 +125,25 @@ export class Generation {
     }
   }
 
-  /** Comes into force, once it has started: from now on nothing is taken over from the one before. */
+  /** Puts the started generation into force. After this it takes over no more state from the one before. */
   commit(): void {
     this.#states.settle();
     this.#meters.commit();
     this.#measureState?.();
   }
 
-  /** Ends the responses that stream: they may have no other end. */
+  /** Ends all streamed responses, which may have no other end. */
   endStreams(): void {
     this.#app.endStreams();
   }
 
-  /** Resolves when no request is under way, detached ones and what observes their ends included. */
+  /** Resolves when no request is under way; detached requests and the hooks that observe their ends count, too. */
   async served(): Promise<void> {
     await this.#requests.wait();
     await this.#pipeline.drained();
   }
 
-  /** Resolves when nothing is left in the background either, which may make requests of its own. */
+  /** Resolves when no request and no background work is left; background work may make requests of its own. */
   async drained(): Promise<void> {
     do {
       await this.#background.paid();
@@ -151,18 +151,18 @@ export class Generation {
     } while (this.#background.size > 0);
   }
 
-  /** Says what is left in the background. */
+  /** Logs the background work that is left. */
   tell(): void {
     this.#background.tell(this.#log);
   }
 
-  /** Stops the plugins, once. @param patience milliseconds that they have. */
+  /** Stops the plugins, once. @param patience milliseconds for them to stop; raised to 1000, and cut at 5000. */
   stop(patience: number): Promise<void> {
     this.#stopped ??= this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIMEOUT_MS));
     return this.#stopped;
   }
 
-  /** Closes the state and the signers that no other generation uses. @param others that live on. */
+  /** Closes the state and the signers that no other generation uses. @param others the generations that live on. */
   async letGo(others: Iterable<Generation>): Promise<void> {
     try {
       const states = [...others].map((other) => other.#states);
@@ -200,13 +200,13 @@ function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {
       detail: refusal.reason === undefined ? undefined : hide(refusal.reason),
     };
     if (fault) log.warn(message, fields);
-    // A plugin's rejection is an operator's own rule at work; the line of a detached request was written before.
+    // A plugin's rejection is an operator's own rule at work. A detached request's line was written before it failed.
     else if (stage === 'onHttpRequest' || (detached && reason !== undefined)) log.info(message, fields);
     else log.debug(message, fields);
   };
 }
 
-/** @param of the plugins, once there are all of them. */
+/** Returns the service that asks plugins for prices. @param of returns the plugins, which exist only after all are set up. */
 function pricesOf(of: () => AssembledPlugins): Services['prices'] {
   return {
     providers: () => new Map(of().taps.price.map(({ variant = '', plugin }) => [variant, plugin])),

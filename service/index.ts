@@ -28,34 +28,35 @@ import { packageVersion } from './surroundings.ts';
 import type { WorkerLink } from './workers/link.ts';
 import { checkTogether } from './workers/rules.ts';
 
+/** The config file of a service and its variables. */
 export interface ServiceOptions {
   /** Absolute path of the config file. */
   readonly file: string;
-  /** Variables for `${VAR}` and the signer. */
+  /** Environment variables for `${VAR}` and the signer. */
   readonly env: Environment;
 }
 
 /** A running service. */
 export interface Service {
   readonly url: string;
-  /** Whose signatures its answers carry at the start. */
+  /** The signer of its answers at the start. */
   readonly signer: { readonly address: Address };
   /**
-   * Reads the config file again and serves by it from then on; requests under way end by the config that they began
-   * with. On any error everything stays as it is. What happened is in the log.
+   * Reads the config file again and serves by it. Requests under way end by the config that they began with.
+   * On any error everything stays as it is. The log says what happened.
    * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
-   * @param variables reads the variables when the reload begins; the signer stays.
-   * @param news says what the new config changes; default the log of the service.
+   * @param variables reads the environment variables when the reload begins; the signer stays.
+   * @param news the log for what the new config changes; by default the log of the service.
    * @returns whether the new config is in force.
    */
   reload(variables: ReadVariables, news?: Log): Promise<boolean>;
-  /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
+  /** Stops accepting requests, lets work in flight finish within bounds, then closes everything. */
   stop(): Promise<void>;
 }
 
 /**
- * All definitions that a service consists of, before an operator's plugins.
- * @param around has the call of the upstream alone inside it.
+ * Returns the definitions of a service's own plugins, which come before an operator's.
+ * @param around plugins placed just outside the plugin that calls the upstream.
  */
 export function definitions(
   signing?: Signing,
@@ -69,7 +70,7 @@ export function definitions(
 
 interface StartOptions extends ServiceOptions {
   readonly log: ServiceLog;
-  /** Says what the config is; default the log. */
+  /** The log for what the config is; by default `log`. */
   readonly news?: Log;
   readonly link?: WorkerLink;
 }
@@ -84,9 +85,9 @@ export async function startService(options: StartOptions): Promise<Service> {
   const requests = { isJson: log.format === 'json', isTraced: false };
   const own = definitions(signers, requests);
   const load = async (variables: Environment, told: Log): Promise<LoadedConfig> => {
-    // The plugins of this config are set up next: loads come one after the other.
+    // `isTraced` is shared but safe: loads run one after the other, and the plugins of this config are set up next.
     requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
-    // A proxy that cannot be used is no fault of the plugin that comes first.
+    // Checked first, so that the error for an unusable proxy does not name the first plugin that reads it.
     proxiesInForce();
     const loaded = await loadConfig({ file, env: variables, builtins: own });
     const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
@@ -122,9 +123,9 @@ export async function startService(options: StartOptions): Promise<Service> {
 }
 
 /**
- * Has an operation done by the running service of a config, or else on its state, where that is beyond processes. Of the config
- * nothing is needed but `settings.state` as long as a service listens.
- * @throws Error
+ * Runs an operation in the running service of a config. Without one, runs it here on the state in `settings.state`.
+ * While a service listens, the config needs no valid key but `settings.state`.
+ * @throws Error when no service listens and there is no `settings.state`, and for faults of the operation.
  */
 export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {
   const settings = await readSettings(file, env, builtins());
@@ -146,7 +147,7 @@ export async function operate({ file, env }: ServiceOptions, asked: AskedOperati
   }
 }
 
-/** Opens the signers of a config, and says which have a key that is public. */
+/** Opens the signers of a config, and warns of each whose key is published. */
 async function openSigners(signers: Signers, loaded: LoadedConfig, variables: Environment, log: Log): Promise<void> {
   await signers.open(loaded, variables);
   try {
@@ -155,7 +156,7 @@ async function openSigners(signers: Signers, loaded: LoadedConfig, variables: En
       if (published !== undefined) log.warn(published);
     }
   } catch (error) {
-    // Nobody else lets go of them where nothing is set up.
+    // Without a generation nobody else would close them.
     await signers.release(loaded.config);
     throw error;
   }
@@ -164,12 +165,12 @@ async function openSigners(signers: Signers, loaded: LoadedConfig, variables: En
 function warnOfVariables(env: Environment, log: Log): void {
   if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY)
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
-  // Node and the library of OpenTelemetry read them by themselves.
+  // Node and OpenTelemetry's library read these from the process, not from `env`.
   for (const name of ['NODE_EXTRA_CA_CERTS', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'])
     if (env[name] && !process.env[name]) log.warn(`${name} counts only as a variable of the process, not in a file`);
 }
 
-/** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */
+/** Returns the stages' taps, routes and observers of a service with this config, and the names of isolated plugins. */
 export async function describeService({
   file,
   env,
@@ -179,7 +180,7 @@ export async function describeService({
   return { ...idleGeneration(loaded, silentLog).plugins, isolated };
 }
 
-/** A config that serves nothing here. */
+/** Makes a generation that serves no requests. */
 export function idleGeneration(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): Generation {
   return new Generation(loaded, {
     ...{ log, stateEngine, now: Date.now, signers: new Signers({}, log) },

@@ -43,10 +43,10 @@ const workersKey = wholeKey('workers', [1, MOST_WORKERS], 'Processes that serve 
 type Config = Readonly<Record<string, unknown>>;
 
 const DEFAULT_MAX = 16_384;
-/** Milliseconds in which refused connections are worth one line. */
+/** Milliseconds between two log lines on refused connections. */
 const QUIET_MS = 60_000;
 
-/** File descriptors that the process may have, sockets among them; infinite where the system does not tell. */
+/** The file descriptors that the process may open, sockets among them; infinite where the system does not say. */
 function descriptorLimit(): number {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
@@ -56,9 +56,9 @@ function descriptorLimit(): number {
   }
 }
 
-/** How many connections a config allows. @param plugins may know of a proxy in front. */
+/** Returns how many connections a config allows. @param plugins some know whether a proxy is in front. */
 export function connectionLimitsOf(config: Config, plugins: readonly Definition[]): ConnectionLimits {
-  // Calls of upstreams need descriptors, too.
+  // The other half is for calls of upstreams, which need descriptors, too.
   const max = maxKey.in(config) ?? Math.min(DEFAULT_MAX, Math.max(Math.floor(descriptorLimit() / 2), 1));
   const isBehindProxy = plugins.some(({ behindProxy }) => behindProxy?.(config));
   // Behind a proxy all connections have one address.
@@ -66,7 +66,7 @@ export function connectionLimitsOf(config: Config, plugins: readonly Definition[
   return { max, perAddress: perAddressKey.in(config) ?? share };
 }
 
-/** Closes connections beyond the limits, of which a line a minute tells. */
+/** Closes connections beyond the limits, and logs at most one line a minute for each limit. */
 export function limitClients(server: Server, limits: () => ConnectionLimits, log: Log): void {
   const tell = (limit: ConnectionLimit) =>
     atMostEvery(QUIET_MS, () =>
@@ -76,7 +76,7 @@ export function limitClients(server: Server, limits: () => ConnectionLimits, log
   limitConnections(server, limits, (limit) => refused[limit]());
 }
 
-/** Milliseconds for which a service that was told to stop still accepts requests. */
+/** Returns the milliseconds for which a service still accepts requests after it was told to stop. */
 export function drainDelayOf(config: Config): number {
   return drainDelayKey.in(config) ?? 250;
 }
@@ -88,7 +88,7 @@ function checkShare(config: Config, plugins: readonly Definition[]): Finding[] {
   return [warning('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
 }
 
-/** The service's own keys are contributed like a plugin's. @param plugins the others. */
+/** Makes the plugin that owns the service's own config keys. @param plugins the other built-ins. */
 export function listener(plugins: readonly Definition[]): Definition {
   return definePlugin({
     name: 'listener',
@@ -100,12 +100,12 @@ export function listener(plugins: readonly Definition[]): Definition {
   });
 }
 
-/** The address that a config asks for. */
+/** Returns the address at which a config wants to listen. */
 export function addressOf(config: Config): Address {
   return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1', path: 'server' };
 }
 
-/** How many processes a config asks for. */
+/** Returns the number of worker processes in a config. */
 export function workersOf(config: Config): number {
   return workersKey.in(config) ?? 1;
 }

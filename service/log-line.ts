@@ -1,7 +1,7 @@
 import { configure } from 'safe-stable-stringify';
 import { escapeUnprintable } from './text.ts';
 
-/** How lines look. */
+/** The form of a log's lines. */
 export interface LineForm {
   readonly format: 'text' | 'json';
   /** Colours the level; text only. */
@@ -10,14 +10,14 @@ export interface LineForm {
   readonly worker?: number;
 }
 
-/** Those of the line, and names that mean something to JavaScript. */
+/** Field names that a plugin cannot use: those of the line itself, and those with a meaning in JavaScript. */
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
-/** @returns what makes the lines of a log, each with its line feed. A plugin's message may be anything. */
+/** Returns a function that makes log lines, each with its line feed. It accepts any message, since plugins pass anything. */
 export function lineWriter({ format, colour, worker }: LineForm) {
   const [lineOf, memberOf] = format === 'json' ? [jsonLine, jsonMember] : [textLine, textMember];
   const own = worker === undefined ? '' : memberOf('worker', worker);
-  // A field cannot pass for the line's own.
+  // A reserved name gets a `_`, so that a plugin's field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
   return (level: string, message: unknown, fields: Readonly<Record<string, unknown>>): string => {
     let members = own;
@@ -49,10 +49,10 @@ function textMember(name: string, value: unknown): string {
   return text === undefined ? '' : ` ${bare(name)}=${text}`;
 }
 
-/** Members of an object in a field; more are counted. */
+/** Shows at most 100 members of an object in a field, five levels deep, and counts the rest. */
 const stringify = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
 
-/** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. An error is its text without the stack. */
+/** Returns JSON for any value, circles and bigints included, and never throws at the log's caller. Errors lose their stack. */
 function json(value: unknown): string | undefined {
   if (typeof value === 'string') return JSON.stringify(value);
   try {
@@ -64,7 +64,7 @@ function json(value: unknown): string | undefined {
 
 const NEEDS_QUOTES = /^$|[\s"=\\\p{C}\p{Z}]/u;
 
-/** A value as it is where it is one word, else as JSON; nothing where JSON has none for it. */
+/** Returns a one-word text as it is, any other value as JSON, and undefined where JSON has no form for it. */
 function bare(value: unknown): string | undefined {
   if (typeof value === 'string' && !NEEDS_QUOTES.test(value)) return value;
   const text = json(value);

@@ -1,39 +1,39 @@
 import { writeSync } from 'node:fs';
 import { codeOf } from './text.ts';
 
-/** Milliseconds that a line waits for others to be written with. */
+/** Milliseconds for which a line waits, to be written together with others. */
 const BATCH_DELAY_MS = 100;
 /** Milliseconds between attempts while lines cannot be written. */
 const RETRY_DELAY_MS = 10;
-/** Milliseconds that flushes wait for a reader or for room, in all. */
+/** Milliseconds that all flushes together may wait for a slow reader or a full disk. */
 const FLUSH_TIMEOUT_MS = 1000;
 /** Bytes that may wait; lines beyond are dropped. */
 const MAX_PENDING = 4 * 1024 * 1024;
 
-/** What may be over in a while: a reader that does not keep up, no room, a quota or a limit of size, a device that fails. */
+/** Errors that may pass: a slow reader, a full disk, a quota or size limit, a failing device. */
 const LATER = /^(?:EAGAIN|EWOULDBLOCK|ENOBUFS|ENOSPC|EDQUOT|EFBIG|EIO|ENOMEM)$/;
 
 /**
- * Told how many lines were lost, once lines can be written again.
- * @param reason code of the error that kept them from being written, such as `ENOSPC`; none of a line that is too long.
+ * Receives the number of lost lines, once lines can be written again.
+ * @param reason code of the error that held the lines up, such as `ENOSPC`; undefined for a line that is too long.
  */
 type Dropped = (count: number, reason: string | undefined) => void;
 
 /**
- * Writes log lines to a file descriptor in batches, and does not wait. For a slow reader and a full disk lines are
- * kept; those beyond 4 MiB are dropped and counted. Where the reader is gone, lines are discarded. The descriptor must
- * be one of a file, or must not block. What was begun goes on where it ended, so that no line is torn.
+ * Writes log lines to a file descriptor in batches, without blocking. While the reader is slow or the disk full, up to
+ * 4 MiB of lines are kept; lines beyond that are dropped and counted. If the reader is gone, all lines are discarded.
+ * The descriptor must be that of a file, or non-blocking. A partly written line is continued, so no line is torn.
  *
  * `pino.destination` is not used because its `flushSync` never returns once the reader of a pipe has gone.
  */
 export class LogSink {
   readonly #fd: number;
   readonly #dropped: Dropped;
-  /** Lines that wait. To append a line to a text of all of them costs 15 times as much. */
+  /** Waiting lines. Appending to one long string costs 15 times as much. */
   readonly #pending = Buffer.allocUnsafeSlow(MAX_PENDING);
   #length = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Code of the error that keeps lines waiting. */
+  /** Code of the error that makes lines wait. */
   #obstacle: string | undefined;
   #lost = 0;
   #patience = FLUSH_TIMEOUT_MS;
@@ -43,14 +43,14 @@ export class LogSink {
     this.#dropped = dropped;
   }
 
-  /** @param line with its line feed. */
+  /** Queues a line. @param line text with its line feed. */
   write(line: string): void {
     if (Buffer.byteLength(line) > MAX_PENDING - this.#length) this.#lost += 1;
     else this.#length += this.#pending.write(line, this.#length);
     this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 
-  /** Writes everything now, or gives up after a second. */
+  /** Writes all waiting lines now; gives up after a second, which all flushes share. */
   flush(): void {
     const nobody = new Int32Array(new SharedArrayBuffer(4));
     for (; !this.#attempt() && this.#patience > 0; this.#patience -= RETRY_DELAY_MS)
@@ -61,7 +61,7 @@ export class LogSink {
     this.#timer = this.#attempt() ? undefined : setTimeout(() => this.#turn(), RETRY_DELAY_MS).unref();
   }
 
-  /** @returns whether nothing is left to write. */
+  /** Writes waiting lines. @returns whether none is left. */
   #attempt(): boolean {
     let written = 0;
     try {
@@ -74,7 +74,7 @@ export class LogSink {
         this.#length -= written;
         return false;
       }
-      // The reader is gone, and none will come.
+      // The reader is gone for good.
       this.#lost = 0;
     }
     this.#length = 0;
@@ -82,7 +82,7 @@ export class LogSink {
     this.#lost = 0;
     this.#obstacle = undefined;
     if (lost > 0) this.#dropped(lost, obstacle);
-    // The report is a line, too.
+    // `#dropped` has written a line, too.
     return this.#length === 0 || this.#attempt();
   }
 }

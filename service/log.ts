@@ -10,35 +10,35 @@ const FORMATS: readonly LogFormat[] = ['text', 'json'];
 type LogLevel = (typeof LEVELS)[number];
 type LogFormat = LineForm['format'];
 
-/** How the log looks. */
+/** The level and form of a log. */
 export interface LogSettings extends LineForm {
   readonly level: LogLevel;
 }
 
-/** The log of a service, as far as it knows how it looks. */
+/** The log of a service, which may know its format and may change its level. */
 export interface ServiceLog extends Log {
   readonly format?: LogFormat;
-  /** From now on. */
+  /** Sets the lowest level that is written. */
   setLevel?(level: LogLevel): void;
 }
 
 /** The log of a process. */
 export interface ProcessLog extends Required<ServiceLog> {
-  /** Writes a line that another process has made, with its line feed. */
+  /** Writes a finished line of another process, with its line feed. */
   pass(line: string): void;
-  /** Writes out what waits, now, within a second. Happens by itself when the process exits. */
+  /** Writes all waiting lines now, within a second. Happens by itself when the process exits. */
   flush(): void;
 }
 
-/** Where lines go, each with its line feed. */
+/** The destination of a log's lines, each with its line feed. */
 export interface LogDestination {
   write(line: string): void;
   flush?(): void;
 }
 
 /**
- * The settings in the variables `LOG_LEVEL` (default `info`), `LOG_FORMAT` (default `text`) and `NO_COLOR`; an empty
- * variable counts as unset.
+ * Reads the settings from the variables `LOG_LEVEL` (default `info`), `LOG_FORMAT` (default `text`) and `NO_COLOR`. An
+ * empty variable counts as unset.
  * @throws Error naming the variable and its choices.
  */
 export function logSettings(env: Environment): LogSettings {
@@ -58,8 +58,8 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
 }
 
 /**
- * A log on stdout, or at the destination given. Every event is one line: in text `<ISO time> <LEVEL> <message> key=value …`,
- * in JSON an object with `level`, `time` (ISO), `msg` and the fields. Lines are out within 100 ms and at exit.
+ * Makes a log on stdout, or at the destination given. Every event is one line, written within 100 ms and at exit.
+ * In text it is `<ISO time> <LEVEL> <message> key=value …`, in JSON an object with `level`, `time` (ISO), `msg` and the fields.
  */
 export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
   const target =
@@ -102,8 +102,8 @@ function standardOutput(dropped: (count: number, reason: string | undefined) => 
 }
 
 /**
- * Keeps a reader that stalls from holding up the process and its exit. For a pipe it is enough to touch the stream, which makes
- * node set it to non-blocking. A terminal, which Ctrl-S stops, node would write to in blocking mode.
+ * Sets a stream to non-blocking, so that a stalled reader cannot hold up the process or its exit. For a pipe node does
+ * that as soon as the stream is touched. A terminal, which Ctrl-S stops, node would leave in blocking mode.
  */
 function doNotBlock(stream: NodeJS.WriteStream): void {
   stream.on('error', () => undefined);

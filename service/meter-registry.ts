@@ -5,18 +5,18 @@ const ACROSS: readonly string[] = ['sum', 'min', 'max', 'average'];
 type Kind = 'counter' | 'histogram' | 'gauge';
 
 interface Described {
-  /** Of a set of plugins. */
+  /** The plugin that made it; absent for an exported instrument, which outlives its plugin. */
   readonly plugin?: string;
   readonly kind: Kind;
   readonly instrument: Instrument;
 }
 
-/** All names of an instrument in Prometheus's text format. */
+/** Returns all names that an instrument takes in Prometheus's text format. */
 function namesOf({ kind, instrument: { name } }: Described): string[] {
   return kind === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
 }
 
-/** What has a name of an instrument already, and is another one. */
+/** Finds an instrument that has one of the same names and differs. */
 function holderOf<T extends Described>(asked: T, held: Iterable<T>): T | undefined {
   const names = namesOf(asked);
   const form = ({ kind, plugin, instrument: { name, labels, buckets } }: Described) =>
@@ -24,7 +24,7 @@ function holderOf<T extends Described>(asked: T, held: Iterable<T>): T | undefin
   return [...held].find((one) => namesOf(one).some((name) => names.includes(name)) && form(one) !== form(asked));
 }
 
-/** A copy that nobody can change. @throws Error that says what is wrong with it. */
+/** Returns a frozen copy of a checked instrument. @throws Error that says what is wrong with it. */
 function instrumentOf(kind: Kind, { name, help, labels = [], ...rest }: MeterSpec, series: number): Instrument {
   const { buckets, across } = rest;
   const wrong = (what: string) => new Error(`the instrument "${name}" ${what}`);
@@ -45,35 +45,35 @@ function isSnakeCase(name: unknown): name is string {
   return typeof name === 'string' && /^[a-z][a-z0-9_]*$/.test(name);
 }
 
-/** One that has been in force, and keeps its kind and labels until the end. */
+/** An instrument that has been in force. It keeps its kind and labels until the service ends. */
 interface Exported extends Described {
-  /** Never throws; absent without a sink. */
+  /** Passes a measurement to the sink; never throws. Absent without a sink. */
   measure?: Measure | undefined;
 }
 
-/** One of a set of plugins. */
+/** An instrument of a set of plugins. */
 interface Meter extends Described {
   readonly plugin: string;
   readonly initial: Labels[];
   read: () => number;
 }
 
-/** Told when a sink fails: once for each of its instruments. */
+/** Called when a sink fails, once for each instrument. */
 export type SinkFailed = (instrument: Instrument, error: unknown) => void;
 
-/** What built-in plugins measure is in the config. */
+/** The number of series for built-in plugins: the config bounds their label values already. */
 export const UNBOUNDED = Number.POSITIVE_INFINITY;
 
-/** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
+/** The instruments of one set of plugins. Until `commit` nothing is exported, because the set may never come into force. */
 export type MeterSet = ReturnType<MeterRegistry['draft']>;
 
 /**
- * The instruments of one service, each made once. A sink that throws loses what it was to measure, and nothing else: those who
- * measure are in the middle of a request.
+ * The instruments of one service, each made once. If a sink throws, only its own measurement is lost, because plugins
+ * measure in the middle of requests.
  */
 export class MeterRegistry {
   readonly #exported = new Map<string, Exported>();
-  /** Whose gauges are read. */
+  /** The instruments of the plugins in force, by name: gauges read these. */
   #inForce: ReadonlyMap<string, Meter> = new Map();
   #sink: MeterSink | undefined;
   readonly #sinkFailed: SinkFailed;
@@ -82,6 +82,7 @@ export class MeterRegistry {
     this.#sinkFailed = sinkFailed;
   }
 
+  /** Begins the instruments of one set of plugins. */
   draft() {
     const meters = new Map<string, Meter>();
     let isCommitted = false;
@@ -99,14 +100,14 @@ export class MeterRegistry {
       };
     };
     return {
-      /** The instruments of one plugin of the set, each with so many combinations of label values. */
+      /** Returns the meters of one plugin. @param series the most combinations of label values of each instrument. */
       of: (plugin: string, series = 1000): Meters => ({
         counter: (spec) => make(plugin, series, 'counter', spec),
         histogram: (spec) => make(plugin, series, 'histogram', spec),
         gauge: (spec, read) => void make(plugin, series, 'gauge', spec, read),
         connect: (sink) => this.connect(sink),
       }),
-      /** Has the set take the place of the one before: gauges are read here from now on. */
+      /** Replaces the set that was in force: gauges read the values of this one. */
       commit: (): void => {
         isCommitted = true;
         for (const meter of meters.values()) this.#export(meter);
@@ -115,13 +116,14 @@ export class MeterRegistry {
     };
   }
 
+  /** Exports all instruments to a sink, in place of the sink before it. */
   connect(sink: MeterSink): void {
     if (this.#sink === sink) return;
     this.#sink = sink;
     for (const exported of this.#exported.values()) this.#open(exported);
   }
 
-  /** @throws Error where another instrument of the set, or one that has been in force, has a name of this one. */
+  /** Checks an instrument's names. @throws Error when another instrument of the set, or one that has been in force, has one. */
   #checkName(asked: Described, set: Iterable<Described>): void {
     const taken = `the name of the instrument "${asked.instrument.name}" is taken`;
     const held = holderOf(asked, set);
@@ -132,7 +134,7 @@ export class MeterRegistry {
       throw new Error(`${taken} until a restart by the ${known.kind} "${known.instrument.name}"`);
   }
 
-  /** Has it measure as the instrument that is in force already, or as one that is so from now on. */
+  /** Connects an instrument to the exported one of its name, or exports it if there is none. */
   #export({ kind, instrument, initial }: Meter): void {
     const exported: Exported = this.#exported.get(instrument.name) ?? { kind, instrument };
     if (!this.#exported.has(instrument.name)) this.#open(exported);

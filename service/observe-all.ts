@@ -1,7 +1,7 @@
 import type { Registration } from '../kernel/registry.ts';
 import type { Observer } from '../plugins-sdk/kernel.ts';
 
-/** One observer that tells those of many plugins; a member is absent where nobody listens. What one of them throws goes to `complain`. */
+/** Joins the observers of many plugins into one. A member that no plugin has is absent. Their errors go to `complain`. */
 export function observeAll(
   plugins: readonly Registration[],
   complain: (plugin: string, error: unknown) => void,

@@ -9,14 +9,14 @@ import { messageOf } from './text.ts';
 /** Milliseconds that a plugin has to start. */
 const START_TIMEOUT_MS = 30_000;
 
-/** Plugins that are ready to serve, and one observer that tells those of all of them. */
+/** Plugins that are ready to serve, and one observer that calls the observers of all of them. */
 export interface ObservedPlugins extends PluginSet {
   readonly observer: Observer;
 }
 
 /**
- * Registers plugins whose behaviour was checked, the first first.
- * @param complain told of every failure after which a request goes on.
+ * Registers plugins, whose behaviour was checked, in their order.
+ * @param complain called for every failure after which a request goes on.
  * @throws RegistrationError
  */
 export function createPluginSet(
@@ -31,7 +31,7 @@ export function createPluginSet(
   return { ...registry.seal(), observer };
 }
 
-/** Starts one of a set. @throws RegistrationError when it cannot, or not in time. */
+/** Starts one plugin. @throws RegistrationError when it cannot start, or not within 30 seconds. */
 export async function startPlugin(
   { name, plugin }: Pick<Registration, 'name' | 'plugin'>,
   hide: (text: string) => string,

@@ -1,9 +1,9 @@
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 
-/** Reads what the variables are now. */
+/** Reads the current environment variables. */
 export type ReadVariables = () => Environment | Promise<Environment>;
 
-/** Runs reloads one after the other, so that the files that were read last win. Calls that come while one waits to begin share it. */
+/** Runs reloads one after the other, so that the files read last win. Calls that come while one waits to begin share it. */
 export class ReloadQueue {
   #last: Promise<unknown> = Promise.resolve();
   #waiting: Promise<boolean> | undefined;

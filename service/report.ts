@@ -13,7 +13,7 @@ function lineOf({ api, name, id }: Endpoint): string {
   return `${api}/${name} ${id}`;
 }
 
-/** `+` an endpoint that appeared, `=` one that stays, `-` one that is gone, each with its name and ID. */
+/** Returns a line with name and ID for each endpoint: `+` is new, `=` stays, `-` is gone. */
 function endpointLines(before: LoadedConfig, after: LoadedConfig): string[] {
   const had = new Set(before.endpoints.map(({ id }) => id));
   const has = new Set(after.endpoints.map(({ id }) => id));
@@ -23,7 +23,7 @@ function endpointLines(before: LoadedConfig, after: LoadedConfig): string[] {
   ];
 }
 
-/** What needs a restart. @param first the config that the service started with. */
+/** Returns a line for each changed key that takes effect only at a restart. @param first the config of the start. */
 function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
   const [was, is] = [addressOf(first.config), addressOf(after.config)];
   const stays = (key: string, isSame: boolean, value: string | number = 'as it is') =>
@@ -36,7 +36,7 @@ function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
   ];
 }
 
-/** Says what a service does, at its start. */
+/** Logs what a service does, at its start: its address, signers, state engine, proxies and endpoints. */
 export function announce(
   log: Log,
   url: string,
@@ -54,7 +54,7 @@ export function announce(
   for (const endpoint of loaded.endpoints) log.info(lineOf(endpoint));
 }
 
-/** What a reload was. */
+/** The configs around a reload, and what they were loaded with. */
 export interface Reload {
   readonly first: LoadedConfig;
   readonly before: LoadedConfig;
@@ -63,7 +63,7 @@ export interface Reload {
   readonly signers: Signers;
 }
 
-/** Says what a reload has changed, and what it has not. */
+/** Logs what a reload has changed, and what needs a restart. */
 export function report(log: Log, { first, before, after, env, signers }: Reload): void {
   log.info('config reloaded');
   for (const line of endpointLines(before, after)) log.info(line);

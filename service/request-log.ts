@@ -9,7 +9,7 @@ import type { CallEvent, StageEvent } from '../plugins-sdk/kernel.ts';
 import { signedFacts } from '../plugins-sdk/results/answers.ts';
 import { round, type StageTime, spentIn } from './timeline.ts';
 
-/** The part of its budget from which on a plugin is worth a line. */
+/** The share of its budget from which on a plugin's time is logged. */
 const SLOW = 0.5;
 
 const slowKey = optionalKey(
@@ -18,21 +18,21 @@ const slowKey = optionalKey(
   millisecondsSchema('Slower requests are logged as a warning; default none'),
 );
 
-/** How requests are logged. */
+/** How the request log writes. */
 export interface RequestLogSettings {
-  /** Whether a line has all that is known of a request as fields, for programs; else it is short, for people. */
+  /** Whether each line has all facts of its request as fields, for programs; otherwise it is short, for people. */
   readonly isJson: boolean;
-  /** Whether to show what each stage took, in a line of its own and in the request's timeline; read at each set-up. */
+  /** Whether to log each stage's duration, in a line of its own and in the request's timeline; read at each set-up. */
   readonly isTraced: boolean;
 }
 
-/** Characters of why a request was refused: a client may have chosen some. */
+/** The most characters of a refusal's reason, of which a client may have chosen some. */
 const MAX_DETAIL = 300;
 
-/** Whoever was not let in asks why, or is asked: these lines say so on their own. */
+/** Statuses whose short lines also show reason and address: operators look for these when a client is turned away. */
 const TURNED_AWAY: ReadonlySet<number> = new Set([401, 429]);
 
-/** All that is known of a request; what does not apply is undefined. */
+/** Returns all facts of a request; those that do not apply are undefined. */
 function factsOf(exchange: Exchange, status: number, hide: (text: string) => string) {
   const { requestId, method, route, resolved, outcome } = exchange;
   const refusal = outcome?.kind === 'refused' ? outcome.refusal : undefined;
@@ -76,24 +76,24 @@ function writeJson(log: Log, facts: Facts, exchange: Exchange): void {
 
 type Used = readonly Pick<StageTime, 'stage' | 'milliseconds'>[];
 
-/** Stages with durations. */
+/** Returns stages and durations as text, such as `admit 0.1, resolve 0.2`. */
 function textOf(all: Used): string {
   return all.map(({ stage, milliseconds }) => `${stage} ${round(milliseconds)}`).join(', ');
 }
 
-/** @returns what tells of a plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
+/** Returns an observer that warns of slow and failing plugins: with the hook, and the time that each hook has used. */
 function pluginCalls(log: Log): (event: CallEvent) => void {
   const usedOf = new WeakMap<object, Used>();
   return ({ exchange, plugin, stage, milliseconds, budget, outcome }) => {
     if (budget === undefined) return;
     const origin = control.originOf(exchange);
-    // Shared work goes on with what the request that began it had left.
+    // Shared work uses what was left of the budget of the request that began it.
     const begun = (origin && control.charge(origin, plugin)) ?? budget;
     const before = usedOf.get(budget) ?? usedOf.get(begun) ?? [];
     const all = milliseconds > 0 ? [...before, { stage, milliseconds }] : before;
     usedOf.set(budget, all);
     const used = all.reduce((sum, each) => sum + each.milliseconds, 0);
-    // The hook with which it became slow is the one to name, not those that came after.
+    // Only the hook that crossed the line is named, not those after it.
     if (outcome === 'done' && (used < budget.total * SLOW || used - milliseconds >= budget.total * SLOW)) return;
     const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
     log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
@@ -104,7 +104,7 @@ function pluginCalls(log: Log): (event: CallEvent) => void {
   };
 }
 
-/** One line per request; one per plugin that failed or used more than half of its budget, and one per request that was slow. */
+/** Logs one line per request, one per plugin that failed or used half of its budget, and one per slow request. */
 export function requestLog(settings: RequestLogSettings) {
   return definePlugin({
     name: 'request-log',
@@ -116,7 +116,7 @@ export function requestLog(settings: RequestLogSettings) {
       const slow = slowKey.in(config);
       const timelines = new ContextKey<StageTime[]>('timeline');
       const note = ({ exchange, stage, milliseconds }: StageEvent) => {
-        // One for the request and its forks: work that others may wait for, too, stands where it was begun.
+        // A request shares one timeline with its forks, so shared work is listed where it was begun.
         const timeline = timelines.get(exchange) ?? [];
         if (timeline.push({ stage, milliseconds, end: performance.now() }) === 1) timelines.set(exchange, timeline);
         if (isTraced) log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });

@@ -18,10 +18,10 @@ import { report } from './report.ts';
 import type { LastReload } from './status.ts';
 import { describeError } from './terminal.ts';
 
-/** What serves, and by what. */
+/** The parts and functions that a server is made of. */
 interface ServerOptions extends Pick<Shared, 'signers' | 'stateEngine' | 'workers' | 'now'> {
   readonly log: ServiceLog;
-  /** Reads the config of a reload. */
+  /** Reads and checks the config for a reload. */
   readonly load: (env: Environment, news: Log) => Promise<LoadedConfig>;
 }
 
@@ -32,21 +32,21 @@ export class Server {
   readonly #options: ServerOptions;
   readonly #shared: Shared;
   readonly #connections = new Connections(this.http, (request, response) => this.#generation.handle(request, response));
-  /** Generations that still have requests, the present one included. */
+  /** Generations that still have requests, the current one included. */
   readonly #generations = new Set<Generation>();
-  /** In force, or to be in force from the start on. */
+  /** The generation in force; before the start, the one that will be. */
   #generation: Generation;
-  /** What it starts with: where it listens, whatever later configs say. */
+  /** The config of the start. It sets where the server listens, whatever later configs say. */
   readonly #first: LoadedConfig;
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
   readonly #reloads = new ReloadQueue();
-  /** The latest reload, once it has plugins to stop if it does not come into force. */
+  /** The latest reload that has set up plugins; a stop waits for it, because they may have to be stopped. */
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
   constructor(options: ServerOptions, loaded: LoadedConfig) {
-    // Every plugin is handed what is shared: none reads a config.
+    // Plugins get all shared parts, but must not load configs.
     const { load: _, ...shared } = options;
     const { log } = options;
     this.#options = options;
@@ -57,7 +57,7 @@ export class Server {
     this.#shared = {
       ...shared,
       ...{ meters: this.meters, debts: new Debts(), lastReload: () => this.#lastReload, phase: () => this.#phase },
-      // The first one is being made yet when its plugins are set up.
+      // The first generation does not exist yet while its plugins are set up.
       status: () => this.#generation?.status.read(),
     };
     this.#generation = new Generation(loaded, this.#shared);
@@ -66,7 +66,7 @@ export class Server {
     surviveRefusals(this.http, (detail) => log.warn('connections cannot be accepted', { detail }));
   }
 
-  /** @param listen has clients reach it, once the plugins have started. */
+  /** Starts the state engine and the plugins, then listens. @param listen opens the port. */
   async start(listen: () => Promise<void>): Promise<void> {
     const generation = this.#generation;
     try {
@@ -82,15 +82,17 @@ export class Server {
     if (this.#phase === 'starting') this.#phase = 'serving';
   }
 
-  /** Of the config in force. */
+  /** Returns the operations of the config in force. */
   operations(): Generation['plugins']['operations'] {
     return this.#generation.plugins.operations;
   }
 
+  /** Queues a reload. @returns whether the new config is in force. */
   reload(variables: ReadVariables, news: Log): Promise<boolean> {
     return this.#reloads.run(() => this.#reload(variables, news));
   }
 
+  /** Drains the requests, then stops plugins, state engine and signers, in bounded time. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -99,7 +101,7 @@ export class Server {
   async #reload(variables: ReadVariables, news: Log): Promise<boolean> {
     try {
       const env = await variables();
-      // A level that is none keeps the config from coming into force.
+      // Read first: an invalid level keeps the config from coming into force.
       const { level } = logSettings(env);
       const loaded = await this.#options.load(env, news);
       if (this.#phase === 'stopping') return false;
@@ -110,7 +112,7 @@ export class Server {
       report(news, { first: this.#first, before, after: loaded, env, signers: this.#options.signers });
       return true;
     } catch (error) {
-      // The service stops: the error of a reload matters to nobody.
+      // While the service stops, a reload's error is of no use.
       if (this.#phase === 'stopping') return false;
       this.#lastReload = { ...this.#lastReload, succeeded: false };
       for (const line of [...describeError(error), 'the config was not reloaded: the one before stays in force'])
@@ -144,7 +146,7 @@ export class Server {
     this.#generations.add(generation);
   }
 
-  /** Lets the requests of a replaced generation end first. */
+  /** Stops a replaced generation after its requests have ended. */
   async #retire(old: Generation): Promise<void> {
     old.endStreams();
     await old.served();
@@ -153,7 +155,7 @@ export class Server {
     await this.#remove(old, LONGEST_DRAIN_MS);
   }
 
-  /** Stops a generation, and closes the state that no other generation uses. */
+  /** Stops a generation, and closes the state that no other generation uses. @param patience milliseconds for its plugins. */
   async #remove(generation: Generation, patience: number): Promise<void> {
     await generation.stop(patience);
     if (this.#generations.delete(generation)) await generation.letGo(this.#generations);
@@ -179,7 +181,7 @@ export class Server {
     this.#shared.debts.tell(this.#options.log);
     this.#connections.closeAll();
     const patience = Math.max(LONGEST_DRAIN_MS + delay - (performance.now() - started), 0);
-    // A reload that has started plugins is waited for; one that has started none stops by itself.
+    // Waits for a reload that has started plugins. A reload without any stops by itself.
     await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
     await Promise.all([this.#options.stateEngine?.close(), this.#options.signers.close()]);

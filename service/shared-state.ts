@@ -14,17 +14,17 @@ import {
 } from '../plugins-sdk/state/area.ts';
 import { messageOf } from './text.ts';
 
-/** Commands as metrics name them, whose names do not change with those of the methods. */
+/** The commands under the names that metrics use. They stay when a method is renamed. */
 const COMMANDS = ['get', 'swap', 'take'] as const;
 const OUTCOMES = ['done', 'failed', 'rejected'] as const;
 type StateCommand = (typeof COMMANDS)[number];
 
-/** How the commands of an engine are measured. */
+/** Measures one command of an engine. */
 type Measured = (command: StateCommand, outcome: (typeof OUTCOMES)[number], milliseconds: number) => void;
 
-/** Asks for the instruments of an engine. @returns has it measure with them from now on. */
+/** Makes the instruments of an engine. @returns a function that lets the engine measure with them. */
 export function stateMeters(meters: Meters, state: StateClient): () => void {
-  // An alert sees the first failure only beside a zero before it.
+  // Each series begins at zero, or an alert on its increase would miss the first failure.
   const initial = COMMANDS.flatMap((command) => OUTCOMES.map((outcome) => ({ command, outcome })));
   const commands = meters.counter({
     name: 'state_commands_total',
@@ -49,18 +49,18 @@ export function stateMeters(meters: Meters, state: StateClient): () => void {
 
 /** Milliseconds that a command may take. */
 const COMMAND_TIMEOUT_MS = 250;
-/** Failures in a row after which the engine is away: nobody waits for it any more. */
+/** Failures in a row after which the engine counts as away, and commands are rejected at once. */
 const FAILURES = 5;
-/** Milliseconds between two looks at an engine. */
+/** Milliseconds between two probes of an engine. */
 const PROBE_INTERVAL_MS = 1000;
-/** Milliseconds between two looks at one that has failed just now. */
+/** Milliseconds between two probes of an engine that has failed but is not yet away. */
 const DOUBT_INTERVAL_MS = 200;
-/** Milliseconds that an engine has to let go of everything. */
+/** Milliseconds that an engine has to close. */
 const STOP_TIMEOUT_MS = 5000;
-/** Milliseconds that an engine has to start: a file that it reads may be long. */
+/** Milliseconds that an engine has to start; it may have to read a long file. */
 const START_TIMEOUT_MS = 60_000;
 
-/** What is needed to use an engine with care. */
+/** An engine with the parts that a client of it needs. */
 interface EngineInUse {
   readonly name: string;
   readonly type: Pick<StateEngineType, 'processes' | 'timeout'>;
@@ -71,8 +71,8 @@ interface EngineInUse {
 }
 
 /**
- * An engine with a bound on the time of each command. One that fails again and again is left alone, but for a look now and
- * then, so that its failure costs requests nothing. The first look that succeeds brings it back.
+ * A client of an engine that bounds the time of each command. After several failures in a row it rejects commands at
+ * once, so that a broken engine does not slow requests. It then probes the engine; the first success brings it back.
  */
 export class StateClient implements SharedState {
   readonly engine: string;
@@ -82,7 +82,7 @@ export class StateClient implements SharedState {
   readonly #areas = new Map<string, StateArea>();
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
-  /** Whether a write is among the failures: then an engine that can only be read, or only delete, has not recovered. */
+  /** Whether a write has failed. Then only a write proves recovery: a full engine may still read and delete. */
   #refusesWrites = false;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -95,7 +95,7 @@ export class StateClient implements SharedState {
     this.#probe = use.engine.area('probe');
   }
 
-  /** @throws Error that says what to do. */
+  /** Starts the engine, and checks that it can write. @throws Error that says what to do. */
   async start(): Promise<void> {
     try {
       await withTimeout(START_TIMEOUT_MS, this.#use.engine.start(), () => {
@@ -104,8 +104,8 @@ export class StateClient implements SharedState {
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }
-    // One that answers may still refuse what the service will ask for, such as keys with this prefix, or any write.
-    // One of a single process that is full must start, or nobody could be answered until there is room.
+    // An engine that answers may still refuse some commands, such as keys with this prefix, or any write.
+    // A full engine of a single process must start all the same, or no request could be served until there is room.
     await this.#write(this.processes === 'many' ? '' : undefined).catch((error: unknown) => {
       throw new Error(`settings.state: ${this.#use.hide(messageOf(error))}`);
     });
@@ -130,12 +130,12 @@ export class StateClient implements SharedState {
     return known;
   }
 
-  /** Measures from now on with these instruments. */
+  /** Sets the instruments to measure with. */
   measureWith(measured: Measured): void {
     this.#measured = measured;
   }
 
-  /** Waits for no engine that does not end, such as one whose disk hangs: the service must. */
+  /** Closes the engine within a bound: the service must end even if the engine hangs, such as on its disk. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -147,7 +147,7 @@ export class StateClient implements SharedState {
     return {
       get: (key) => this.#run('get', () => area.get(key)),
       compareAndSet: (...args) => this.#run('swap', () => area.compareAndSet(...args), hasWritten(args[2])),
-      // A bucket that is not full is one that was stored.
+      // A bucket that is not full has been stored.
       takeTokens: (key, limit, ...rest) => {
         const hasStored = ({ left }: Taken) => left < limit.max;
         return this.#run('take', () => area.takeTokens(key, limit, ...rest), hasStored);
@@ -163,7 +163,7 @@ export class StateClient implements SharedState {
     return this.#ask(command, ask, wrote);
   }
 
-  /** @param wrote whether an answer means that the engine has stored something: it may have had to do no more than look or delete. */
+  /** Asks the engine, and counts its failures. @param wrote whether an answer proves a write, not just a read or a delete. */
   async #ask<T>(command: StateCommand, ask: () => Promise<T>, wrote = (_answer: T) => false): Promise<T> {
     const began = performance.now();
     try {
@@ -173,10 +173,10 @@ export class StateClient implements SharedState {
       return answer;
     } catch (error) {
       this.#measured(command, 'failed', performance.now() - began);
-      // One key that somebody else wrote says nothing of the engine.
+      // The engine is sound: another program wrote this one key.
       if (error instanceof StateUnreadable) throw error;
       this.#failedAt = performance.now();
-      // Nor does a part of it that is away, which rejects at once.
+      // The rest of the engine is sound, and the part that is away rejects at once.
       if (error instanceof StatePartUnavailable) throw error;
       const reason = this.#use.hide(messageOf(error));
       this.#refusesWrites ||= command !== 'get';
@@ -189,7 +189,7 @@ export class StateClient implements SharedState {
     const { timeout = COMMAND_TIMEOUT_MS } = this.#use.type;
     const first = await withTimeout(timeout, answer);
     if (first !== LATE) return first;
-    // On a busy machine the timer is heard before an answer that has come long ago.
+    // On a busy machine the timer may fire before an answer that arrived long ago is handled.
     const second = await Promise.race([answer, turn().then(() => turn(LATE))]);
     if (second === LATE) throw new StateUnavailable(`no answer within ${timeout} ms`);
     return second;
@@ -210,8 +210,8 @@ export class StateClient implements SharedState {
   }
 
   /**
-   * Asks, in a while and from then on, for a write. An engine that can only be read, or that is full and can still delete, is
-   * away, too. One of a single process that is well is asked whether it could write: there nothing fails but its own writes.
+   * Probes the engine after a delay, and again and again from then on. The probe is a write: an engine that can only read
+   * or delete counts as away. A sound engine of a single process is probed without storing, because only its own writes can fail.
    */
   #look(delay: number): void {
     if (this.#isClosed) return;
@@ -224,12 +224,12 @@ export class StateClient implements SharedState {
   }
 
   #write(next: string | undefined): Promise<unknown> {
-    // One of several keys: the part that keeps one may be away.
+    // A random key of several, because the part of the engine that keeps one key may be away.
     return this.#probe.compareAndSet(`probe ${Math.floor(Math.random() * 16)}`, undefined, next, { ttl: 1 });
   }
 }
 
-/** @param next what a swap is to put there. @returns whether its answer means that this was stored. */
+/** Returns whether the answer to a swap means that `next` was stored. @param next the new value of the swap. */
 function hasWritten(next: string | undefined): (standing: unknown) => boolean {
   return (standing) => next !== undefined && standing === undefined;
 }

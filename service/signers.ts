@@ -17,12 +17,12 @@ import { type Environment, MissingKey, type SignerRole, VARIABLES } from '../plu
 import { signerAddressOf } from './assemble.ts';
 import { messageOf } from './text.ts';
 
-/** What a config has that names no signer. */
+/** The type of the signer where a config names none: the key from the environment. */
 const ENVIRONMENT = 'environment';
-/** Milliseconds for a signature, and signatures at once, where the config does not say. */
+/** Defaults of the config: milliseconds for a signature, and signatures at the same time. */
 const SIGNATURE_TIMEOUT_MS = 5000;
 const CONCURRENCY = 16;
-/** Milliseconds that a signer has to open, and to let go of everything. */
+/** Milliseconds that a signer has to open, and to close. */
 const OPEN_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 5000;
 
@@ -33,7 +33,7 @@ interface Opened {
   readonly users: Set<Config>;
 }
 
-/** The signers of all configs at work. One that two configs have in common is opened once. */
+/** The signers of all configs in use. A signer that two configs share is opened once. */
 export class Signers implements Signing {
   readonly #env: Environment;
   readonly #log: Log;
@@ -42,13 +42,14 @@ export class Signers implements Signing {
   readonly #known = new WeakMap<Config, SignerSet>();
   #variables: Environment;
 
-  /** @param env of the start: a key that it has stays for as long as the process lives. */
+  /** @param env the variables of the start: a key in them stays for the life of the process. */
   constructor(env: Environment, log: Log) {
     this.#env = env;
     this.#variables = env;
     this.#log = log;
   }
 
+  /** Returns the key from the environment for a role, made once. @throws MissingKey */
   key(role: SignerRole): Signer {
     const known = this.#keys.get(role);
     if (known !== undefined) return known;
@@ -58,12 +59,12 @@ export class Signers implements Signing {
     return made;
   }
 
-  /** The key of the environment, where it is in use. */
+  /** Returns the key of the environment if the config signs with it. */
   ownKey(config: Config): Signer | undefined {
     return this.#known.get(config)?.current.type === ENVIRONMENT ? this.#keys.get('current') : undefined;
   }
 
-  /** Whether these variables have another key than the one that signs. */
+  /** Returns whether these variables hold another key than the one that signs, or an invalid one. */
   isOther(config: Config, env: Environment): boolean {
     const key = this.ownKey(config);
     try {
@@ -73,7 +74,7 @@ export class Signers implements Signing {
     }
   }
 
-  /** Nothing where another plugin signs. */
+  /** Returns the open signers of a config; undefined where another plugin signs. */
   inUse(config: Config): SignerSet | undefined {
     return this.#known.get(config);
   }
@@ -84,14 +85,14 @@ export class Signers implements Signing {
     return set;
   }
 
-  /** Whose signature answers have, and whose they have beside it. */
+  /** Returns the address that signs answers, and the addresses of all signers of a config, with the next one. */
   addressesIn(loaded: LoadedConfig): { readonly node: Address; readonly signers: readonly [Address, ...Address[]] } {
     const node = signerAddressOf(loaded);
     const next = this.inUse(loaded.config)?.next?.signer.address;
     return { node, signers: next === undefined ? [node] : [node, next] };
   }
 
-  /** Opens the signers of a config that are not open yet. @throws Error that says what to do. */
+  /** Opens the signers of a config, unless another config has opened them. @throws Error that says what to do. */
   async open(loaded: LoadedConfig, env: Environment): Promise<void> {
     this.#variables = env;
     const { config, plugins } = loaded;
@@ -109,7 +110,7 @@ export class Signers implements Signing {
     }
   }
 
-  /** Closes what no other config has. */
+  /** Closes the signers of a config, unless another config uses them. */
   async release(config: Config): Promise<void> {
     const key = keyOf(config);
     const opened = this.#opened.get(key);
@@ -131,12 +132,12 @@ export class Signers implements Signing {
     let set: SignerSet = { current };
     try {
       set = { current, next: await this.#openOne(next, 'next', loaded) };
-      // Or nothing is rotated.
+      // The next signer must differ, or nothing is rotated.
       if (set.next?.signer.address === current.signer.address)
         throw new Error(`settings.signer.next is the signer that signs already: ${current.signer.address}`);
       return set;
     } catch (error) {
-      // A reload may bring one that is of use.
+      // Forgotten, because a reload may bring a usable key.
       this.#keys.delete('next');
       await this.#close(set);
       throw error;
@@ -155,13 +156,12 @@ export class Signers implements Signing {
     const opened = openWithTimeout(type, config, { role, path, log: this.#log });
     const signer = await opened.catch((error: unknown) => {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
-      // A key of the environment is no matter of the config.
-      // The start says where it has looked.
+      // Passed on unchanged: the start adds where it looked. A local key is not of the config, so its error names no path there.
       if (error instanceof MissingKey) throw error;
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
     });
     const limits = { timeout: Number(timeout), concurrency: Number(concurrency) };
-    // What else says that it is local is checked like all others.
+    // Only the process's own key counts as local; any other signer is checked, whatever its type says.
     const local = type.local === true && signer === this.#keys.get(role);
     return { role, type: String(name), signer, local, ...limits };
   }
@@ -177,13 +177,13 @@ export class Signers implements Signing {
 async function openWithTimeout(type: SignerType, config: unknown, services: SignerServices) {
   const opening = Promise.resolve(type.open(config, services));
   return withTimeout(OPEN_TIMEOUT_MS, opening, () => {
-    // It may come yet, with connections and sessions that nobody else would end.
+    // The signer may still open later; nobody else would close its connections and sessions.
     opening.then((late) => late.close?.()).catch(() => undefined);
     throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
   });
 }
 
-/** For what looks at a config without serving it. */
+/** Returns signers with a well-known key, for commands that read a config without serving it. */
 export function throwAwaySigning(): Signing {
   const signer = createSigner(`${'0'.repeat(63)}1`);
   const current: SignerInUse = { role: 'current', type: ENVIRONMENT, signer, local: true, timeout: 1, concurrency: 1 };

@@ -7,14 +7,14 @@ import type { Dependency } from '../plugins-sdk/services.ts';
 import type { SharedState, StateEngineType } from '../plugins-sdk/state/area.ts';
 import { StateClient } from './shared-state.ts';
 
-/** The kind of engine that a config asks for, if it asks for one and a plugin has it. */
+/** Returns the kind of engine that a config names; undefined if it names none, or no plugin has it. */
 export function engineTypeOf({ config, plugins }: LoadedConfig): readonly [name: string, StateEngineType] | undefined {
   const chosen = stateKey.in(config);
   const types = plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
   return isRecord(chosen) ? types.find(([name]) => name === chosen.type) : undefined;
 }
 
-/** The engine that a config asks for, not started yet; nothing where state is kept in the process. */
+/** Returns the engine that a config names, not started yet; undefined where state is kept in the process. @throws Error */
 export function openState(loaded: LoadedConfig, log: Log, now = Date.now): StateClient | undefined {
   const chosen = stateKey.in(loaded.config);
   if (!isRecord(chosen)) return undefined;
@@ -25,12 +25,15 @@ export function openState(loaded: LoadedConfig, log: Log, now = Date.now): State
   return new StateClient({ name, type, engine, log, hide: loaded.hide });
 }
 
-/** The engine that a config asks for, and its own config, as a text to compare. */
+/** Returns the engine's part of a config as a text, to compare configs. */
 export function stateOf({ config }: LoadedConfig): string {
   return JSON.stringify(stateKey.in(config) ?? 'memory');
 }
 
-/** The engine, if there is one, as what some endpoints cannot be served without. Of an engine for one process, modes need nothing. */
+/**
+ * Returns the engine as a dependency of the endpoints whose modes or auth methods need it.
+ * With an engine for one process, modes do not need it.
+ */
 export function stateDependency(
   definitions: readonly Definition[],
   stateEngine: SharedState | undefined,

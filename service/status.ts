@@ -4,7 +4,7 @@ import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { packageVersion } from './surroundings.ts';
 import type { WorkerLink } from './workers/link.ts';
 
-/** What one set of plugins shows of itself. */
+/** The status of one set of plugins, made of the parts that they show. */
 export class StatusParts implements Status {
   readonly #parts: (readonly [part: string, read: () => Json])[] = [];
 
@@ -22,7 +22,7 @@ export class StatusParts implements Status {
   }
 }
 
-/** A part that cannot be read is a text that says so: operators need the others all the more. */
+/** Returns a part's value, or a text if it cannot be read: operators then need the other parts all the more. */
 function readable(read: () => Json): Json {
   try {
     const value = read();
@@ -32,17 +32,17 @@ function readable(read: () => Json): Json {
   }
 }
 
-/** How the last reload went. */
+/** The result of the last reload. */
 export interface LastReload {
   readonly succeeded: boolean;
   /** Unix seconds at which a config last came into force. */
   readonly inForceSince: number;
-  /** How many configs have been in force: 1 until the first reload. */
+  /** The number of configs that have been in force: 1 until the first reload. */
   readonly generation: number;
 }
 
 interface ShownService extends Pick<Services, 'phase' | 'node'> {
-  /** The path of the file. */
+  /** The path of the config file. */
   readonly config: string;
   lastReload(): LastReload;
   readonly workers?: WorkerLink | undefined;
@@ -50,7 +50,7 @@ interface ShownService extends Pick<Services, 'phase' | 'node'> {
 
 const isoOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** Shows what a process runs, and since when; measures how the last reload went, under the names that Prometheus has for its own. */
+/** Adds the process's config, phase and uptime to the status, and gauges of the last reload, named like Prometheus's own. */
 export function tellOfService(
   parts: StatusParts,
   meters: MeterSet,

@@ -9,17 +9,17 @@ const require = createRequire(import.meta.url);
 const manifest = 'signed-data-proxy/package.json';
 const packageRoot = dirname(require.resolve(manifest));
 
-/** The version in the package's manifest. */
+/** Returns the version in the package's manifest. */
 export function packageVersion(): string {
   const { version }: { version: string } = require(manifest);
   return version;
 }
 
 /**
- * The directory that relative paths on the command line are relative to.
+ * Returns the directory for relative paths on the command line.
  *
- * For the scripts of a package, which npm runs in its root, that is `INIT_CWD`: where the user stood. Other processes below npm
- * inherit the variable, and must not believe it.
+ * For the package's own scripts, which npm runs in the package root, that is `INIT_CWD`, the user's directory. Other
+ * processes below npm inherit that variable, and must ignore it.
  */
 export function userDirectory(env: Environment = process.env, cwd: string = process.cwd()): string {
   const { INIT_CWD: initial } = env;
@@ -30,39 +30,39 @@ function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): '
   return cwd === packageRoot && (script === 'start' || script === 'cli') ? script : undefined;
 }
 
-/** How a user types a command with options. npm keeps those for itself that do not stand behind `--`. */
+/** Returns a command as a user types it. npm takes options for itself unless they come after `--`. */
 export function asTyped(command: string, env: Environment = process.env, cwd: string = process.cwd()): string {
   const script = ownScript(env, cwd);
   if (script === undefined) return command;
   return script === 'start' ? command.replace(/^start/, 'npm start --') : `npm run -s cli -- ${command}`;
 }
 
-/** An absolute path of one that a user typed. */
+/** Returns the absolute path for a path that a user typed. */
 export function userPath(path: string): string {
   return resolve(userDirectory(), path);
 }
 
-/** The absolute path of the variables file: the one given, or `.env` where the user stands. */
+/** Returns the absolute path of the variables file: the one given, or `.env` in the user's directory. */
 export function environmentFile(envFile: string | undefined): string {
   return userPath(envFile ?? '.env');
 }
 
 /**
- * Says that others than its owner can read the variables file, which may hold the key. Windows has no such modes, and a pipe is
- * read once.
+ * Returns a warning when others than its owner can read the variables file, which may hold the key. Windows has no such
+ * modes, and a pipe is read once.
  */
 export function openFileWarning(envFile: string | undefined): string | undefined {
   const file = environmentFile(envFile);
   const about = statSync(file, { throwIfNoEntry: false });
   if (process.platform === 'win32' || about?.isFile() !== true || (about.mode & 0o077) === 0) return undefined;
-  // As Kubernetes mounts a secret with an `fsGroup`: the group is that of the pod.
+  // Kubernetes mounts a secret with an `fsGroup` like this: the group is that of the pod.
   if ((about.mode & 0o777) === 0o440) return undefined;
   return `${file} can be read by others (mode ${(about.mode & 0o777).toString(8)}): chmod 600 it`;
 }
 
 /**
- * Where a key was looked for that is missing: a start in the wrong directory, or with another file, has left the right one unread.
- * @param names of the variables that would do.
+ * Returns advice on a missing key. After a start in the wrong directory, or with another file, the right one is unread.
+ * @param names the variables that can hold the key.
  */
 export async function whereKeyWasSought(names: readonly string[], envFile: string | undefined): Promise<string> {
   const [file, usual] = [environmentFile(envFile), environmentFile(undefined)];
@@ -76,9 +76,9 @@ export async function whereKeyWasSought(names: readonly string[], envFile: strin
 }
 
 /**
- * The environment, with the variables of `.env` in the user's directory or of the file given beneath it. From here on
- * `process.env`, which every plugin can read, holds no signing secret, and HTTP clients go by the proxies that it names.
- * @param warn hears of lines that may not say what their writer meant.
+ * Reads the environment, and beneath it the variables of the file given or of `.env` in the user's directory.
+ * It removes signing secrets from `process.env`, which every plugin can read, and makes HTTP clients use the proxies named.
+ * @param warn called for lines that may not mean what their writer meant.
  * @throws Error when the file given cannot be read.
  */
 export async function readEnvironment(

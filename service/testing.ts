@@ -1,7 +1,7 @@
 /**
- * A test harness for plugins. It puts one plugin into a real registry, behind the guard that it has in the service. It
+ * A test harness for plugins. It puts one plugin into a real registry, behind the guard that it has in the service, and
  * runs it through one stage at a time. Budget, frozen context, checked results and the texts of refusals are therefore
- * those of production, and the plugin's observers are told of what is run. Import it from `signed-data-proxy/plugins-sdk/testing`.
+ * those of production, and the plugin's observers run, too. Import it from `signed-data-proxy/plugins-sdk/testing`.
  *
  * @example
  * ```ts
@@ -30,13 +30,13 @@ import { createHarness } from './testing/harness.ts';
 
 export * from '../plugins-sdk/testing/index.ts';
 
-/** The service is loaded only for tests that serve. */
+/** Loads the service only for tests that serve. */
 const serve: Serve = async (...args) => (await import('./testing/serve.ts')).serve(...args);
 
 /**
- * Registers a plugin as the service would, and starts it.
- * @param plugin `{name, hooks}`, what a factory returned, or a definition with `setup`.
- * @throws what the service would not start with: an unknown hook or member, a bad config, what `setup` or `start` throws.
+ * Registers a plugin as the service does, and starts it.
+ * @param plugin `{name, hooks}`, a factory's result, or a definition with `setup`.
+ * @throws the errors that keep a service from starting: an unknown hook or member, a bad config, errors of `setup` or `start`.
  */
 export function testPlugin(plugin: SimplePlugin | Definition, options: HarnessOptions = {}): Promise<PluginHarness> {
   return createHarness(plugin, options, serve);

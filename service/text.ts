@@ -2,20 +2,21 @@ import { errorForLog } from '../kernel/refusal.ts';
 import { unicodeEscape } from '../lib/text/unicode-escape.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
-/** Quick to look for, and nearly never there. */
+/** A quick first test: most texts are ASCII. */
 const BEYOND_ASCII = /[^\x20-\x7e]/;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * Text that stays on its line and does nothing to a terminal. Control characters, line separators, bidirectional overrides
- * and lone surrogates become `\n`, `\u001b` and the like. Inside a JSON string the result still means the same.
+ * Escapes text so that it stays on its line and does nothing to a terminal. Control characters, line separators,
+ * bidirectional overrides and lone surrogates become `\n`, `\u001b` and the like. Inside a JSON string the result still
+ * means the same.
  */
 export function escapeUnprintable(text: string): string {
   if (!BEYOND_ASCII.test(text)) return text;
   return text.replace(UNPRINTABLE, (char) => SHORT[char] ?? unicodeEscape(char));
 }
 
-/** Lines of cells under each other: every column but the last as wide as its widest cell. */
+/** Returns a line for each row of cells; every column but the last is as wide as its widest cell. */
 export function align(rows: readonly (readonly string[])[]): string[] {
   const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   const widths = (rows[0] ?? []).map((_, column) => width(column));
@@ -23,12 +24,12 @@ export function align(rows: readonly (readonly string[])[]): string[] {
   return rows.map((row) => line(row).trimEnd());
 }
 
-/** The code of a system error, such as `ENOENT`, or `unknown`. */
+/** Returns the code of a system error, such as `ENOENT`, or `unknown`. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
 
-/** Text of what was thrown, without a stack where there is a message. */
+/** Returns the text of a thrown value, without a stack where there is a message. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : errorForLog(error);
 }

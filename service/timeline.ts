@@ -1,21 +1,22 @@
-/** What a stage of a request took. */
+/** The duration and the end of one stage of a request. */
 export interface StageTime {
   readonly stage: string;
   readonly milliseconds: number;
-  /** By the process's clock. */
+  /** Milliseconds of `performance.now()`. */
   readonly end: number;
 }
 
 /**
- * @param times in the order in which the stages ended: a stage ends after those inside it.
- * @returns the milliseconds that each took by itself, from 1 up, and under `rest` those outside all stages.
+ * Splits a request's time between its stages. A stage does not count the time of stages inside it.
+ * @param times in the order in which the stages ended, so a stage comes after those inside it.
+ * @returns milliseconds by stage, and `rest` for the time outside all stages; values below 1 are left out.
  */
 export function spentIn(times: readonly StageTime[], total: number): Readonly<Record<string, number>> {
   const spent: Record<string, number> = {};
   const outer: StageTime[] = [];
   for (const time of times) {
     let own = time.milliseconds;
-    // Those that began after it and have ended before it were inside.
+    // Earlier entries that began after this stage were inside it.
     while ((outer.at(-1)?.end ?? 0) - (outer.at(-1)?.milliseconds ?? 0) > time.end - time.milliseconds)
       own -= outer.pop()?.milliseconds ?? 0;
     outer.push(time);
@@ -26,7 +27,7 @@ export function spentIn(times: readonly StageTime[], total: number): Readonly<Re
   return Object.fromEntries(shown.map(([stage, milliseconds]) => [stage, round(milliseconds)]));
 }
 
-/** Milliseconds with two digits. */
+/** Rounds milliseconds to two decimals. */
 export function round(milliseconds: number): number {
   return Math.round(milliseconds * 100) / 100;
 }

@@ -26,49 +26,49 @@ import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
 import { definitions, idleGeneration, type ServiceOptions } from './index.ts';
 import { throwAwaySigning } from './signers.ts';
 
-/** What would be signed, or why nothing. */
+/** The value that would be signed, or the reason for a refusal. */
 export interface Outcome {
   readonly signs?: string;
   readonly refused?: string;
 }
 
-/** A value of an upstream's answer, and what would be signed for it. */
+/** A value of an upstream's answer, and the result of signing it. */
 export interface TriedValue extends Leaf, Outcome {}
 
-/** What an upstream was asked and answered, and what could be signed of it; in data and values marked texts stand for numbers. */
+/** A trial's request, answer and results. In data and values, marked texts stand for numbers that a double would round. */
 interface Trial {
-  /** Without values of variables. */
+  /** The request to the upstream, with values of variables hidden. */
   readonly request: { readonly method: string; readonly url: string; readonly body?: string };
   readonly data: Json;
   readonly values: readonly TriedValue[];
-  /** What the endpoint signs as it is configured; absent where that is the whole answer, or where the client did not choose. */
+  /** The result of the endpoint's own encoding; absent where it signs the whole answer, or the client chose no encoding. */
   readonly own?: Outcome & Pick<Leaf, 'type' | 'path' | 'times'>;
 }
 
-/** What a trial notes on the way. */
+/** Facts that a trial collects while it runs. */
 interface Seen {
   request?: OutgoingRequest;
-  /** Where the upstream leads instead. */
+  /** The target of the upstream's redirect. */
   redirect?: string | undefined;
-  /** The JSON text of the answer; absent where a plugin has replaced the data. */
+  /** The JSON text of the answer; absent if a plugin replaced the data. */
   text?: string | undefined;
 }
 
 const MOST_VALUES = 40;
 const STOP_TIMEOUT_MS = 1000;
-/** Keys that no endpoint that is made of the one that is tried has, unless it needs them. */
+/** Keys that every variant of the tried endpoint leaves out, unless it needs them. */
 const UNSET = ['encoding', 'expect', 'encrypt', 'mode', 'responseMatches'];
-/** Makes another endpoint of the one that is tried, also where it is encoded as another one is. */
+/** A parameter that gives a variant its own endpoint ID, also if its encoding equals another variant's. */
 const ITSELF = { name: 'as configured', in: 'none', fixed: true };
-/** Names of the endpoints that are made of the one that is tried. */
+/** Names of the variants of the tried endpoint. */
 const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
 
 /**
- * Asks the upstream of an endpoint once, as the service would: with its plugins and bounds, whoever its clients may be. Nothing is
- * signed by the operator's key.
- * @param name as in the log, `api/endpoint`.
- * @param given what it is asked with, in which a marked text stands for each number that a double rounds.
- * @throws Error for an endpoint that is not there, and a refusal in words.
+ * Asks the upstream of an endpoint once, as the service would, with its plugins and bounds but without authentication. The
+ * operator's key signs nothing.
+ * @param name the endpoint as in the log, `api/endpoint`.
+ * @param given returns the parameters; marked texts stand for numbers that a double would round.
+ * @throws Error for an unknown endpoint, and for a refusal of the service.
  */
 export async function tryEndpoint(
   { file, env }: ServiceOptions,
@@ -79,7 +79,7 @@ export async function tryEndpoint(
   const tree = variantsOf(await readConfigFile(file), name);
   if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
   const seen: Seen = {};
-  // Inside all that may ask again, or looks at what came.
+  // `once` is inside all plugins that retry or read the answer.
   const builtins = definitions(throwAwaySigning(), undefined, [once(seen)]);
   const loaded = await loadConfig({ file, tree, env, builtins });
   const generation = idleGeneration(loaded, log);
@@ -100,7 +100,7 @@ export async function tryEndpoint(
     await generation.start();
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
     const answer = parseAllMarked(seen.text || JSON.stringify(rawData));
-    // Its members are sorted.
+    // Canonical JSON sorts the members.
     const data: Json = JSON.parse(canonicalJson(answer));
     const values: TriedValue[] = [];
     for (const leaf of leavesOf(data, MOST_VALUES, unmarkedJson)) values.push(await tried(leaf, ask));
@@ -115,7 +115,7 @@ export async function tryEndpoint(
 
 type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
 
-/** @param marked parameters, in which a marked text stands for each number that a double rounds. */
+/** Returns a function that asks a variant. @param marked parameters with marked texts for numbers that a double would round. */
 function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined, marked: Parameters): Ask {
   const parameters = unmarked(marked);
   const written = markedMembers(marked);
@@ -127,7 +127,7 @@ function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined
   };
 }
 
-/** What an endpoint signs, with what it leaves to the client; nothing where the client did not choose, or the answer is signed whole. */
+/** Returns an endpoint's encoding with the client's choices; undefined if it has none, or the client did not choose. */
 function encodingOf(endpoint: Endpoint, chosen: Parameters) {
   const encoding = keys.encoding.of(endpoint);
   const parts = reservedParameters(endpoint).map((name) => [name.slice(1), chosen[name]] as const);
@@ -135,7 +135,7 @@ function encodingOf(endpoint: Endpoint, chosen: Parameters) {
   return { ...encoding, ...Object.fromEntries(parts.map(([part, value]) => [part, String(value)])) };
 }
 
-/** Keeps the upstream's answer to each request for all who send the same after it. */
+/** Makes a plugin that keeps the upstream's answer to each request, so that all variants share one call. */
 function once(seen: Seen): Definition {
   const answers = new Map<string, ApiResponse>();
   return definePlugin({
@@ -166,7 +166,7 @@ function shownRequest(request: OutgoingRequest | undefined, hide: (text: string)
   return { method, url: hide(url), ...(body !== undefined && { body: hide(body) }) };
 }
 
-/** @throws Error in the words of the refusal, and with its reason. */
+/** Throws an Error with the text of a refusal and its reason. */
 function fail(name: string, error: unknown, hide: (text: string) => string, redirect: string | undefined): never {
   const { status, message, reason } = asRefusal(error);
   const why = reason === undefined ? '' : ` (${reason}${redirect === undefined ? '' : ` to ${redirect}`})`;
@@ -192,8 +192,8 @@ async function signed(type: string, ask: () => ReturnType<Ask>): Promise<Outcome
 }
 
 /**
- * The config with one endpoint alone, open to everybody, in all the ways in which its answer could be signed.
- * @returns a text that suggests another name, where there is none of this one.
+ * Returns the config with variants of one endpoint alone, open to everyone: one for each way to sign its answer.
+ * @returns a text with a suggested name if there is no such endpoint.
  */
 function variantsOf({ version, settings, apis }: Tree, name: string): Tree | string {
   const plugins = isRecord(settings) ? settings.plugins : undefined;

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 
-/** JavaScript, so that this thread needs no loader. `watchdog.ts` says what it is for. */
+/** The thread that `watchdog.ts` starts; it is JavaScript, so that it needs no loader. */
 
 const { beats, limit, period, line } = workerData;
 
@@ -11,7 +11,7 @@ let last = performance.now();
 
 setInterval(() => {
   const now = performance.now();
-  // A longer interval is one in which this thread did not run either: the machine is overloaded, or was asleep.
+  // In a longer interval this thread did not run either, because the machine was overloaded or asleep.
   stalled += Math.min(now - last, period);
   last = now;
   if (Atomics.load(beats, 0) !== beat) stalled = 0;

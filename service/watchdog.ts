@@ -3,11 +3,11 @@ import { Worker } from 'node:worker_threads';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { createLog, type LogSettings, type ProcessLog } from './log.ts';
 
-/** Milliseconds between the event loop's signs of life. */
+/** Milliseconds between two heartbeats of the event loop. */
 const BEAT_INTERVAL_MS = 500;
 
 /**
- * Seconds without a turn of the event loop after which the process ends itself: `SERVICE_WATCHDOG`, default 30, 0 for never.
+ * Reads `SERVICE_WATCHDOG`: seconds without a turn of the event loop before the process ends itself. Default 30; 0 for never.
  * @throws Error naming the variable.
  */
 export function watchdogSeconds({ SERVICE_WATCHDOG: value }: Environment): number {
@@ -19,9 +19,9 @@ export function watchdogSeconds({ SERVICE_WATCHDOG: value }: Environment): numbe
 }
 
 /**
- * Ends the process by SIGKILL, with a last line in the log, when its event loop has not turned for a while: it answers no request
- * and hears no signal. A thread watches. Time in which the process is stopped or suspended does not count.
- * With a debugger nothing watches.
+ * Starts a thread that ends the process by SIGKILL, with a last line in the log, when its event loop has stopped turning.
+ * Such a process answers no request and handles no other signal. Time in which it is stopped or suspended does not count.
+ * With a debugger there is no watchdog.
  */
 export function startWatchdog(seconds: number, settings: LogSettings, log: ProcessLog): void {
   if (seconds === 0 || debuggerUrl() !== undefined) return;

@@ -4,13 +4,13 @@ import { createHarness } from './harness.ts';
 
 export * from '../../plugins-sdk/testing/index.ts';
 
-/** A package that has only the SDK cannot serve. */
+/** Refuses to serve: a package with only the SDK has no service. */
 const noService = () =>
   Promise.reject(
     new Error('harness.serve needs the service: import testPlugin from "signed-data-proxy/plugins-sdk/testing"'),
   );
 
-/** As in `service/testing.ts`, but for `serve`. */
+/** Registers a plugin like `testPlugin` of `service/testing.ts`, but without `serve`. */
 export function testPlugin(plugin: SimplePlugin | Definition, options: HarnessOptions = {}): Promise<PluginHarness> {
   return createHarness(plugin, options, noService);
 }

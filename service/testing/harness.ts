@@ -16,7 +16,7 @@ import { servicesOf } from './services.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
 
-/** @param serve makes a service with the plugin in it. */
+/** Sets up and starts a plugin in a harness. @param serve makes a service with the plugin in it. */
 export async function createHarness(
   plugin: SimplePlugin | Definition,
   options: HarnessOptions,
@@ -50,7 +50,7 @@ export async function createHarness(
   return harness;
 }
 
-/** What the plugin is given, and what a test reads of it and moves. */
+/** Makes the services for the plugin, and the clock, metrics and complaints that a test reads or changes. */
 function instrumentsOf(definition: Definition, config: unknown, replaced?: Partial<Services>) {
   const complaints: Complaint[] = [];
   const complain = (hook: string, detail: string, requestId = '') =>

@@ -4,18 +4,18 @@ import { type Duplex, duplexPair } from 'node:stream';
 import type { Json } from '../../plugins-sdk/index.ts';
 import type { ServiceRequest, ServiceResponse, ServiceStream } from '../../plugins-sdk/testing/service.ts';
 
-/** A connection of a server that listens nowhere. @returns the client's end. */
+/** Connects to a server that listens at no port. @returns the client's end. */
 function connect(server: Server, ip: string): Duplex {
   const [client, own] = duplexPair();
-  // Neither end learns by itself that the other one is gone.
+  // The ends of a duplex pair do not close each other.
   client.once('close', () => own.destroy());
   own.once('close', () => client.destroy());
-  // What a server asks of a socket: nothing is slow between two ends of one process.
+  // The server reads these members of a socket. It needs no timeouts: between two ends in one process nothing is slow.
   server.emit('connection', Object.assign(own, { remoteAddress: ip, bytesRead: 0, setTimeout: () => own }));
   return client;
 }
 
-/** Resolves with the headers of the response. */
+/** Sends a request; resolves with the response's head, while its body streams. */
 export async function openIn(server: Server, request: ServiceRequest): Promise<ServiceStream> {
   const { method = 'GET', path, headers = {}, body, ip = '127.0.0.1', signal } = request;
   const outgoing = requestTo({
@@ -33,7 +33,7 @@ export async function openIn(server: Server, request: ServiceRequest): Promise<S
   return { status: response.statusCode ?? 0, headers: Object.fromEntries(all), chunks: response };
 }
 
-/** Resolves with the whole response. */
+/** Sends a request; resolves with the whole response. */
 export async function requestOf<B = Json>(server: Server, request: ServiceRequest): Promise<ServiceResponse<B>> {
   const { status, headers, chunks } = await openIn(server, request);
   let text = '';

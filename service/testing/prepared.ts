@@ -6,7 +6,7 @@ import type { Definition, EndpointKeys } from '../../plugins-sdk/define.ts';
 import { validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 
-/** What the service would make of a plugin file. @throws PluginProblem as its loader does */
+/** Returns the definition that the service makes of a plugin. @throws PluginProblem as the loader does */
 export function definitionOf(plugin: unknown, exported: EndpointKeys | undefined): Definition {
   if (isDefinition(plugin)) {
     checkDefinition(plugin, 'the plugin');
@@ -18,7 +18,7 @@ export function definitionOf(plugin: unknown, exported: EndpointKeys | undefined
   return { name, keys, ...(credentials && { credentials }), setup };
 }
 
-/** The config as the service hands it to `setup`: validated, with defaults. @throws Error with a line for each mistake */
+/** Returns the plugin's config as `setup` gets it: validated, with defaults. @throws Error with a line for each mistake */
 export async function configOf({ configSchema }: Definition, given: unknown): Promise<unknown> {
   const { value, findings } = await validateOwn(configSchema, {
     value: given,
@@ -31,7 +31,7 @@ export async function configOf({ configSchema }: Definition, given: unknown): Pr
   return value;
 }
 
-/** What would stop the start of a service, or what it would warn of, beyond what the harness refuses itself. */
+/** Returns the faults that would stop a service's start or cause a warning, beyond those that the harness refuses itself. */
 export function startFaults(
   definition: Definition,
   taps: PluginSet['taps'],
@@ -39,7 +39,7 @@ export function startFaults(
   given: { readonly services?: Partial<Services> | undefined },
 ): string[] {
   const faults = missingCounterparts([definition], taps).map(({ why }) => why);
-  // A config that the test does not give has nothing to be checked.
+  // Without a config from the test there is nothing to check.
   if (given.services?.config === undefined) return faults;
   const drafts = endpoints.map((endpoint, index) => ({ ...endpoint, path: `apis[0].endpoints[${index}]` }));
   const found = definition.check?.({ config, endpoints: drafts, interpolated: () => false, path }) ?? [];

@@ -15,7 +15,7 @@ import { Signers } from '../signers.ts';
 import { openState } from '../state-engine.ts';
 import { openIn, requestOf } from './in-process.ts';
 
-/** A whole service of a config that is no file, with a plugin that is no module, and with no port. */
+/** Makes a whole service without a port, from a config and a plugin that are objects, not files. */
 export const serve: Serve = async (subject, given, { env, folder = process.cwd() }) => {
   const lines: LogLine[] = [];
   const log = logInto(lines);
@@ -36,7 +36,7 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   const server = new Server({ signers, log, load, stateEngine, now: subject.now }, loaded);
   const metrics = new TestMetrics();
   server.meters.connect(metrics);
-  // Its requests come by no port.
+  // Requests do not come through a port.
   await server.start(async () => undefined);
   return {
     ...asked(server.http, loaded.endpoints),
@@ -47,7 +47,7 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   };
 };
 
-/** What asks it. */
+/** Returns the functions with which a test sends requests. */
 function asked(
   server: HttpServer,
   endpoints: TestService['endpoints'],
@@ -74,16 +74,16 @@ function asked(
   };
 }
 
-/** The config with an entry for the plugin under test, behind those that it has. */
+/** Returns the config with an entry for the plugin under test, after the other plugins. */
 function configWith(given: ServiceConfig, source: string, { budget, config: own }: ServedPlugin): ServiceConfig {
   const config: unknown = JSON.parse(JSON.stringify({ version: '1.0', ...given }));
   if (!isRecord(config)) throw new TypeError('harness.serve takes a config, an object');
   const { settings = {}, server = {} } = config;
   const { plugins = [] } = isRecord(settings) ? settings : {};
-  // What is wrong with them is for the schema to say.
+  // The schema reports the fault.
   if (!isRecord(settings) || !Array.isArray(plugins)) return config;
   const entry = { source, timeout: budget === 'none' ? undefined : budget, config: own };
-  // Between the ends of one process nobody needs time to go.
+  // Within one process no client needs time to notice the stop.
   const quick = isRecord(server) ? { drainDelay: 0, ...server } : server;
   return {
     ...config,

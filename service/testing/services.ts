@@ -9,7 +9,7 @@ import { describeService } from '../description.ts';
 import { MeterRegistry } from '../meter-registry.ts';
 import { StatusParts } from '../status.ts';
 
-/** What a definition's `setup` gets, parts of it replaced. @param config of the definition. */
+/** Returns the services for a definition's `setup`, some replaced by the test. @param config the definition's own config. */
 export function servicesOf(definition: Definition, config: unknown, services: Partial<Services>): Services {
   const given: Services = {
     config: {},

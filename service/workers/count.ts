@@ -3,7 +3,7 @@ import { interpolate } from '../../config/interpolate.ts';
 import { readConfigFile } from '../../config/yaml.ts';
 import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 
-/** Processes of one service. */
+/** The most worker processes of one service. */
 export const MOST_WORKERS = 256;
 
 async function isPipe(file: string): Promise<boolean> {
@@ -11,12 +11,12 @@ async function isPipe(file: string): Promise<boolean> {
 }
 
 /**
- * The number in a config, which is looked at without loading it: plugins are none of the business of who only supervises. What is
- * wrong with the config, this number included, is found by the process that loads it first.
+ * Reads the number of workers from a config without loading it: a process that only supervises must not run plugins.
+ * Returns 1 for a broken config; the first worker that loads it reports the fault.
  */
 export async function configuredWorkers(file: string, env: Environment): Promise<number> {
   try {
-    // A pipe can be read once.
+    // A pipe can be read only once, so it is left for the worker.
     if ((await isPipe(file)) || !(await readFile(file, 'utf8')).includes('workers')) return 1;
     const { server } = Object(interpolate(await readConfigFile(file), env).value);
     return Number(Object(server).workers);
@@ -25,7 +25,7 @@ export async function configuredWorkers(file: string, env: Environment): Promise
   }
 }
 
-/** Each worker reads the files. @throws Error that names one that can be read once. */
+/** Refuses files that are pipes, since each worker reads the files. @throws Error that names the pipe. */
 export async function refusePipes(files: readonly string[]): Promise<void> {
   for (const file of files) {
     if (await isPipe(file)) throw new Error(`${file}: is a pipe, which several workers cannot read: give a file`);

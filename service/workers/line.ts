@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
 
-/** Plugins share a worker's process, and could send anything: messages without this are theirs. */
+/** Marks the service's own messages: plugins share a worker's process, and may send others. */
 const MARK = 'signed-data-proxy';
 
-/** A question, or else an answer, which may be nothing. */
+/** A question or an answer; an answer may be undefined. */
 interface Frame<T> {
   readonly number: number;
   readonly question?: T;
@@ -17,7 +17,7 @@ export class Line<In, Out> {
   readonly #asked = new Map<number, (answer?: unknown) => void>();
   #last = 0;
 
-  /** @param hear returns the answer to a question. */
+  /** @param hear answers a question of the other end. */
   constructor(end: ChildProcess | NodeJS.Process, hear: (question: In) => unknown) {
     this.#end = end;
     end.addListener('message', async (message: unknown) => {
@@ -32,7 +32,7 @@ export class Line<In, Out> {
     });
   }
 
-  /** @returns the answer; nothing from an end that is gone, or that takes longer. */
+  /** Asks the other end. @returns its answer; undefined if it is gone or takes longer than `milliseconds`. */
   async ask(question: Out, milliseconds: number): Promise<unknown> {
     if (!this.#end.connected) return undefined;
     this.#last += 1;
@@ -45,7 +45,7 @@ export class Line<In, Out> {
   }
 
   #send(frame: Frame<Out>): void {
-    // With a callback an end that is gone is no error.
+    // With a callback, sending to an end that is gone emits no error.
     if (this.#end.connected) this.#end.send?.({ [MARK]: frame }, undefined, undefined, () => undefined);
   }
 }

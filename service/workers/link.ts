@@ -6,66 +6,66 @@ import type { Signers } from '../signers.ts';
 import { stateOf } from '../state-engine.ts';
 import type { Line } from './line.ts';
 
-/** What a worker asks of the primary process, or tells it. */
+/** A message from a worker to the primary process. */
 export type FromWorker =
   | { readonly kind: 'ready'; readonly lasting: Lasting | undefined }
-  /** It has got a signal, and drains. */
+  /** The worker has got a signal, and drains. */
   | { readonly kind: 'ending' }
-  /** Asks for what the other workers add to a topic. */
+  /** Asks for the other workers' values for a topic. */
   | { readonly kind: 'gather'; readonly topic: string };
 
-/** What the primary process asks of a worker. */
+/** A question from the primary process to a worker. */
 export type FromPrimary =
-  /** Whether it serves by the config that the files have now. @param isFirst of all workers. */
+  /** Tells the worker to reload its config; it answers whether it did. `isFirst`: it is the first of all workers to do so. */
   | { readonly kind: 'reload'; readonly isFirst: boolean }
-  /** What it adds to a topic. */
+  /** Asks for the worker's own value for a topic. */
   | { readonly kind: 'offer'; readonly topic: string };
 
 const OTHER =
   'server.host, server.port, settings.state or the signing key is not that of the other workers: restart the service, or restore the files';
 
-/** What workers have in common until the service is restarted, whatever the files say: fingerprints. */
+/** Settings that all workers share until the service is restarted, whatever the files say. */
 export interface Lasting {
-  /** Of where they listen, and of their state. */
+  /** A hash of the address that they listen at and of `settings.state`. */
   readonly fixed: string;
-  /** Of the key of the environment, where it signs. */
+  /** The address of the environment's key; undefined where it does not sign. */
   readonly key: string | undefined;
 }
 
-/** What a worker is told when its process is made. */
+/** The facts that a worker gets when its process is forked. */
 export interface WorkerIdentity {
-  /** From 1; one that takes the place of another has its number. */
+  /** From 1; a worker that replaces another one has its number. */
   readonly number: number;
-  /** Of all workers. */
+  /** The number of workers. */
   readonly count: number;
-  /** Workers that were replaced so far. */
+  /** How many workers have been replaced so far. */
   readonly restarts: number;
-  /** Of the workers that are there. */
+  /** The shared settings of the workers that run already. */
   readonly lasting?: Lasting | undefined;
 }
 
-/** The variable that holds it. */
+/** The environment variable that holds a worker's identity, as JSON. */
 export const IDENTITY = 'SERVICE_WORKER';
 
-/** The identity of this process, if it is a worker of this service. No other process, such as a plugin's own, gets to see it. */
+/** Reads this process's identity if it is a worker, and deletes the variable: child processes must not inherit it. */
 export function readWorkerIdentity(): WorkerIdentity | undefined {
   const given = process.env[IDENTITY];
   delete process.env[IDENTITY];
   return given === undefined || process.send === undefined ? undefined : JSON.parse(given);
 }
 
-/** Milliseconds that a worker has to answer, and that the primary has to gather the answers. */
+/** Milliseconds that a worker has to answer, and that the primary has to collect all answers. */
 export const ANSWER_TIMEOUT_MS = 2000;
 const GATHER_TIMEOUT_MS = 3000;
 
 export type WorkerLink = ReturnType<typeof workerLink>;
 
-/** The other workers, as this one asks them: through the primary process. */
+/** Makes a worker's link to the other workers, which it reaches through the primary process. */
 export function workerLink(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
   const { count, restarts } = identity;
   let lasting: Lasting | undefined;
   const offers = new Map<string, () => Promise<unknown>>();
-  /** What this worker adds to a topic. */
+  /** Returns this worker's own value for a topic. */
   const own = async (topic: string): Promise<unknown> => offers.get(topic)?.();
   return {
     count,
@@ -76,13 +76,13 @@ export function workerLink(identity: WorkerIdentity, line: Line<FromPrimary, Fro
       const [first, values] = await Promise.all([own(topic), others]);
       return [first, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
     },
-    /** Asks for instruments of what is known of the processes. */
+    /** Makes the instruments on the worker processes. */
     measure: (meters: Meters): void => {
       meters.gauge({ name: 'workers', help: 'Processes of the service that answer' }, () => 1);
       const help = 'Workers that were replaced since the start';
       meters.gauge({ name: 'worker_restarts', help, across: 'max' }, () => restarts);
     },
-    /** Clients must find it, a payment that others have seen must be known to it, and answers must have their signature. @throws Error */
+    /** Checks that this worker listens, keeps state and signs as the others do: they share clients and payments. @throws Error */
     check: (loaded: LoadedConfig, signers: Signers): void => {
       const key = signers.ownKey(loaded.config)?.address;
       const fixed = hash('sha256', JSON.stringify([addressOf(loaded.config), stateOf(loaded)]));
@@ -90,7 +90,7 @@ export function workerLink(identity: WorkerIdentity, line: Line<FromPrimary, Fro
       const { lasting: theirs = lasting } = identity;
       if (fixed !== theirs.fixed || (key && theirs.key && key !== theirs.key)) throw new Error(OTHER);
     },
-    /** Tells that this worker serves. */
+    /** Reports to the primary process that this worker serves. */
     ready: () => void line.ask({ kind: 'ready', lasting }, ANSWER_TIMEOUT_MS),
   };
 }

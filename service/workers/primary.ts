@@ -9,17 +9,18 @@ import type { ProcessLog } from '../log.ts';
 import { Line } from './line.ts';
 import { ANSWER_TIMEOUT_MS, type FromPrimary, type FromWorker, IDENTITY, type Lasting } from './link.ts';
 
-/** Milliseconds before the next attempt to replace a worker, when one could not start. */
+/** Milliseconds to wait after a worker that could not start, before it is replaced. */
 const RETRY_DELAY_MS = 2000;
 /** Milliseconds that a worker has to load and start a config. */
 const RELOAD_TIMEOUT_MS = 120_000;
-/** Milliseconds that what a process wrote has to arrive once it has ended. */
+/** Milliseconds for a process's last output to arrive after it has ended. */
 const LAST_OUTPUT_TIMEOUT_MS = 1000;
 
+/** The options of the primary process. */
 export interface PrimaryOptions {
   readonly count: number;
   readonly log: ProcessLog;
-  /** What workers get besides the environment of this process. */
+  /** Environment variables that workers get in addition to those of this process. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
@@ -35,11 +36,11 @@ interface Worker {
 export class Primary {
   readonly #options: PrimaryOptions;
   readonly #log: ProcessLog;
-  /** By their numbers. */
+  /** The running workers by their numbers. */
   readonly #workers = new Map<number, Worker>();
-  /** Set when a worker has ended before all were ready: why, where it has not said so itself. */
+  /** Resolved when a worker ends before all were ready. `why` is absent if the worker has said the reason itself. */
   readonly #failed = deferred<{ readonly why?: string }>();
-  /** What has one worker after the other at each number; whether the last one ended well. */
+  /** A loop for each number, which keeps a worker running. It resolves with whether the last one ended well. */
   readonly #kept: Promise<boolean>[] = [];
   readonly #stop = new AbortController();
   #lasting: Lasting | undefined;
@@ -51,12 +52,12 @@ export class Primary {
     this.#log = options.log;
   }
 
-  /** Resolves with the exit code once a signal has come and all workers have ended. @throws Error when they could not start. */
+  /** Runs the workers; resolves with the exit code after a signal and their end. @throws Error when they could not start. */
   async run(signalled: Promise<string>): Promise<number> {
-    // Workers accept by themselves: what was handed to one that is killed would be lost.
+    // Each worker accepts connections itself: a connection handed to a worker that is killed would be lost.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-    // The others would fail for the same reasons as the first one, and come after it.
+    // One worker starts first: a fault in the config is then reported once, not by every worker.
     this.#kept.push(this.#keep(1));
     const end = await Promise.race([signalled, this.#failed.promise]);
     this.#stop.abort();
@@ -68,7 +69,7 @@ export class Primary {
     return isClean ? 0 : 1;
   }
 
-  /** Has one worker after the other at a number, until the stop. */
+  /** Keeps a worker running at a number until the stop: starts it, and replaces it when it ends. */
   async #keep(number: number): Promise<boolean> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
@@ -78,7 +79,7 @@ export class Primary {
       const { isReady, child } = worker;
       if (signal.aborted) return !isReady || child.exitCode === 0;
       if (!this.#serves) {
-        // With this code it has said on stderr what keeps it from starting.
+        // With exit code 1 the worker has written the reason to stderr.
         this.#failed.resolve(child.exitCode === 1 ? {} : { why: `a worker ${how} before all were ready` });
         return false;
       }
@@ -95,7 +96,7 @@ export class Primary {
     const { count, variables } = this.#options;
     const identity = { number, count, restarts: this.#restarts, lasting: this.#lasting };
     const made = cluster.fork({ ...variables, [IDENTITY]: JSON.stringify(identity) });
-    // What matters of it comes from the process, too.
+    // Errors that matter are also emitted by the process.
     made.on('error', () => undefined);
     const child = made.process;
     if (child.stdout) createInterface(child.stdout).on('line', (text) => this.#log.pass(`${text}\n`));
@@ -135,11 +136,11 @@ export class Primary {
   }
 
   /**
-   * One worker tries the new config, then the others do; each says itself what keeps it from that, and has a queue.
-   * @returns whether they have a new config.
+   * Lets one worker try the new config, then the others. Each logs its own faults, and queues its reloads.
+   * @returns whether the new config is in force.
    */
   async reload(): Promise<boolean> {
-    // Those that start may have read the files before: they reload once they serve.
+    // Workers that still start are asked, too: they may have read the old files, and reload once they serve.
     const first = [...this.#workers.values()].find(({ isEnding }) => !isEnding);
     if (first === undefined || this.#stop.signal.aborted || !(await this.#take(first, true))) return false;
     const others = [...this.#workers.values()].filter((other) => other !== first);
@@ -148,7 +149,7 @@ export class Primary {
     return true;
   }
 
-  /** One that cannot take a config that another has tried is replaced: it would serve by the one before. */
+  /** Asks a worker to reload. If it cannot, but the first one could, it is replaced: it would serve by the old config. */
   async #take({ line, child }: Worker, isFirst: boolean): Promise<boolean> {
     const isTaken = (await line.ask({ kind: 'reload', isFirst }, RELOAD_TIMEOUT_MS)) === true;
     if (!isTaken && !isFirst) child.kill('SIGTERM');

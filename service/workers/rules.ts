@@ -4,8 +4,8 @@ import type { Finding } from '../../plugins-sdk/define.ts';
 import { engineTypeOf } from '../state-engine.ts';
 
 /**
- * Whether several processes can serve a config.
- * @returns what is worth a warning. @throws ConfigErrors when they cannot.
+ * Checks that several processes can serve a config.
+ * @returns warnings. @throws ConfigErrors when they cannot.
  */
 export function checkTogether(loaded: LoadedConfig): Finding[] {
   const [chosen, engine] = engineTypeOf(loaded) ?? [];
@@ -23,7 +23,7 @@ export function checkTogether(loaded: LoadedConfig): Finding[] {
   return [warning('server.workers', 'answers that are kept are those of each worker without settings.state')];
 }
 
-/** Modes and auth methods of endpoints that must know what happened in other processes. */
+/** Returns the endpoints' modes and auth methods that need state shared by all processes. */
 function needsOf({ plugins, endpoints }: LoadedConfig): string[] {
   const needs = plugins.flatMap(({ definition }) => definition.requiresSharedState ?? []);
   const modes = new Set(endpoints.map(({ mode }) => mode));

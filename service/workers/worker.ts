@@ -8,18 +8,19 @@ import { describeError } from '../terminal.ts';
 import { Line } from './line.ts';
 import { ANSWER_TIMEOUT_MS, type FromPrimary, type FromWorker, type WorkerIdentity, workerLink } from './link.ts';
 
+/** The options of one worker. */
 export interface WorkerOptions extends ServiceOptions {
   readonly identity: WorkerIdentity;
   readonly log: ProcessLog;
-  /** What the variables are when a reload begins. */
+  /** Reads the environment variables when a reload begins. */
   readonly variables: ReadVariables;
-  /** Resolves with the first signal that this process is to end. */
+  /** Resolves with the first signal to end this process. */
   readonly signalled: Promise<string>;
 }
 
-/** Serves as one of several processes until a signal, or until the primary is gone; resolves with the exit code. */
+/** Serves as one of several processes, until a signal or until the primary is gone. Resolves with the exit code. */
 export async function work({ identity, file, env, log, variables, signalled }: WorkerOptions): Promise<number> {
-  // What is the same in every worker one of them says.
+  // Only one worker logs the news, which are the same in all workers.
   const newsOf = (isFirst: boolean) => (isFirst ? log : { ...silentLog, error: log.error });
   const line: Line<FromPrimary, FromWorker> = new Line(process, async (question) => {
     if (question.kind === 'offer') return link.own(question.topic).catch(() => undefined);
@@ -27,13 +28,13 @@ export async function work({ identity, file, env, log, variables, signalled }: W
   });
   const link = workerLink(identity, line);
   const starting = startService({ file, env, log, news: newsOf(identity.number === 1 || identity.restarts > 0), link });
-  // Node would end the process where it stands.
+  // Otherwise node would end the process at once when the primary is gone.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);
   try {
     const service = await Promise.race([starting, end.then(() => undefined)]);
     if (service === undefined) return 0;
-    // What it has said comes before what the primary says of all.
+    // This worker's lines are written before the primary reports that all are ready.
     log.flush();
     link.ready();
   } catch (error) {
