@@ -1,6 +1,6 @@
 /**
- * The extension `bazaar` of x402, with which facilitators list what is sold: what the public library's
- * `declareDiscoveryExtension` makes, with the method. That library would bring viem, ajv and more for this one object.
+ * Makes the x402 extension `bazaar`, by which facilitators list what is sold. It equals the result of the public library's
+ * `declareDiscoveryExtension`, plus the method. That library would bring viem, ajv and more for this one object.
  */
 import { isRecord } from '../../lib/json/value.ts';
 import { compileSchema } from '../../plugins-sdk/config.ts';
@@ -10,7 +10,7 @@ import { bodySchemaOf, memberAt } from '../shared/described.ts';
 
 const text = { type: 'string' };
 
-/** What the OpenAPI document says of the requests of an endpoint. */
+/** Makes the extension from what the OpenAPI document says of an endpoint's requests. */
 export function bazaarOf(document: OpenApiObject, endpoint: Pick<Endpoint, 'id'>) {
   const { schema, sample } = askedOf(bodySchemaOf(document, endpoint));
   const asked = {
@@ -27,7 +27,7 @@ export function bazaarOf(document: OpenApiObject, endpoint: Pick<Endpoint, 'id'>
   };
 }
 
-/** A schema, and an input that fits it. Facilitators take no other one, and no reference out of the schema. */
+/** Returns a schema and a sample that fits it. Facilitators accept no other sample, and no reference out of the schema. */
 function askedOf(schema: unknown): { readonly schema: object; readonly sample: unknown } {
   const anything = { schema: { type: 'object' }, sample: {} };
   if (!isRecord(schema) || /"\$(?:ref|id)":/.test(JSON.stringify(schema))) return anything;
@@ -35,7 +35,7 @@ function askedOf(schema: unknown): { readonly schema: object; readonly sample: u
   return compileSchema(schema)?.Check(sample) === true ? { schema, sample } : anything;
 }
 
-/** A value of the kind that a schema describes; it may not fit. */
+/** Makes a sample value of the type that a schema describes. It may still not fit the schema. */
 function sampleOf(schema: unknown): unknown {
   if (!isRecord(schema)) return {};
   const { type, minimum = 0, anyOf, required, properties } = schema;

@@ -1,14 +1,14 @@
-/** The tokens that the Coinbase Developer Platform wants with each request to its facilitator. */
+/** Makes the tokens (JWT) that the Coinbase Developer Platform requires with each request to its facilitator. */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { pemText } from '../../lib/text/pem.ts';
 
-/** Seconds for which a token is good. */
+/** Seconds for which a token is valid. */
 const VALID_SECONDS = 120;
 
 /**
- * The key of a secret as the platform issues it: a PEM with an EC key on P-256, or base64 of 64 bytes, the seed of an Ed25519 key
+ * Reads a secret as the platform issues it: a PEM with an EC key on P-256, or base64 of 64 bytes, the seed of an Ed25519 key
  * and its public key.
- * @throws Error that may quote the secret.
+ * @throws Error whose message may quote the secret.
  */
 export function cdpKey(secret: string): KeyObject {
   if (secret.includes('-----BEGIN')) {
@@ -23,7 +23,7 @@ export function cdpKey(secret: string): KeyObject {
   return key;
 }
 
-/** The header with a token for one method, host and path. */
+/** Makes the header with a token for one method, host and path. */
 export function cdpHeaders(keyId: string, key: KeyObject, method: string, url: string): { Authorization: string } {
   const { host, pathname } = new URL(url);
   const now = Math.floor(Date.now() / 1000);

@@ -1,4 +1,4 @@
-/** What the schema of the terms cannot say. */
+/** Checks of the terms that their schema cannot express. */
 import {
   type CheckContext,
   checkAddress,
@@ -18,7 +18,7 @@ import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader, requirementsOf } from './offer.ts';
 import { type Accept, facilitatorsIn, type Terms, TermsSchema, TYPE } from './terms.ts';
 
-/** A URL to which paths are appended. */
+/** Checks a URL to which paths are appended. */
 function checkUrl(path: string, text: string): Finding[] {
   const isBase = URL.canParse(text) && !/[?#]|\/\/[^/]*@/.test(text);
   return isBase ? [] : [error(path, 'must be a URL without user name, password, query and fragment')];
@@ -53,7 +53,7 @@ function checkSecret(at: string, secret: string): Finding[] {
   }
 }
 
-/** A stated price that is not that of a known token would mislead whoever decides by it. */
+/** Checks a stated price against the tokens that are worth a dollar: clients decide by it. */
 function checkPrice(at: string, terms: Terms): Finding[] {
   const stated = statedDollars(terms);
   return terms.accepts
@@ -66,7 +66,7 @@ function checkPrice(at: string, terms: Terms): Finding[] {
     .map((message) => error(`${at}.price`, message));
 }
 
-/** With another domain than the token's no payment verifies; nor does one with a token that is on another chain. */
+/** Warns if a known token has another EIP-712 domain, or is on another chain: no payment would verify. */
 function checkToken(at: string, { network, asset, extra }: Accept): Finding[] {
   const domain = domainOf({ network, asset });
   const chains = chainsOf(asset);
@@ -94,7 +94,7 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Findi
   ];
 }
 
-/** Of a header, the characters that the longest reason of a refusal takes. */
+/** Characters of the header that are left free for the longest reason of a refusal. */
 const ROOM_FOR_ERROR = 200;
 const ANY_ID = `0x${'0'.repeat(64)}` as const;
 
@@ -107,7 +107,7 @@ function checkLength(at: string, offer: Offer): Finding[] {
 
 const NOT_LAST = 'is not the last method: who comes without credentials is not told what to pay; put it last';
 
-/** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
+/** Checks the terms of all endpoints. Endpoints share their API's terms, so a finding may come up several times. */
 export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
   return endpoints.flatMap((endpoint) => {
     const methods = authObjects(endpoint, TYPE, TermsSchema);

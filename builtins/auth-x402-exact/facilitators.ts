@@ -1,6 +1,6 @@
 /**
- * The three questions to a facilitator, within bounds: nothing that it says is taken for granted. Of several, in order of preference,
- * the next one is asked where one is down.
+ * Asks facilitators to verify and to settle payments, and what they support. Their answers are bounded and checked. When one is
+ * down, the next in the operator's order is asked.
  */
 import type { SettleResponse } from '@x402/core/types';
 import { Compile } from 'typebox/compile';
@@ -14,9 +14,9 @@ import { refusal } from './offer.ts';
 import type { Payment } from './payload.ts';
 import { type FacilitatorTerms, facilitatorsIn, type Terms } from './terms.ts';
 
-/** The facilitator gave no usable answer. The reason is fit for the log: it shows neither the path of its URL nor a text of its. */
+/** The facilitator gave no usable answer. The reason may be logged: it has neither the URL's path nor the facilitator's prose. */
 export class FacilitatorFailure extends Refusal {
-  /** Whether it is certain that the facilitator has heard nothing of what it was asked. */
+  /** Whether the request certainly did not reach the facilitator. */
   readonly isUnsent: boolean;
 
   constructor(question: string, why: string, isUnsent = false) {
@@ -27,19 +27,19 @@ export class FacilitatorFailure extends Refusal {
 
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** What the protocol calls an authorisation that the chain takes no more. */
+/** The protocol's code for an authorisation that has been used. */
 export const USED = 'invalid_exact_evm_nonce_already_used';
 
-/** A code that may be shown to clients. */
+/** The shape of an error code that clients may see. */
 const CODE = /^\w{1,100}$/;
 
 /**
- * What may be said of a payment before anything is sent to the chain: its money was not taken. Whatever else went wrong, a transaction
- * may be under way: facilitators call it failed where they have waited too long, or could not remember that it is pending.
+ * Codes of checks before anything is sent to the chain: the money was certainly not taken. After any other code a transaction
+ * may be under way: facilitators report a failure when they have waited too long, or have lost track of a pending transaction.
  */
 const NOT_SENT = /^(?:insufficient|invalid|unsupported)_(?!\w*trans(?!\w*simulation))\w+$/;
 
-/** Statuses by which a service says something of its own state or of our credentials, and nothing of the payment. */
+/** Statuses about the facilitator's own state or our credentials, not about the payment. */
 const NOT_ABOUT_PAYMENT: ReadonlySet<number> = new Set([401, 403, 404, 408, 429]);
 
 const maybe = Type.Optional(Type.Union([Type.String(), Type.Null()]));
@@ -55,7 +55,7 @@ type Shape<T> = { Check(value: unknown): value is T };
 
 export type Facilitator = ReturnType<typeof facilitatorAt>;
 
-/** @param timeouts milliseconds that a question may take, everything included. */
+/** Makes the client of one facilitator. @param timeouts milliseconds for each whole request. */
 function facilitatorAt(client: HttpClient, terms: FacilitatorTerms, timeouts: Readonly<Record<Question, number>>) {
   const { url: base, headers: own, auth } = terms;
   const key = auth && cdpKey(auth.keySecret);
@@ -75,11 +75,11 @@ function facilitatorAt(client: HttpClient, terms: FacilitatorTerms, timeouts: Re
       throw new FacilitatorFailure(question, why, error.phase !== 'answer');
     }
   };
-  // `failedAt`: when it has failed last, on the clock of the process.
+  // `failedAt`: when it failed last, as `performance.now()` counts.
   return { origin: new URL(base).origin, failedAt: Number.NEGATIVE_INFINITY, send };
 }
 
-/** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
+/** Makes the request's body from what was checked or offered, without anything else that a client may have added. */
 function askedOf({ requirements, signature, authorization, offer }: Payment): object {
   const { resource, extensions: { bazaar } = {} } = offer;
   const extensions = bazaar === undefined ? {} : { extensions: { bazaar } };
@@ -88,7 +88,7 @@ function askedOf({ requirements, signature, authorization, offer }: Payment): ob
   return { x402Version: 2, paymentPayload, paymentRequirements: requirements };
 }
 
-/** @returns an answer of the right shape; with an error status only one that says no, and is about the payment. */
+/** Asks one question. @returns the answer; with an error status, only one that rejects the payment. @throws FacilitatorFailure */
 async function ask<T>(by: Facilitator, question: Question, shape: Shape<T>, payment?: Payment): Promise<T> {
   const { status, body } = await by.send(question, payment);
   const said = jsonIn(body.toString());
@@ -99,7 +99,7 @@ async function ask<T>(by: Facilitator, question: Question, shape: Shape<T>, paym
   throw new FacilitatorFailure(question, `the answer ${said === undefined ? 'is no JSON' : 'has a wrong shape'}`);
 }
 
-/** @throws Refusal 402 where the payment is not valid, FacilitatorFailure where nobody can tell. */
+/** Has one facilitator verify a payment. @throws Refusal 402 if it is invalid, FacilitatorFailure without a verdict. */
 async function verify(by: Facilitator, payment: Payment): Promise<Facilitator> {
   const said = await ask(by, 'verify', shapes.verify, payment);
   if (!said.isValid) throw refusal(payment.offer, codeOf(said.invalidReason, 'unexpected_verify_error'));
@@ -109,8 +109,9 @@ async function verify(by: Facilitator, payment: Payment): Promise<Facilitator> {
 }
 
 /**
- * @returns what became of the payment, in the words of the protocol.
- * @throws FacilitatorFailure where it is not known whether the payment was settled.
+ * Has one facilitator settle a payment.
+ * @returns the outcome, in the protocol's form.
+ * @throws FacilitatorFailure if it is unknown whether the payment was settled.
  */
 async function settle(by: Facilitator, payment: Payment): Promise<SettleResponse> {
   const said = await ask(by, 'settle', shapes.settle, payment);
@@ -121,7 +122,7 @@ async function settle(by: Facilitator, payment: Payment): Promise<SettleResponse
   if (!said.success) {
     const errorReason = codeOf(said.errorReason, 'unexpected_settle_error');
     if (errorReason === 'settlement_pending') throw unusable(`pending as ${transaction}`);
-    // It was free when it was verified: whoever has used it may have paid with it.
+    // It was unused when it was verified, so this very settlement may be what has used it.
     if (errorReason === USED) throw unusable('the authorisation is used already');
     if (transaction !== '' || !NOT_SENT.test(errorReason)) throw unusable(`${errorReason} ${transaction}`.trimEnd());
     return { success: false, transaction: '', network, payer, errorReason };
@@ -137,31 +138,32 @@ function codeOf(reason: string | null | undefined, otherwise: string): string {
   return reason && CODE.test(reason) ? reason : otherwise;
 }
 
-/** The parts of the budget for facilitators: what is left lets this plugin refuse in its own words before its budget ends. */
+/** The shares of the budget for facilitators. The rest lets this plugin send its own refusal before the budget ends. */
 const VERIFY_PART = 1 / 6;
 export const SETTLE_PART = 2 / 3;
-/** Milliseconds for which one that failed is asked last. */
+/** Milliseconds for which a facilitator that failed is asked last. */
 const AVOIDED_MS = 30_000;
 
-/** Those of one auth object, in order of preference. */
+/** The facilitators of one auth object, in order of preference. */
 export type Facilitators = ReturnType<typeof facilitatorsFor>;
 
-/** @param budget milliseconds per request of the plugin. */
+/** Makes the clients of the facilitators that an auth object names. @param budget the plugin's milliseconds per request. */
 export function facilitatorsFor(terms: Terms, client: HttpClient, log: Log, budget: number) {
   const named = facilitatorsIn(terms);
   const part = (portion: number) => Math.max(Math.floor(budget * portion), 1);
-  // Each may be asked whether a payment is good, one after the other; the settlement is one's alone.
+  // All may be asked to verify, in turn, and divide that time. One settles, and has all of its time.
   const brief = part(VERIFY_PART / named.length);
   const timeouts = { verify: brief, supported: brief, settle: part(SETTLE_PART) };
   const all = named.map((one) => facilitatorAt(client, one, timeouts));
   return {
     inspect: (isOver: () => boolean) => inspect(all, terms, log, isOver),
-    /** @returns who has found the payment good. @throws Refusal 402, or FacilitatorFailure of the last one where none has a verdict. */
+    /** Has the payment verified. @returns who found it valid. @throws Refusal 402, or the last FacilitatorFailure. */
     verify: (payment: Payment) => firstOf(ordered(all), log, (by) => verify(by, payment)),
     /**
-     * Has one settle, first the one that has verified. Once it may have heard of it, nobody else is asked.
+     * Has one facilitator settle, preferably the verifier. Another one is asked only if the request certainly did not reach the
+     * first.
      * @param mayGoOn whether there is time to ask another one.
-     * @throws FacilitatorFailure where it is not known whether the payment was settled.
+     * @throws FacilitatorFailure if it is unknown whether the payment was settled.
      */
     settle: (payment: Payment, verifier: Facilitator | undefined, mayGoOn: () => boolean) =>
       firstOf(
@@ -173,7 +175,7 @@ export function facilitatorsFor(terms: Terms, client: HttpClient, log: Log, budg
   };
 }
 
-/** Tells operators of those that do not do what they count on. They may be away: that is no reason not to start. */
+/** Warns of facilitators that do not support a network of the terms. One that is unreachable does not stop the start. */
 async function inspect(all: readonly Facilitator[], { accepts }: Terms, log: Log, isOver: () => boolean) {
   for (const one of all) {
     try {
@@ -197,7 +199,7 @@ function ordered(all: readonly Facilitator[], preferred?: Facilitator): Facilita
   return [...all].sort((a, b) => rank(a) - rank(b));
 }
 
-/** The first answer of several facilitators. @throws FacilitatorFailure of the last one that was asked. */
+/** Returns the first answer of several facilitators. @throws FacilitatorFailure of the last one that was asked. */
 async function firstOf<T>(
   order: readonly Facilitator[],
   log: Log,

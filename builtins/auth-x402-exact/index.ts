@@ -1,4 +1,4 @@
-/** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
+/** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream call, settled once the answer is signed. */
 import { isDeepStrictEqual } from 'node:util';
 import {
   type AuthMethod,
@@ -27,23 +27,23 @@ import { isSignedByPayer, paymentIn } from './payload.ts';
 import { type Purchase, Purchases } from './purchases.ts';
 import { acceptsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 
-/** Milliseconds per request for this plugin. */
+/** The plugin's default budget, in milliseconds per request. */
 const BUDGET_MS = 60_000;
 
 const keys = paymentKeys(TYPE);
 const attempts = attemptsOf('x402-exact', 'rateLimit.x402Exact', 'signatures', 120);
 
-/** One request at an endpoint that is sold. */
+/** What the plugin knows of one request at a paid endpoint. */
 interface Visit {
   readonly quote: Quote;
-  /** Begun once: the offer is that of all methods of the endpoint, and so is what it comes to. */
+  /** The admission, begun once per request: the offer covers all methods of the endpoint, so they share one outcome. */
   entrance?: Promise<void>;
   purchase?: Purchase;
-  /** What was sold before, and is given again. */
+  /** The answer that was sold before, and that this request gets again. */
   sold?: Sold;
-  /** Of what is asked. */
+  /** Fingerprint of the question. */
   fingerprint?: string;
-  /** Milliseconds of the budget that it took to be let in, of a request that was let in for what it costs. */
+  /** Milliseconds of the budget that the admission took; undefined until this plugin has admitted the request. */
   spent?: number;
 }
 
@@ -54,7 +54,7 @@ export const authX402Exact = definePlugin({
   budget: BUDGET_MS,
   auth: { [TYPE]: TermsSchema },
   keys: attempts.keys,
-  // The public client libraries send the second one by mistake: without leave a browser would not send the request.
+  // The public client libraries send the second header by mistake, and browsers block the request unless CORS allows it.
   credentials: ['PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
   exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
   isAnnounced: (endpoints) => endpoints.some(isSold),
@@ -90,7 +90,7 @@ function behaviour(services: Services): Behaviour {
   };
 }
 
-/** Lets a request in that pays what it costs, or has paid it before. */
+/** Makes the function that admits a request which pays its price, or has paid it before. */
 function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) {
   const attempt = attempts.in(services);
   const identifierOf = identifiersOf(services);
@@ -104,7 +104,7 @@ function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) 
       const payment = paymentIn(text, visit.quote, services.now());
       const identified = identifierOf(payment);
       const found = await identified?.find();
-      // Whoever sends the payment itself again has what it bought; another payment has to be of the same payer.
+      // The same payment again is proof enough; for another one the payer's signature must be checked.
       if (found && !found.isSame && !isSignedByPayer(payment)) await bought.verify(payment);
       if (found) visit.sold = found.sold;
       else visit.purchase = await bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
@@ -122,7 +122,7 @@ function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) 
   };
 }
 
-/** @param budget milliseconds for a request. @param node the signer's address. */
+/** Makes the functions of the other stages. @param budget milliseconds per request. @param node the signer's address. */
 function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: string): Taps {
   return {
     validate: async (parameters, exchange) => {
@@ -146,7 +146,7 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
     },
     approve: async (answer, exchange, { signal }) => {
       const { purchase, sold, fingerprint = '', spent = 0 } = visits.get(exchange) ?? {};
-      // Nobody pays for anything else in its place.
+      // Another answer in place of the sold one would be unpaid.
       if (sold !== undefined && sold.answer !== answer.json) throw givenBack();
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART) - spent;

@@ -1,6 +1,6 @@
 /**
- * What payers have bought by identifiers of their own: one record for each, so that a request that is sent again gets the answer of
- * the first one, and nothing is paid twice.
+ * Keeps answers that were bought under payment identifiers, which payers choose: one record for each identifier. A repeated
+ * request gets the first answer again, and nothing is paid twice.
  */
 import { hash } from 'node:crypto';
 import { isSameHex } from '../../lib/eth/hex.ts';
@@ -21,31 +21,31 @@ import { PAYMENT_IDENTIFIER } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { TYPE } from './terms.ts';
 
-/** A settled payment's answer. */
+/** What a settled payment has bought. */
 export interface Sold {
-  /** Of the question. */
+  /** Fingerprint of the question. */
   readonly fingerprint: string;
-  /** JSON; absent where it was not kept. */
+  /** The answer's JSON; absent if it was not kept. */
   readonly answer?: string;
-  /** Why it was not. */
+  /** Why the answer was not kept. */
   readonly unkept?: string;
-  /** `PAYMENT-RESPONSE` */
+  /** The header `PAYMENT-RESPONSE` of the settlement. */
   readonly settled: string;
 }
 
-/** Milliseconds for which an answer is given again. */
+/** Milliseconds for which an answer is kept. */
 const KEPT_MS = 3_600_000;
-/** Characters of an answer that is kept. */
+/** Characters of the longest answer that is kept. */
 const LONGEST_ANSWER = 32_768;
 const MIB = 1024 * 1024;
 /**
- * Bytes of answers that a payer, and all, may add at once. As many flow in again within the time that answers are kept, so that twice
- * as many are kept at most.
+ * Bytes of answers that may be kept at once, for one payer and for all. The buckets refill once while an answer is kept, so that
+ * twice as many bytes are kept at most.
  */
 const PAYER_LIMIT = { max: 4 * MIB, window: KEPT_MS };
 const LIMIT = { max: 32 * MIB, window: KEPT_MS };
 
-/** What clients are told of answers that are not there, or of what cannot be bought. */
+/** Errors of the 409: the identifier belongs to another request, or its answer cannot be given again. */
 export const OTHER_REQUEST = 'Payment identifier was used for another request';
 export const TOO_LONG = 'The answer is too long to be given again';
 export const NO_ROOM = 'The answer was not kept: too much was sold within an hour';
@@ -54,7 +54,7 @@ export const FORMER_SIGNER = 'The answer is of a former signer and is not given 
 const ID = /^[A-Za-z0-9_-]{16,128}$/;
 const memory = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
 
-/** @returns what finds the use of an identifier in a payment, where its client has given it one. It throws Refusal 400. */
+/** Makes the function that finds a payment's identifier, if its client gave one. It throws Refusal 400 for an invalid one. */
 export function identifiersOf(services: Services) {
   const { now, log } = services;
   const area = areaIn(services, `${TYPE} identifiers`, memory);
@@ -66,20 +66,20 @@ export function identifiersOf(services: Services) {
   };
 }
 
-/** One payment's use of an identifier, until it is certain what became of the payment. */
+/** One payment's use of an identifier. */
 export type Entry = ReturnType<typeof entryIn>;
 
-/** @param id one payer's on one network: nobody gets by it what another one has paid. @param now epoch milliseconds. */
+/** @param id of one payer on one network: it never finds what somebody else has paid for. @param now epoch milliseconds. */
 function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: number) {
   const payer = payment.authorization.from.toLowerCase();
   const key = hash('sha256', [payment.requirements.network, payer, id].join(' '));
-  // The record while nothing is sold: the authorisation, and the hash of its signature. Who has both is who has paid.
+  // The record until an answer is sold. A client that sends the same authorisation and signature is the one that has paid.
   const claim = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
   const own = JSON.stringify(claim);
-  // Whether it was settled may stay unknown after its end: another payment would pay twice for what an answer is given again.
+  // Whether the payment was settled may stay unknown after its end. Until the record ends, no other one pays for the same answer.
   const life = Math.max(lifeUntil(payment.endsAt, now), KEPT_MS);
   return {
-    /** What was bought by the identifier, and whether by this very payment. @throws StateUnavailable */
+    /** Finds what was bought under the identifier, and whether this very payment bought it. @throws StateUnavailable */
     find: async (): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> => {
       const text = await area.get(key);
       if (text === undefined) return undefined;
@@ -90,23 +90,23 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
       return { sold: sold as unknown as Sold, isSame: JSON.stringify(claimed) === own };
     },
     /**
-     * Takes the identifier.
-     * @returns `false` where another payment has it, which may be settled yet. @throws StateUnavailable
+     * Claims the identifier.
+     * @returns `false` if another payment has it, which may still be settled. @throws StateUnavailable
      */
     claim: async (): Promise<boolean> =>
       (await update(area, key, (text) => text ?? own, { ttl: life, durable: true })) === own,
-    /** Gives it back: the payment was not taken, and will not be by this request. */
+    /** Frees the identifier: the payment was not taken, and this request will not take it. */
     drop: async (): Promise<void> => {
-      // Where the state is away, it ends with its time.
+      // If the state is unreachable, the claim ends with its TTL.
       await update(area, key, (text) => (text === own ? undefined : text)).catch(() => undefined);
     },
-    /** Keeps what was sold. Where that fails, the claim stays for its time: the payer gets his answer all the same. */
+    /** Keeps the answer. If that fails, the payer still gets it, and the claim stays until its TTL ends. */
     keep: async ({ json }: SignedResponse, fingerprint: string, exchange: Exchange): Promise<void> => {
       const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
       try {
         const sold: Sold = { fingerprint, settled, ...(await keepable(area, payer, json)) };
         const record = JSON.stringify({ ...claim, sold });
-        // The claim may have ended meanwhile; another payment's is not this one's to take.
+        // The claim may have expired meanwhile. A claim of another payment is not replaced.
         const kept = (text: string | undefined) => (text === undefined || text === own ? record : text);
         await update(area, key, kept, { ttl: KEPT_MS, durable: true });
       } catch (error) {
@@ -117,25 +117,26 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
   };
 }
 
-/** An answer for which the payer has room left of his share, and of what is there for all. @throws StateUnavailable */
+/** Returns the answer if it fits the payer's share and that of all, else why it is not kept. @throws StateUnavailable */
 async function keepable(area: StateArea, payer: string, json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
   if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
   const bytes = Buffer.byteLength(json);
   const take = (n: number) =>
     Promise.all([area.takeTokens(`bytes of ${payer}`, PAYER_LIMIT, n), area.takeTokens('bytes', LIMIT, n)]);
-  // Looks first: what finds no room costs nothing.
+  // Looks before it takes, so that an answer without room uses up no share.
   const hasRoom = (await take(0)).every(({ left }) => left >= bytes);
   const isRoom = hasRoom && (await take(bytes)).every(({ granted }) => granted === bytes);
   return isRoom ? { answer: json } : { unkept: NO_ROOM };
 }
 
+/** Returns the SHA-256 of a question's key, in hex. */
 export function fingerprintOf({ key }: { readonly key: string }): string {
   return hash('sha256', key);
 }
 
 /**
- * What was sold before, for the same request only.
- * @param node whose answers are given: those of a former signer are none of the service.
+ * Returns the answer that was sold before, if the request is the same.
+ * @param node the signer in use: answers of a former signer are not given again.
  * @throws Refusal 409
  */
 export function soldAgain(sold: Sold, question: { readonly key: string }, node: string): SignedResponse {

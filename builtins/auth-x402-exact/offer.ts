@@ -1,4 +1,4 @@
-/** What a request costs, by the config or by a plugin, and how a client is told: `PaymentRequired` of x402, version 2, in each 402. */
+/** The price of a request, by the config or a plugin, and the 402 that states it: `PaymentRequired` of x402, version 2. */
 import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import { hint } from '../../lib/text/suggest.ts';
 import { keys, type Parameter } from '../../plugins-sdk/config.ts';
@@ -27,13 +27,13 @@ export interface Way {
   readonly method: AuthMethod;
 }
 
-/** What one request can be paid with, and how it is told so. */
+/** The ways to pay for one request, and the offer that lists them. */
 export interface Quote {
   readonly offer: Offer;
   readonly ways: readonly Way[];
 }
 
-/** Says what requests cost. @throws Refusal 503 where a plugin does not say it. */
+/** Prices a request. @throws Refusal 503 if a plugin gives no price. */
 export type Quoting = (parameters: Parameters, exchange: Exchange) => Promise<Quote>;
 
 export function quotingOf({ endpoints, config, describe, prices }: Services): Quoting {
@@ -69,12 +69,12 @@ export function quotingOf({ endpoints, config, describe, prices }: Services): Qu
   };
 }
 
-/** What a client hears where a request has no price: it gets no answer for nothing. */
+/** Makes the 503 for a request whose plugin gives no price: it gets no answer for free. */
 export function noPrice(plugin: string, reason?: string): Refusal {
   return new Refusal(503, `Plugin "${plugin}" gave no price`, { reason });
 }
 
-/** What a request gives, with defaults in place of what it leaves out: a price by other values would be that of another answer. */
+/** Completes parameters by defaults, without fixed and secret ones: the price must be for the values that the answer is for. */
 function completed(declared: readonly Parameter[], given: Parameters): Parameters {
   const all = new Map(Object.entries(given));
   for (const one of declared) {
@@ -85,7 +85,7 @@ function completed(declared: readonly Parameter[], given: Parameters): Parameter
   return Object.fromEntries(all);
 }
 
-/** Of all that is sold, every price has a plugin. @throws Error */
+/** Checks that a plugin has every price that the config names. @throws Error */
 export function requireProviders(endpoints: readonly Endpoint[], prices: Services['prices']): void {
   const known = [...prices.providers().keys()];
   for (const { amount } of endpoints.flatMap(acceptsOf).map(({ accept }) => accept)) {
@@ -98,7 +98,7 @@ export function requireProviders(endpoints: readonly Endpoint[], prices: Service
 
 export const PAYMENT_IDENTIFIER = 'payment-identifier';
 const identifier = { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' };
-/** The extension as the public library declares it. */
+/** The extension `payment-identifier`, as the public library declares it. */
 const identifierExtension = {
   info: { required: false },
   schema: {
@@ -111,18 +111,18 @@ const identifierExtension = {
 
 const CATALOGUE_NAME = new RegExp(CATALOGUE_TEXT);
 
-/** Characters of the header `PAYMENT-REQUIRED`: nginx reads 4 KB of an answer's head unless `proxy_buffer_size` says otherwise. */
+/** Most characters of the header `PAYMENT-REQUIRED`: by default nginx accepts 4 KB of response headers (`proxy_buffer_size`). */
 export const LONGEST_REQUIRED = 3200;
 
 /**
- * What an endpoint costs at most.
- * @param bazaar what catalogues may be told of it; they are told nothing where nobody has said where it is sold.
+ * Makes an endpoint's offer, at its highest price.
+ * @param bazaar the entry for catalogues, which is left out if no public URL is configured.
  */
 export function offerOf(endpoint: Endpoint, config: Readonly<Record<string, unknown>>, bazaar?: object): Offer {
   const { id, api, name, block, mode } = endpoint;
   const { title: serviceName = '' } = detailsOf(config).info;
   const tags = tagsKey.of(endpoint);
-  // The service does not know how it is reached, and a Host header is the client's own word.
+  // From the config: the service does not know its public URL, and the Host header is the client's choice.
   const base = publicUrlOf(endpoint, config);
   return {
     x402Version: 2,
@@ -139,28 +139,28 @@ export function offerOf(endpoint: Endpoint, config: Readonly<Record<string, unkn
   };
 }
 
-/** One way to pay, in the words of the protocol. @param amount default the most that it may be. */
+/** Makes the protocol's description of one way to pay. @param amount default: the highest price. */
 export function requirementsOf(accept: Accept, amount = boundsOf(accept.amount).max): PaymentRequirements {
   const { asset, payTo, extra, maxTimeoutSeconds = 300 } = accept;
   const network = accept.network as PaymentRequirements['network'];
   return { scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds, extra };
 }
 
-/** JSON as the headers of the protocol carry it: in base64. */
+/** Encodes a value as the protocol's headers carry it: JSON in base64. */
 export function encodedHeader(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64');
 }
 
-/** The header `PAYMENT-REQUIRED`. What is long and for catalogues, the description and schemas, stands in the body alone. */
+/** Makes the header `PAYMENT-REQUIRED`. The description and schemas are long and for catalogues, so only the body has them. */
 export function requiredHeader({ resource: { url, mimeType }, extensions: all = {}, ...terms }: Offer): string {
   const { bazaar: _, ...extensions } = all;
   return encodedHeader({ ...terms, resource: { url, mimeType }, extensions });
 }
 
 /**
- * What is offered, and why what was paid is not enough.
+ * Makes the 402: the offer, and why the request is not paid.
  * @param error one of the protocol's codes, or a sentence.
- * @param reason a code that stands beside a sentence, in the body and in the log.
+ * @param reason a code beside a sentence, for the body and the log.
  */
 export function refusal(offer: Offer, error: string, headers: Readonly<Record<string, string>> = {}, reason?: string) {
   const coded = reason === undefined ? {} : { reason };
@@ -169,7 +169,7 @@ export function refusal(offer: Offer, error: string, headers: Readonly<Record<st
   return new Refusal(402, error, { body, headers: all, ...coded });
 }
 
-/** Another request holds the payment, or did until a moment ago; whether it will be used is open. */
+/** Makes the 402 for a payment that another request holds, or held a moment ago. Whether that request uses it is still open. */
 export function busy(offer: Offer): Refusal {
   return refusal(offer, 'Payment is being settled, try again', { 'Retry-After': '1' }, 'payment_in_progress');
 }

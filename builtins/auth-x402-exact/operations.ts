@@ -1,4 +1,4 @@
-/** What operators can ask of standard payments, and what the chain says of those whose end is not known. */
+/** The operators' commands for standard payments; one asks the chain about payments whose outcome is unknown. */
 import { Compile } from 'typebox/compile';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
@@ -23,14 +23,14 @@ import type { Payments } from '../shared/payments.ts';
 import { detailsOf } from './purchases.ts';
 import { TYPE } from './terms.ts';
 
-/** What the chain says of an authorisation to pay. */
+/** What the chain shows of an authorisation. */
 interface Found {
-  /** What is certain; nothing where that is open yet. */
+  /** The outcome, if it is certain. */
   readonly end?: Pick<Mark, 'state' | 'transaction'>;
   readonly said: string;
 }
 
-/** What operators are told to do. */
+/** What an operator can do about a payment, by its state. */
 const CURES = {
   held: 'its request is under way, or its process has died: nothing was taken, and it ends with its authorisation',
   settling: 'it is being settled, or its process has died: payments --reconcile',
@@ -40,7 +40,7 @@ const CURES = {
 } as const;
 
 const OPEN = 'its money may have been taken: ask the chain with "payments --reconcile" first';
-/** Why a payment is not freed. Money that was taken buys nothing more by the same authorisation. */
+/** Why an operator cannot free a payment, by its state. Money that was taken buys nothing more by the same authorisation. */
 const KEPT: { readonly [S in PaymentState]?: string } = {
   held: 'a request holds the payment: it is free at its end, or with the end of its authorisation',
   settling: OPEN,
@@ -48,7 +48,7 @@ const KEPT: { readonly [S in PaymentState]?: string } = {
   settled: 'its money was taken, and the chain takes an authorisation once: send the money back instead',
 };
 
-/** What operators can ask of standard payments. */
+/** Makes the operators' commands for standard payments. */
 export function operationsOn(services: Services, payments: Payments, client: HttpClient) {
   const { log } = services;
   return {
@@ -70,7 +70,7 @@ export function operationsOn(services: Services, payments: Payments, client: Htt
 
 const dry = (said: string) => `${said}; nothing was changed`;
 
-/** Remembers what the chain is certain of. Nothing is freed: what was not taken can never be, since it has ended. */
+/** Makes the function that records a certain outcome. It frees nothing: an authorisation that was not taken has ended. */
 function concluding({ log, now }: Services, payments: Payments) {
   return async (said: string, seen: Payment, end: NonNullable<Found['end']>): Promise<string> => {
     const { payment: _, before: __, ...mark } = seen;
@@ -84,11 +84,11 @@ function concluding({ log, now }: Services, payments: Payments) {
   };
 }
 
-/** Milliseconds for all questions about one payment. */
+/** Timeout of all RPC calls about one payment, in milliseconds. */
 const ALL = 60_000;
 const MARGIN_SECONDS = BigInt(CLOCK_MARGIN_MS / 1000);
 
-/** keccak256("authorizationState(address,bytes32)"), four bytes of it, and of the two events of EIP-3009. */
+/** Selector of `authorizationState(address,bytes32)`, and the topics of the two events of EIP-3009. */
 const STATE = '0xe94a0102';
 const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
@@ -98,13 +98,13 @@ const shapes = {
   logs: Compile(Type.Array(Type.Object({ ...LogSchema.properties, transactionHash: Hash }))),
 };
 
-/** Of a node that fails. */
+/** The result for a payment whose node fails: its outcome stays open. */
 function leftOpen(error: unknown): Found {
   if (error instanceof JsonRpcFailure) return open(error.message);
   throw error;
 }
 
-/** @throws JsonRpcFailure */
+/** Finds on chain what became of an authorisation. @throws JsonRpcFailure */
 async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
   const { asset, payer, nonce = '', recipient = '', amount, since, validBefore = '' } = record;
   const limits = { timeout: ALL, signal: AbortSignal.timeout(ALL) };
@@ -114,11 +114,11 @@ async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
   const newest = await timeAt(ask, 'latest');
   const call = { to: asset, data: `${STATE}${word(payer).slice(2)}${nonce.slice(2)}` };
   const isUsed = BigInt(await ask('eth_call', [call, newest.block], shapes.flag)) === 1n;
-  // By the clock of the chain, which decides; later than any reorganisation reaches back.
+  // By the chain's clock, which decides; the margin is longer than any reorganisation reaches back.
   if (!isUsed && newest.time > BigInt(validBefore) + MARGIN_SECONDS) return never('the authorisation has ended');
   if (!isUsed) return open('it can be taken yet: ask again 15 minutes after its end');
 
-  // An authorisation is used by the payment, or by its payer who cancels it.
+  // A payment uses an authorisation, and so does a payer who cancels it.
   const fromBlock = await blockSince(ask, BigInt(Math.floor(since / 1000)) - MARGIN_SECONDS, newest.block);
   const toBlock = await blockSince(ask, BigInt(validBefore) + MARGIN_SECONDS, newest.block);
   const topics = [[USED, CANCELED], word(payer), nonce];
@@ -134,14 +134,14 @@ async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
   return open(`its transaction ${transaction} does not pay: look at it`);
 }
 
-/** A block and its time, in Unix seconds. */
+/** Returns a block's number, and its time in Unix seconds. */
 async function timeAt(ask: Ask, at: string): Promise<{ readonly block: string; readonly time: bigint }> {
   const block = await blockAt(ask, at);
   if (block === null) throw new JsonRpcFailure(`the node has no block ${at}`);
   return { block: block.number, time: BigInt(block.timestamp) };
 }
 
-/** The first block that is not before this time, in Unix seconds; the newest where none is. */
+/** Returns the first block that is not before a time in Unix seconds, or else the newest. */
 async function blockSince(ask: Ask, time: bigint, newest: string): Promise<string> {
   let [low, high] = [0n, BigInt(newest)];
   while (low < high) {

@@ -1,4 +1,4 @@
-/** The header `PAYMENT-SIGNATURE`: its shape, which offer it pays, how much, to whom and when, and whether its payer signed it. */
+/** Reads and checks the header `PAYMENT-SIGNATURE`: its shape, offer, amount, recipient and times, and the payer's signature. */
 import { isUtf8 } from 'node:buffer';
 import { Compile } from 'typebox/compile';
 import { type Address, isSameHex } from '../../lib/eth/hex.ts';
@@ -8,13 +8,13 @@ import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { type Offer, type Quote, refusal, type Way } from './offer.ts';
 
-/** Of any case: what a wallet says of the checksum changes nothing that is signed. */
+/** In any case: the letters' case (EIP-55) is not part of what is signed. */
 const address = Type.Unsafe<Address>(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }));
 const decimal = Type.String({ pattern: '^(?:0|[1-9][0-9]{0,77})$' });
 const uint256 = Type.Refine(decimal, (text) => BigInt(text) >> 256n === 0n);
 
 const SignedSchema = Type.Object({
-  /** By an account, or what a wallet contract (ERC-1271) or one yet to be deployed (ERC-6492) takes for one. */
+  /** Signature of an account, or of a wallet contract that is deployed (ERC-1271) or yet to be (ERC-6492). */
   signature: Type.String({ pattern: '^0x(?:[0-9a-fA-F]{2})+$' }),
   /** `TransferWithAuthorization` of EIP-3009, times in Unix seconds. */
   authorization: Type.Object({
@@ -24,13 +24,13 @@ const SignedSchema = Type.Object({
 });
 const signedCheck = Compile(SignedSchema);
 
-/** A payment in one of the offered ways, as far as can be told without asking anybody. */
+/** A payment in one of the offered ways, as far as it can be checked without the chain. */
 export interface Payment extends Readonly<Static<typeof SignedSchema>>, Way {
-  /** Of the request that it is to pay. */
+  /** The offer of the request that it pays. */
   readonly offer: Offer;
-  /** Epoch milliseconds. */
+  /** End of the authorisation, in epoch milliseconds. */
   readonly endsAt: number;
-  /** As the client has sent them; nothing of them is checked. */
+  /** The client's extensions, unchecked. */
   readonly extensions: unknown;
 }
 
@@ -43,28 +43,28 @@ const PayloadSchema = Type.Object({
   payload: Members,
   extensions: Type.Optional(Type.Union([Members, Type.Null()])),
 });
-/** What a client sends, as far as anything of it is looked at. */
+/** The members of a client's payload that the service reads. */
 type Sent = Static<typeof PayloadSchema>;
 const payloadCheck = Compile(PayloadSchema);
 
-/** Characters of the header: base64 of a payload with what was offered, whose signature may be that of a wallet contract. */
+/** Most characters of the header: base64 of a payload that repeats the offer, with a wallet contract's long signature. */
 const LONGEST_HEADER = 12_288;
-/** Seconds that a payment must be valid for still, as facilitators ask. */
+/** Least seconds that a payment must remain valid, as facilitators require. */
 const LEAST_SECONDS = 6;
-/** Seconds ahead that a payment may be valid: it is remembered that long. */
+/** Most seconds that a payment may remain valid: the service remembers it that long. */
 const MOST_SECONDS = 90_000;
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 const invalid = (offer: Offer) => refusal(offer, 'invalid_payload');
 
-/** What tells an authorisation from all others. */
+/** Returns what identifies an authorisation: network, token, payer and nonce. */
 export function idOf({ requirements, authorization }: Payment): string {
   return [requirements.network, requirements.asset, authorization.from, authorization.nonce].join(' ');
 }
 
 /**
- * Reads the header, and checks it against what was offered.
+ * Reads the header, and checks it against the offer.
  * @param now epoch milliseconds.
  * @throws Refusal 402
  */
@@ -81,13 +81,13 @@ export function paymentIn(text: string, { offer, ways }: Quote, now: number): Pa
   if (BigInt(validAfter) > seconds) throw isAmiss('authorization_valid_after');
   const left = BigInt(validBefore) - seconds;
   if (left < LEAST_SECONDS || left > MOST_SECONDS) throw isAmiss('authorization_valid_before');
-  // Nothing but the members that are signed.
+  // Only the members that are signed.
   const authorization = { from, to, value, validAfter, validBefore, nonce };
   const { signature } = payload;
   return { ...way, offer, authorization, signature, endsAt: Number(validBefore) * 1000, extensions };
 }
 
-/** @returns a `PaymentPayload` of version 2. */
+/** Decodes the header. @returns a `PaymentPayload` of version 2. @throws Refusal 402 */
 function decoded(text: string, offer: Offer): Sent {
   const bytes = Buffer.from(text, 'base64');
   const isText = text.length <= LONGEST_HEADER && BASE64.test(text) && isUtf8(bytes);
@@ -109,12 +109,12 @@ function wayFor(accepted: Sent['accepted'], ways: readonly Way[], offer: Offer):
   return found;
 }
 
-/** What is signed, by EIP-3009. */
+/** The EIP-712 types of what is signed (EIP-3009). */
 const uints = { value: 'uint256', validAfter: 'uint256', validBefore: 'uint256' };
 const members = Object.entries({ from: 'address', to: 'address', ...uints, nonce: 'bytes32' });
 const types = { TransferWithAuthorization: members.map(([name, type]) => ({ name, type })) };
 
-/** Whether the account that pays has signed by its own key; wallets that are contracts sign in ways that only the chain can check. */
+/** Whether the payer signed with its own key; `false` for a wallet contract's signature, which only the chain can check. */
 export function isSignedByPayer({ requirements, authorization, signature }: Payment): boolean {
   const { network, asset, extra } = requirements;
   const { name, version } = extra as { readonly name: string; readonly version: string };

@@ -1,6 +1,7 @@
 /**
- * Has each authorisation buy one answer: it is held, verified, settled once the answer is signed, and given back where the request
- * comes to nothing. One mark for each payment says how it stands; the hold of a process that died ends with the authorisation.
+ * Sells one answer for each authorisation: holds it, has it verified, has it settled once the answer is signed, and gives it
+ * back if the request fails. One mark for each payment records its state. The hold of a process that died ends with the
+ * authorisation.
  */
 import { type AuthMethod, addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
 import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
@@ -14,26 +15,26 @@ import { busy, encodedHeader, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { acceptsOf } from './terms.ts';
 
-/** A request, and what it is to be bought with. */
+/** A request, and the payment for it. */
 interface Wanted {
   readonly payment: Payment;
   readonly exchange: Exchange;
-  /** Where the client has given its payment an identifier, while that is this request's to give up. */
+  /** The identifier that the client has given its payment, as long as this request may free it. */
   identified: Entry | undefined;
 }
 
 /** One request's hold on a payment. */
 export interface Purchase extends Wanted {
   readonly ticket: Ticket;
-  /** Milliseconds for which it is remembered: until nobody can settle it any more. */
+  /** Milliseconds for which the payment is remembered: until it can certainly not be settled any more. */
   readonly life: number;
-  /** Whether an earlier request may have paid with it: its identifier stays, whatever becomes of this one. */
+  /** Whether an earlier request may have paid with it. Its identifier then stays claimed, however this request ends. */
   readonly isInDoubt: boolean;
-  /** The facilitator that has found the payment good. */
+  /** The facilitator that found the payment valid. */
   verifier?: Facilitator;
-  /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
+  /** The settlement, begun once: a payment buys its request, however many answers the mode gives, in turn or at once. */
   settlement?: Promise<void>;
-  /** Whether it was given back: a request that goes on asks for an answer that nobody pays. */
+  /** Whether the payment was given back: a further answer of the request would be unpaid. */
   isReleased?: true;
 }
 
@@ -64,8 +65,8 @@ export class Purchases {
 
   /**
    * Holds a payment and has it verified.
-   * @param isOver whether nobody hears any more what this comes to.
-   * @throws Refusal 402, 401 or StateUnavailable where nobody can tell; then the payment is as it was.
+   * @param isOver whether the request is over: its budget has ended, or its client has left.
+   * @throws Refusal 402; Refusal 401 or StateUnavailable without a verdict. The payment is then as it was.
    */
   async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
     const { payment, exchange, identified } = wanted;
@@ -77,7 +78,7 @@ export class Purchases {
     const purchase: Purchase = { ...wanted, ticket, life, isInDoubt: mark.before?.state === 'unknown' };
     try {
       purchase.verifier = await this.verify(payment);
-      // Only now: before, whoever names a payer could take his identifiers.
+      // Only once it is verified: else anybody could claim identifiers in a payer's name.
       if ((await identified?.claim()) === false) throw busy(payment.offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       const { from: payer, nonce } = payment.authorization;
@@ -89,12 +90,12 @@ export class Purchases {
     }
   }
 
-  /** @returns who has found the payment good. @throws Refusal 402, or 401 where nobody can tell. */
+  /** Has a payment verified. @returns the facilitator that found it valid. @throws Refusal 402, or 401 without a verdict. */
   verify(payment: Payment): Promise<Facilitator> {
     return this.#facilitatorsOf(payment.method).verify(payment);
   }
 
-  /** Gives a payment back whose request came to nothing before it was to be settled. */
+  /** Gives the payment of a failed request back, unless its settlement has begun. */
   async release(purchase: Purchase): Promise<void> {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
@@ -102,13 +103,13 @@ export class Purchases {
     await this.#letGo(purchase);
   }
 
-  /** The payment is as it was, and so is its identifier: no facilitator has heard that it is to be settled. */
+  /** Restores the payment and its identifier to what they were: no facilitator was asked to settle it. */
   async #letGo({ ticket, identified, isInDoubt }: Purchase): Promise<void> {
     if (!isInDoubt) await identified?.drop();
     await this.#payments.release(ticket);
   }
 
-  /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
+  /** Marks a payment as being settled. @throws Refusal if this request has lost its hold, that is unknown, or it is too late. */
   async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
     const { ticket, payment, life } = purchase;
     try {
@@ -118,7 +119,7 @@ export class Purchases {
         purchase.identified = undefined;
         throw busy(payment.offer);
       }
-      // It may have waited for the state: from here on there is no way back.
+      // Checked last, since the state may have taken long: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
       this.counts.add('released');
@@ -128,22 +129,22 @@ export class Purchases {
   }
 
   /**
-   * Has a held payment settled, once, and tells so in the headers of the answer.
-   * @param isTooLate whether nobody hears, or may hear in time, what this comes to.
-   * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
+   * Has a held payment settled, once, and adds the outcome to the answer's headers.
+   * @param isTooLate whether the request is over, or too little of its budget is left.
+   * @throws Refusal 402 if it was not settled, 401 if that is unknown.
    */
   async settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
     const { payment, exchange, verifier, ticket } = purchase;
-    // Before the facilitator hears of it: a process that dies from here on leaves this for `payments --reconcile`.
+    // Marked before the facilitator is asked: if the process dies from here on, `payments --reconcile` finds the mark.
     await this.#begin(purchase, isTooLate);
     const fields = { ...detailsOf(ticket.about), said: 'the service has ended' };
     const isKnown = this.#services.debts.owe({ message: UNKNOWN, fields });
     try {
-      // Not tied to the client: half a settlement is worse than one that nobody waits for.
+      // Not aborted when the client leaves: half a settlement is worse than one that nobody waits for.
       const response = await this.#facilitatorsOf(payment.method).settle(payment, verifier, () => !isTooLate());
       const { transaction, errorReason } = response;
       const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
-      // A mode that tells failures in its own way has them, too.
+      // Added before the refusal is thrown, for modes that send failures in their own form.
       addAnswerHeaders(exchange, headers);
       if (errorReason === undefined) return await this.#settled(purchase, transaction);
       await this.#giveBack(purchase, 'unsettled', errorReason);
@@ -169,8 +170,9 @@ export class Purchases {
   }
 
   /**
-   * It can be used again: the chain takes it once. In doubt it stays what it is, whatever a later request is told.
-   * @param said why.
+   * Frees a payment for another request, which is safe since the chain takes it once. A payment in doubt stays in doubt,
+   * however a later request ends.
+   * @param said the reason, for the log.
    */
   async #giveBack(purchase: Purchase, outcome: 'unsettled' | 'unknown', said: string): Promise<void> {
     const { log } = this.#services;
@@ -184,7 +186,7 @@ export class Purchases {
     await this.#end(purchase, outcome, life, ({ by: _, before: __, ...mark }) => ({ ...mark, state }));
   }
 
-  /** Counts and marks what became of a payment. */
+  /** Counts the outcome of a payment, and writes it to the mark. */
   async #end(purchase: Purchase, outcome: string, life: number, change: End['change']): Promise<void> {
     const { payment, exchange, ticket } = purchase;
     this.counts.addSold(exchange.endpoint, payment.requirements, outcome);
@@ -192,7 +194,7 @@ export class Purchases {
   }
 }
 
-/** With which an operator finds the payment on the chain, and its request in the log. @param now epoch milliseconds. */
+/** Collects what operators need to find the payment on chain, and its request in the log. @param now epoch milliseconds. */
 function aboutOf({ requirements, authorization }: Payment, { requestId, endpoint }: Exchange, now: number): About {
   const { network, asset, amount } = requirements;
   const { from: payer, nonce, to: recipient, validBefore } = authorization;
@@ -200,7 +202,7 @@ function aboutOf({ requirements, authorization }: Payment, { requestId, endpoint
   return { ...what, recipient, validBefore, since: now };
 }
 
-/** What the log says of a payment. */
+/** Returns the log fields of a payment. */
 export function detailsOf({ requestId, endpoint, network, asset, amount, payer, nonce }: About) {
   return { requestId, endpoint, network, asset, amount, payer, nonce };
 }

@@ -75,22 +75,22 @@ export const TermsSchema = closedObject({
 });
 export type Terms = Static<typeof TermsSchema>;
 
-/** The terms of a method of a checked config; nothing of another type. */
+/** Returns the terms of an auth method; undefined for a method of another type. */
 export function termsIn({ type, ...terms }: AuthMethod): Terms | undefined {
   return type === TYPE && Check(TermsSchema, terms) ? terms : undefined;
 }
 
-/** Who verifies and settles, in order of preference. */
+/** Returns the facilitators, in order of preference. */
 export function facilitatorsIn({ facilitator }: Terms): FacilitatorTerms[] {
   return [facilitator].flat().map((one) => (typeof one === 'string' ? { url: one } : one));
 }
 
-/** All that an endpoint accepts, each with its method. */
+/** Returns all ways to pay that an endpoint accepts, each with its auth method. */
 export function acceptsOf({ auth }: Pick<Endpoint, 'auth'>) {
   return auth.flatMap((method) => (termsIn(method)?.accepts ?? []).map((accept) => ({ method, accept })));
 }
 
-/** Between which a price is, in the smallest unit of the token. */
+/** Returns the bounds of a price, in the smallest unit of the token. */
 export function boundsOf(amount: Accept['amount']): { readonly min: string; readonly max: string } {
   return typeof amount === 'string' ? { min: amount, max: amount } : { min: '0', max: amount.max };
 }

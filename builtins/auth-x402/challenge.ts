@@ -4,7 +4,7 @@ import { expiryOf, type Terms } from './terms.ts';
 /** The error of a challenge whose request has a header that is no proof. */
 export const INVALID_PROOF = 'Invalid payment proof';
 
-/** Makes the 402 that says what to pay. @param now epoch milliseconds. @param invalid why the header is no proof, if there is one. */
+/** Makes the 402 that says what to pay. @param now epoch milliseconds. @param invalid why the header, if any, is no proof. */
 export function challenge(terms: Terms, exchange: Exchange, node: string, now: number, invalid?: string): Refusal {
   const { amount, token, network, recipient } = terms;
   const body = {

@@ -4,7 +4,7 @@ import { jsonIn } from '../../lib/json/value.ts';
 import { type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
 
-/** A parsed `X-Payment-Proof` header: the transaction that pays, the end of the proof, and the signature that {@link signerOf} checks. */
+/** A parsed `X-Payment-Proof` header: the transaction that pays, the proof's end, and its signature (see {@link signerOf}). */
 export interface PaymentProof {
   readonly txHash: Hex;
   /** Unix seconds. */

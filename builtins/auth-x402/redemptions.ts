@@ -38,7 +38,7 @@ function tooOld(reason: string): Refusal {
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** The mark of a payment that is given back. It is free again, unless it was given back three times before and this time counts. */
+/** The mark of a payment that is given back: free again, unless it was given back three times before and this time counts. */
 export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mark {
   const refunds = mark.refunds + Number(counts);
   if (refunds > MOST_REFUNDS) return { ...mark, state: 'used up' };
