@@ -238,7 +238,8 @@ export class Payments {
       const [ended] = await Promise.allSettled([end()]);
       isDone = ended.status === 'fulfilled';
     }
-    ending.delete(token);
+    // A request may hear of the hold from an engine that knows its end by now.
+    setTimeout(() => ending.delete(token), RETRY_DELAY_MS).unref();
     paid();
     if (lost !== undefined && !isDone) log.error(lost.message, lost.fields);
   }

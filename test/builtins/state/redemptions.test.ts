@@ -19,12 +19,15 @@ function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const clock = { now: START };
   const memory = new MemoryArea({ now: () => clock.now });
-  const engine = { commands: 0, failsAt: 0, isDone: true, isAway: false, isKnownAway: false, doubts: [] as string[] };
+  const flags = { commands: 0, failsAt: 0, isDone: true, isAway: false, isKnownAway: false, doubts: [] as string[] };
+  /** `late` is waited for before anybody hears what was done. */
+  const engine: typeof flags & { late?: (() => Promise<void>) | undefined } = flags;
   const ask = async <R>(command: () => Promise<R>): Promise<R> => {
     engine.commands += 1;
     const fails = engine.isAway || engine.commands === engine.failsAt;
     if (fails && (engine.isAway || !engine.isDone)) throw new StateUnavailable('cut');
     const result = await command();
+    await engine.late?.();
     if (fails) throw new StateUnavailable('cut');
     return result;
   };
@@ -108,6 +111,28 @@ describe('a redemption whose engine fails at one command', () => {
     await pass(1000);
     assert.equal(await outcome(replica().redeem(claimed(paid))), 'done');
     assert.deepEqual(lines, []);
+  });
+
+  it('and is told of the end while another request hears of the hold: that one does not call the payment used', async (t) => {
+    const { clock, engine, replica, pass } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    const paid = minedAt(clock.now);
+    const away = async () => {
+      engine.isAway = true;
+      return paid();
+    };
+    assert.equal(await outcome(redemptions.redeem(claimed(away))), UNAVAILABLE);
+    Object.assign(engine, { isAway: false, commands: 0 });
+    engine.late = async () => {
+      // The look at the mark, after the two commands of the list.
+      if (engine.commands !== 3) return;
+      engine.late = undefined;
+      await pass(1000);
+    };
+    assert.equal(await outcome(redemptions.redeem(claimed(paid))), UNAVAILABLE);
+    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'done');
+    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'Payment already used');
   });
 
   it('and never comes back: that is in the log', async (t) => {
