@@ -4,9 +4,11 @@ import type { DescribedOperation } from '../../plugins-sdk/openapi.ts';
 import { publicSchema } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import { requiredIn } from '../shared/path-parameters.ts';
+import { withForm } from './body.ts';
+import type { Declared } from './placement.ts';
 import { schemaInPlace } from './schema-in-place.ts';
 
-function schemaOf(parameter: Parameter): Readonly<Record<string, Json>> {
+function schemaOf(parameter: Parameter & Partial<Declared>): Readonly<Record<string, Json>> {
   const { secret = false, default: fallback, description } = parameter;
   return {
     ...schemaInPlace(parameter, publicSchema(parameter)),
@@ -23,22 +25,19 @@ function allOf(schemas: readonly Readonly<Record<string, Json>>[]): Readonly<Rec
 
 /** What a client may and must give; nothing of fixed parameters and of secret values. */
 export function describeParameters(endpoint: Endpoint): DescribedOperation {
-  const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
+  const free = withForm(endpoint, keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
   const names = [...new Set(free.map(({ name }) => name))];
   const required = [...new Set(free.filter(requiredIn(endpoint)).map(({ name }) => name))];
   const strict = strictKey.of(endpoint) === true;
+  const signed = receiptKey.of(endpoint) === true ? [...names, ...reservedParameters(endpoint)] : [];
   const errors = [
     ...(strict ? ['Unknown parameter: <name>', 'Request body must have parameters'] : []),
     ...free.flatMap(({ name, schema }) => (schema === undefined ? [] : [invalidParameter(name, '<why>')])),
     ...(required.length === 0 ? [] : [`Missing required parameter(s): ${required.join(', ')}`]),
     ...free
-      .filter(({ in: place, map }) => place !== 'body' || map !== undefined)
+      .filter(({ in: place, form, map }) => place !== 'body' || form || map !== undefined)
       .map(({ name }) => invalidParameter(name)),
-    ...(receiptKey.of(endpoint) === true
-      ? [...free.map(({ name }) => name), ...reservedParameters(endpoint)].map((name) =>
-          invalidParameter(name, INEXACT),
-        )
-      : []),
+    ...signed.map((name) => invalidParameter(name, INEXACT)),
   ];
   return {
     parameters: Object.fromEntries(

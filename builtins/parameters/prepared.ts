@@ -32,8 +32,8 @@ export interface Prepared {
 export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
   const isStrict = strictKey.of(endpoint) === true;
   const isRequired = requiredIn(endpoint);
-  const all = (keys.parameters.of(endpoint) ?? []).map((one) => prepareOne(one, isRequired(one)));
-  const declared = withForm(endpoint, all);
+  const all = withForm(endpoint, keys.parameters.of(endpoint) ?? []);
+  const declared = all.map((one) => prepareOne(one, isRequired(one)));
   const free = declared.filter(({ fixed }) => fixed === undefined).map(({ name }) => name);
   const reserved = reservedParameters(endpoint);
   const request = compileRequest(endpoint, declared, isStrict ? refuseNested : onNested);
@@ -45,7 +45,8 @@ export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
   };
 }
 
-function prepareOne({ in: place = 'query', secret = false, schema, ...rest }: Parameter, required: boolean) {
+function prepareOne(parameter: Parameter & Partial<Declared>, required: boolean) {
+  const { in: place = 'query', secret = false, schema, ...rest } = parameter;
   const isChecked = schema !== undefined && rest.fixed === undefined;
   const misfit = isChecked
     ? parameterSchema({ schema: schemaInPlace({ ...rest, in: place }, schema), secret }, '').misfit

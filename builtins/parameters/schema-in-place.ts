@@ -1,6 +1,6 @@
 import { isRecord } from '../../lib/json/value.ts';
-import type { Parameter } from '../../plugins-sdk/config.ts';
 import type { Json } from '../../plugins-sdk/index.ts';
+import type { Declared } from './placement.ts';
 
 type Schema = Readonly<Record<string, Json>>;
 
@@ -14,10 +14,10 @@ function saysType(schema: unknown): boolean {
 }
 
 /**
- * What a parameter's value must be where it is sent. Outside a body that is a scalar, or a list with a style, unless the schema names
- * types: a pattern says nothing of a list, whose text would be sent.
+ * What a parameter's value must be where it is sent. Outside a body of JSON that is a scalar, or a list with a style, unless the
+ * schema names types: a pattern says nothing of a list, whose text would be sent.
  */
-export function schemaInPlace({ in: place, style }: Pick<Parameter, 'in' | 'style'>, schema: Schema = {}): Schema {
-  if (place === 'body' || saysType(schema)) return schema;
+export function schemaInPlace({ in: place, style, form }: Partial<Declared>, schema: Schema = {}): Schema {
+  if ((place === 'body' && !form) || saysType(schema)) return schema;
   return { type: style === undefined ? SCALAR : [...SCALAR, 'array'], ...schema };
 }
