@@ -1,7 +1,7 @@
 import { checkHeaderName, error, type Finding, isHeaderValue, keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 
-/** The headers of an API as they are sent; `basic` becomes what RFC 7617 makes of it. */
+/** Returns an API's headers as they are sent; `basic` becomes a Basic credential (RFC 7617). */
 export function apiHeaders(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Readonly<Record<string, string>> {
   const texts = Object.entries(keys.headers.of(endpoint) ?? {}).map(([name, value]) => {
     if (typeof value === 'string') return [name, value];
@@ -11,7 +11,7 @@ export function apiHeaders(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Read
   return Object.fromEntries(texts);
 }
 
-/** Findings of a header that cannot be sent so. */
+/** Returns the faults of a header that cannot be sent. */
 export function checkHeader(path: string, name: string, value: string): Finding[] {
   const unfit = isHeaderValue(value) ? [] : [error(path, 'holds a character that no header can carry')];
   return [...checkHeaderName(path, name), ...unfit];

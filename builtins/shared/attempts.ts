@@ -1,4 +1,4 @@
-/** The bucket of payments that one client may have looked at, and how a request ended that has drawn from it. */
+/** Limits how many payments one client may have checked, and says how a request with a payment ended. */
 import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { clientKey } from '../../lib/http/client-address.ts';
 import { millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
@@ -16,21 +16,22 @@ import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from './client-buckets.ts';
 import { refusalOf } from './payments.ts';
 
+/** Refuses a request whose client has had too many payments checked. */
 export const tooManyAttempts = () => new Refusal(401, 'Too many x402 verification attempts — slow down');
 
-/** Milliseconds in which a client has its attempts, where the config does not say. */
+/** Default length of the window, in milliseconds. */
 const DEFAULT_WINDOW_MS = 60_000;
 
 interface Attempt {
   readonly take: TokenTake;
-  /** Whether nobody could tell if the payment is good. */
+  /** Whether the check of the payment failed without a verdict. */
   isUntold?: boolean;
 }
 
 /**
- * A limit, by client address, of payments that are looked at: one draw per request, however often it is asked for.
- * @param name of its buckets. @param path where its config stands under `server`: `window` and `max` below it.
- * @param what is counted, in the plural. @param most that a client has per window where the config does not say.
+ * Limits the checks of payments by client address. A request takes one token, however often its payment is checked.
+ * @param name the prefix of its buckets' names. @param path the config path under `server`, with `window` and `max` below it.
+ * @param what the things that are counted, in the plural. @param most the default limit per client and window.
  */
 export function attemptsOf(name: string, path: string, what: string, most: number) {
   const window = optionalKey('server', `${path}.window`, millisecondsSchema('Length of the window; default 1m'));
@@ -40,7 +41,10 @@ export function attemptsOf(name: string, path: string, what: string, most: numbe
   const attempts = new ContextKey<Attempt>(`${name} attempt`);
   return {
     keys: [window, max],
-    /** @returns what has the payment of a request looked at. It throws where too many were, and a refusal where the state is away. */
+    /**
+     * Returns a function that takes a token for a request, then runs the check of its payment.
+     * It throws a refusal when the bucket is empty, when the check fails, and when the state engine is unreachable.
+     */
     in({ config, states, stateEngine, workers }: Services) {
       const limit = { max: max.in(config) ?? most, window: window.in(config) ?? DEFAULT_WINDOW_MS };
       const buckets = states.keep(kept, JSON.stringify(limit), () => clientBuckets(limit, stateEngine, name, workers));
@@ -57,7 +61,7 @@ export function attemptsOf(name: string, path: string, what: string, most: numbe
         }
       };
     },
-    /** How a request ended whose payment was not taken; nothing for one that came without. */
+    /** Returns why a request's payment was not taken; undefined for a request without one. */
     refusedAs(exchange: Exchange, { kind }: RequestOutcome): 'limited' | 'unavailable' | 'refused' | undefined {
       const attempt = attempts.get(exchange);
       if (attempt?.take.allowed === false) return 'limited';

@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { authPath, type EndpointDraft } from '../../plugins-sdk/config.ts';
 
-/** The auth objects of one type that an endpoint has, each as its schema says and with its config path. */
+/** Returns an endpoint's valid auth objects of one type, each with its config path. */
 export function authObjects<S extends TSchema>(endpoint: EndpointDraft, wanted: string, schema: S) {
   return endpoint.auth.flatMap((method, index) => {
     const { type, ...rest } = method;

@@ -2,25 +2,26 @@ import { getHeapStatistics } from 'node:v8';
 import { LRUCache } from 'lru-cache';
 import { steadyClock } from '../../lib/time/steady-clock.ts';
 
-/** How long an entry lives and how much it weighs. */
+/** The lifetime and the size of an entry. */
 export interface CacheTerms {
-  /** Milliseconds from now; an entry is found while less than this has passed. */
+  /** Milliseconds from now for which the entry is fresh. */
   readonly ttl: number;
-  /** Milliseconds for which it is found as good; less than `ttl` where somebody else knows better. */
+  /** Milliseconds for which it may be used unchecked; less than `ttl` where the shared engine knows better. */
   readonly goodFor?: number;
-  /** Milliseconds after its end for which it is found still, though no longer as good. */
+  /** Milliseconds after `ttl` for which the stale entry is still kept. */
   readonly staleFor?: number;
   /** Bytes of the value; those of the key are added to it. */
   readonly size: number;
 }
 
-/** A value that was found, and the milliseconds until it ends; less than 0 once it has. */
+/** A value that was found, and the milliseconds until it ends; negative once it has. */
 export interface Found<V> {
   readonly value: V;
   readonly ttl: number;
   readonly isGood: boolean;
 }
 
+/** The bounds and the clock of a cache. */
 export interface CacheEntriesOptions {
   /** Most entries held; 10,000 by default. */
   readonly entries?: number;
@@ -39,16 +40,16 @@ interface Entry<V> {
 
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** The part of the heap that the cache may fill; in a small heap the rest is for requests and the service itself. */
+/** The share of the heap that the cache may fill; a small heap must leave room for requests and the service. */
 const PART_OF_HEAP = 1 / 8;
 
-/** One entry may take this part of all bytes, so that a single answer cannot empty the cache. */
+/** The share of all bytes that one entry may take, so that a single answer cannot empty the cache. */
 const LARGEST_PART = 1 / 8;
 
-/** Strings take up to two bytes per code unit in memory. A key holds what a client sent, so it has to count. */
+/** Strings take up to two bytes per code unit in memory. Keys count, because clients choose their length. */
 const BYTES_PER_CODE_UNIT = 2;
 
-/** Cached answers in memory, bounded by number and by bytes; the least recently used make room. */
+/** Cached answers in memory, bounded by number and by bytes; the least recently used are evicted. */
 export class CacheEntries<V> {
   readonly #entries: LRUCache<string, Entry<V>>;
   readonly #elapsed: () => number;
@@ -60,18 +61,18 @@ export class CacheEntries<V> {
     this.#elapsed = steadyClock(now);
   }
 
-  /** Entries held, expired ones that nobody has asked for included. */
+  /** The number of entries, including expired ones that were not read since. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Bytes held, as the callers gave them, and those of the keys. */
+  /** The bytes of all entries, as callers gave them, plus those of their keys. */
   get bytes(): number {
     return this.#entries.calculatedSize;
   }
 
   get(key: string): Found<V> | undefined {
-    // The clock is read in each call, so that setting it back does not shorten the time since the call before.
+    // Each call reads the clock, so that setting it back does not shorten the time since the call before.
     const now = this.#elapsed();
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -84,11 +85,11 @@ export class CacheEntries<V> {
     this.#entries.delete(key);
   }
 
-  /** Stores a value, in place of the one that its key had. The key has no value where this one is too large. */
+  /** Stores a value in place of the key's old one. A value that is too large is not stored, and the old one is deleted. */
   set(key: string, value: V, { ttl, size, goodFor = ttl, staleFor = 0 }: CacheTerms): void {
     const now = this.#elapsed();
     const goodUntil = now + Math.min(ttl, goodFor);
-    // Without a use for it later, it makes room as soon as somebody asks.
+    // Without a use for it when stale, the entry is dropped as soon as it is read.
     const heldUntil = staleFor === 0 ? goodUntil : now + ttl + staleFor;
     const entry = { value, endsAt: now + ttl, goodUntil, heldUntil };
     this.#entries.set(key, entry, { size: size + key.length * BYTES_PER_CODE_UNIT });

@@ -1,4 +1,4 @@
-/** What a node says of a transaction: its receipt and its block, that they belong together, and what they transfer. */
+/** Reads a transaction from a node, checks that receipt and block belong to it, and finds its token transfers. */
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isSameHex } from '../../lib/eth/hex.ts';
@@ -8,7 +8,7 @@ import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
 /** keccak256("Transfer(address,address,uint256)") (ERC-20) */
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
-// The shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), as far as they matter here.
+// Shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), with only the members that are used here.
 export const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });
 const Bytes = Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$' });
 export const Hash = Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' });
@@ -25,6 +25,7 @@ const TransactionSchema = Type.Object({
   blockHash: Nullable(Hash),
 });
 
+/** The schema of an event in a receipt. */
 export const LogSchema = Type.Object({
   address: Address,
   topics: Type.Array(Hash),
@@ -43,9 +44,10 @@ const ReceiptSchema = Type.Object({
 
 const BlockSchema = Type.Object({ number: Quantity, hash: Hash, timestamp: Quantity });
 
+/** An event that a transaction emitted. */
 export type EventLog = Static<typeof LogSchema>;
 
-// Compiled, since whoever pays decides how many events a receipt holds: a mebibyte of them takes 2 ms instead of 100.
+// Compiled, since the payer decides how many events a receipt holds: checking 1 MiB of them takes 2 ms instead of 100.
 const shapes = {
   quantity: Compile(Quantity),
   transaction: Compile(Type.Union([TransactionSchema, Type.Null()])),
@@ -57,22 +59,24 @@ const shapes = {
 export interface Mined {
   readonly transaction: Static<typeof TransactionSchema>;
   readonly receipt: Static<typeof ReceiptSchema>;
-  /** Milliseconds of the Unix epoch, by the block. */
+  /** The block's time, in epoch milliseconds. */
   readonly minedAt: number;
 }
 
-/** What must hold of the chain that a transaction is part of. */
+/** The chain that a transaction must be part of, and how deep. */
 export interface Part {
-  /** Chain id. */
+  /** The chain ID. */
   readonly network: number;
-  /** Blocks from that of the transaction on, it included; 1 when nothing is said. */
+  /** Blocks since the transaction, its own included; default 1. */
   readonly confirmations?: number | undefined;
 }
 
+/** Checks a value of type `T`. */
 export type Shape<T> = { Check(value: unknown): value is T };
+/** Asks a node one question and checks the shape of its answer. */
 export type Ask = <T>(method: string, params: readonly unknown[], shape: Shape<T>) => Promise<T>;
 
-/** @param timeout milliseconds for all questions together. @returns what asks a node; it throws JsonRpcFailure. */
+/** Returns a function that asks a node. It throws JsonRpcFailure. @param timeout milliseconds for all questions together. */
 export function askerOf(rpc: JsonRpc, { timeout, signal }: JsonRpcLimits): Ask {
   const deadline = performance.now() + timeout;
   return async (method, params, shape) => {
@@ -82,22 +86,24 @@ export function askerOf(rpc: JsonRpc, { timeout, signal }: JsonRpcLimits): Ask {
   };
 }
 
-/** The name of a node may lead to another chain tomorrow, and a payment there would be worth nothing. @throws JsonRpcFailure */
+/**
+ * Checks that a node serves the expected chain: its name may resolve to another chain later, where a payment is worth nothing.
+ * @throws JsonRpcFailure
+ */
 export async function requireChain(ask: Ask, network: number): Promise<void> {
   const id = BigInt(await ask('eth_chainId', [], shapes.quantity));
   if (id !== BigInt(network)) throw new JsonRpcFailure(`the chain is ${id}, not ${network}`);
 }
 
-/** By number: a node finds blocks by their hash that are not part of the chain any more. */
+/** Reads a block by number. By hash, a node also finds blocks that are no longer part of the chain. */
 export function blockAt(ask: Ask, at: string) {
   return ask('eth_getBlockByNumber', [at, false], shapes.block);
 }
 
 /**
- * What the node knows of a transaction. Its chain is asked for each time, in parallel to the rest and so at no cost in time.
+ * Finds a mined transaction. It checks the node's chain ID each time, in parallel, which costs no time.
  *
- * @returns nothing when the transaction is unknown or pending, or has too few confirmations. So it is when its block is not, or no
- *   longer, part of the chain.
+ * @returns undefined for a transaction that is unknown, pending, without enough confirmations, or in a block outside the chain.
  * @throws JsonRpcFailure
  */
 export async function findMined(
@@ -120,7 +126,7 @@ export async function findMined(
     }
     // Between two answers the chain may have been reorganised.
     if (!isSameHex(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
-    // The chain's length is checked before the block is asked for, which must then still be part of it.
+    // The chain's length comes first, because the block must still be part of the chain after that.
     if (confirmations > 1) {
       const newest = await ask('eth_blockNumber', [], shapes.quantity);
       if (BigInt(newest) - BigInt(receipt.blockNumber) < BigInt(confirmations - 1)) return undefined;
@@ -140,8 +146,8 @@ function milliseconds(timestamp: string): number {
 }
 
 /**
- * What an event transfers of a token (ERC-20), if it does so.
- * @param from whose token it was; where none is named, that does not matter.
+ * Returns the amount of a token (ERC-20) that an event transfers; undefined if it is no such transfer.
+ * @param from the owner of the tokens; any if absent.
  */
 export function transferred(
   { address, topics, data, removed }: EventLog,
@@ -154,7 +160,7 @@ export function transferred(
   return BigInt(data);
 }
 
-/** An address as it stands in events and calls. */
+/** Pads an address to a 32-byte word, as in events and calls. */
 export function word(address: string): string {
   return `0x${address.slice(2).toLowerCase().padStart(64, '0')}`;
 }

@@ -1,30 +1,31 @@
 import { type ClientBuckets, TokenBuckets, type TokenTake } from '../../lib/bounded/token-buckets.ts';
 import type { BucketLimit, SharedState, StateArea, Taken, Workers } from '../../plugins-sdk/state.ts';
 
-/** Milliseconds for which spending waits until the engine is told. */
+/** Milliseconds between two reports of spent tokens to the engine. */
 const MERGE_INTERVAL_MS = 100;
-/** Clients whose spending may wait; the engine is asked at once for those of others. */
+/** The most clients with unreported tokens; for further clients the engine is asked at once. */
 const MOST_WAITING = 1000;
-/** A process may be so small a part of a limit ahead of what the engine knows: 16 processes together a quarter of it. */
+/** A process may leave 1/64 of a limit unreported, so 16 processes together exceed it by a quarter at most. */
 const PARTS = 64;
 
-/** What the engine does not know of a client. */
+/** A client's tokens that the engine does not know of yet. */
 interface Ahead {
   spent: number;
-  /** Questions to the engine that are under way. */
+  /** The number of commands to the engine under way. */
   asks: number;
 }
 
 /**
- * Rate limits by client for all processes that share an engine. This process decides at once as long as the engine knows what was
- * spent here but for a small part of the limit; it is told ten times a second. Beyond that part the engine decides, and always for a
- * limit below 64, which has no such part. While the engine is away, each process limits by itself, and tells it nothing later.
+ * Rate limits by client for all processes that share an engine.
+ * This process decides alone while only a small part of the limit (1/64) is unreported, and reports ten times a second.
+ * Beyond that part the engine decides; for a limit below 64 it always does. While the engine is unreachable, each process
+ * limits by itself, and reports nothing of that later.
  */
 export class MergedBuckets implements ClientBuckets {
   readonly #limit: BucketLimit;
   readonly #area: Pick<StateArea, 'takeTokens'>;
   readonly #isAvailable: () => boolean;
-  /** What this process knows, which is all that counts while the engine is away. */
+  /** The buckets of this process, which decide alone while the engine is unreachable. */
   readonly #local: TokenBuckets;
   readonly #most: number;
   readonly #ahead = new Map<string, Ahead>();
@@ -55,7 +56,7 @@ export class MergedBuckets implements ClientBuckets {
     return this.#local.used(key);
   }
 
-  /** @param otherwise what this process says by itself. */
+  /** Asks the engine for a token. @param otherwise the decision if the engine fails. */
   async #ask(key: string, otherwise: TokenTake): Promise<TokenTake> {
     const taken = await this.#tell(key, 1);
     return taken === undefined ? otherwise : { allowed: taken.granted > 0, retryAfter: taken.retryAfter };
@@ -66,7 +67,7 @@ export class MergedBuckets implements ClientBuckets {
     for (const [key, { spent }] of this.#ahead) if (spent > 0) void this.#tell(key, 0);
   }
 
-  /** Tells the engine what was spent here, asks it for more, and learns what others have spent. */
+  /** Reports this process's spent tokens to the engine, asks for `n` more, and learns the other processes' spending. */
   async #tell(key: string, n: number): Promise<Taken | undefined> {
     const { max, window } = this.#limit;
     const own = this.#ahead.get(key) ?? { spent: 0, asks: 0 };
@@ -79,7 +80,7 @@ export class MergedBuckets implements ClientBuckets {
       this.#local.lower(key, taken.left);
       return taken;
     } catch {
-      // It may have heard all the same: told twice, it would lock out a client that has kept to its limit.
+      // The engine may have done it all the same. Reported twice, a client that kept to its limit would be locked out.
       return undefined;
     } finally {
       own.asks -= 1;
@@ -89,8 +90,9 @@ export class MergedBuckets implements ClientBuckets {
 }
 
 /**
- * Buckets for the clients of this process, or of all that share an engine; a worker without one lets in its part.
- * @param name of the limit.
+ * Makes buckets for the clients of this process, or of all processes that share an engine. Without an engine, each worker gets
+ * its share of the limit.
+ * @param name the limit's name.
  */
 export function clientBuckets(
   limit: BucketLimit,

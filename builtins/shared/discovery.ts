@@ -1,7 +1,7 @@
 import { closedObject, optionalKey } from '../../plugins-sdk/config.ts';
 import { type Endpoint, Type } from '../../plugins-sdk/index.ts';
 
-/** Whether crawlers and agents are told of the service. */
+/** The config key for whether the service is announced to crawlers and agents. */
 export const discoveryKey = optionalKey(
   'settings',
   'discovery',
@@ -11,9 +11,10 @@ export const discoveryKey = optionalKey(
   }),
 );
 
-/** Printable ASCII, of the length that catalogues take. */
+/** Pattern for a catalogue's words: printable ASCII, of the length that catalogues accept. */
 export const CATALOGUE_TEXT = '^[\\x20-\\x7e]{1,32}$';
 
+/** The config key for an API's words in catalogues. */
 export const tagsKey = optionalKey(
   'api',
   'tags',
@@ -39,6 +40,7 @@ const Details = closedObject({
     }),
   ),
 });
+/** The config key for the OpenAPI document. */
 export const openapiKey = optionalKey(
   'settings',
   'openapi',
@@ -47,20 +49,20 @@ export const openapiKey = optionalKey(
   }),
 );
 
-/** What the operator says of the service. */
+/** Returns the operator's details of the service, for the OpenAPI document. */
 export function detailsOf(config: Readonly<Record<string, unknown>>) {
   const chosen = openapiKey.in(config);
   const { servers = [], ...info } = typeof chosen === 'object' ? chosen : {};
   return { info, servers: servers.map((url) => url.replace(/\/+$/, '')) };
 }
 
-/** The URL under which clients reach the service, as far as anybody has said: an `auth` of the endpoint, or the OpenAPI settings. */
+/** Returns the service's public URL, from an `auth` of the endpoint or the OpenAPI settings; `''` if neither has one. */
 export function publicUrlOf({ auth }: Pick<Endpoint, 'auth'>, config: Readonly<Record<string, unknown>>): string {
   const stated = auth.flatMap(({ publicUrl }) => (typeof publicUrl === 'string' ? publicUrl.replace(/\/+$/, '') : []));
   return [...stated, ...detailsOf(config).servers][0] ?? '';
 }
 
-/** Whether an endpoint is sold by a protocol that catalogues know. */
+/** Returns whether an endpoint is sold by a protocol that catalogues know. */
 export function isSold({ auth }: Pick<Endpoint, 'auth'>): boolean {
   return auth.some(({ type }) => type === 'x402-exact');
 }

@@ -16,6 +16,7 @@ const FreshSchema = closedObject(
   'How old the answer may be; default any',
 );
 
+/** The config key for checks of upstream answers. */
 export const expectKey = optionalKey(
   'apiOrEndpoint',
   'expect',
@@ -30,5 +31,5 @@ export const expectKey = optionalKey(
   ),
 );
 
-/** Of a time in an answer. */
+/** How old an answer may be, by a time in it. */
 export type Fresh = Static<typeof FreshSchema>;

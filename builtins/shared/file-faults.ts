@@ -11,16 +11,16 @@ const MEANINGS: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory: add the name of a file',
 };
 
-/** The code of a system error, such as `ENOSPC`, or what else is known of it. */
+/** Returns the code of a system error, such as `ENOSPC`; for other errors their message. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return 'code' in error ? String(error.code) : error.message;
 }
 
 /**
- * Runs what needs the file.
- * @param field of the config that names it.
- * @throws Error that says what to do about an error of the system.
+ * Runs a function that uses a file.
+ * @param field the config field that names the file.
+ * @throws Error with advice in place of a system error.
  */
 export async function explained<T>(field: string, path: string, run: () => Promise<T>): Promise<T> {
   try {
@@ -33,9 +33,9 @@ export async function explained<T>(field: string, path: string, run: () => Promi
 }
 
 /**
- * Makes the file where there is none.
- * @returns where it is, beyond links, lest its name be taken for another file's.
- * @throws Error for what is no file.
+ * Makes a file if there is none.
+ * @returns its real path, with links resolved, so that two names of one file are not taken for two files.
+ * @throws Error for anything but a regular file.
  */
 export async function realFile(field: string, path: string): Promise<string> {
   const file = await open(path, 'a+', 0o600);

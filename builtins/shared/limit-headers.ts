@@ -1,7 +1,7 @@
 import { optionalKey } from '../../plugins-sdk/config.ts';
 import { ContextKey, type Exchange, Type } from '../../plugins-sdk/index.ts';
 
-/** Of the plugin `rate-limit`; others only read it. */
+/** A config key of the plugin `rate-limit`; other plugins only read it. */
 export const headersKey = optionalKey(
   'server',
   'rateLimit.headers',
@@ -11,21 +11,22 @@ export const headersKey = optionalKey(
   }),
 );
 
-/** What one limit says of one client. */
+/** The state of one limit for one client. */
 export interface LimitState {
-  /** What it is called in the headers: letters only, nothing of a client or of the config. */
+  /** The limit's name in the headers: letters only, nothing of a client or of the config. */
   readonly name: 'address' | 'key';
   readonly max: number;
-  /** Milliseconds in which so many are allowed. */
+  /** Milliseconds in which `max` requests are allowed. */
   readonly window: number;
-  /** Requests that are left. */
+  /** Requests that the client has left. */
   readonly left: number;
-  /** Milliseconds until all of them are there again. */
+  /** Milliseconds until all `max` requests are allowed again. */
   readonly resetIn: number;
 }
 
 type Headers = Readonly<Record<string, string>>;
 
+/** The names of the headers, in the order of `itemsOf`. */
 export const LIMIT_HEADERS = ['RateLimit-Policy', 'RateLimit'] as const;
 
 const seconds = (milliseconds: number) => Math.ceil(milliseconds / 1000);
@@ -35,7 +36,7 @@ function itemsOf({ name, max, window, left, resetIn }: LimitState): readonly [po
   return [`"${name}";q=${max};w=${seconds(window)}`, `"${name}";r=${remaining};t=${Math.max(seconds(resetIn), 0)}`];
 }
 
-/** Of a bucket that fills up in the window. @param used tokens that are missing. */
+/** Returns the state of a token bucket. @param used tokens that are missing. */
 export function bucketState(
   name: LimitState['name'],
   { max, window }: Pick<LimitState, 'max' | 'window'>,
@@ -44,12 +45,12 @@ export function bucketState(
   return { name, max, window, left: max - used, resetIn: (used * window) / max };
 }
 
-/** The headers `RateLimit` and `RateLimit-Policy` of IETF's draft (draft-ietf-httpapi-ratelimit-headers), of one plugin's limits. */
+/** Makes the headers `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers) for one plugin's limits. */
 export function limitHeaders(plugin: string) {
   const noted = new ContextKey<readonly LimitState[]>(`limits of ${plugin}`);
   return {
     note: (exchange: Exchange, states: readonly LimitState[]) => noted.set(exchange, states),
-    /** For the stage `respond`: adds to what another plugin has said of its limits. */
+    /** Adds the headers at the stage `respond`, after the limits of other plugins. */
     respond: (headers: Headers, exchange: Exchange): Headers | undefined => {
       const items = noted.get(exchange)?.map(itemsOf);
       if (items === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { type DescribedResponse, refTo } from '../../plugins-sdk/openapi.ts';
 
-/** What OpenAPI says of them. */
+/** The rate-limit headers as components of the OpenAPI document. */
 export const limitHeadersPart = {
   RateLimitPolicy: {
     description: 'The limits of this client: `q` requests in `w` seconds',
@@ -14,13 +14,13 @@ export const limitHeadersPart = {
   },
 };
 
-/** Where a response has them. */
+/** References to the headers, for a response. */
 export const limitHeaderRefs = {
   'RateLimit-Policy': refTo('headers', 'RateLimitPolicy'),
   RateLimit: refTo('headers', 'RateLimit'),
 };
 
-/** The refusal of a client that has reached a limit. @param tells whether it says what is left. */
+/** Describes the refusal of a client that has reached a limit. @param tells whether the response has rate-limit headers. */
 export function tooManyRequests(description: string, tells: boolean): DescribedResponse {
   const headers = { 'Retry-After': refTo('headers', 'RetryAfter'), ...(tells && limitHeaderRefs) };
   return { description, errors: ['Too Many Requests'], headers };

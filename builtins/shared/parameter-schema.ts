@@ -13,15 +13,15 @@ import {
 } from '../../plugins-sdk/config.ts';
 import { Type } from '../../plugins-sdk/index.ts';
 
-/** Characters of a pattern. */
+/** The most characters of a pattern. */
 const LONGEST_PATTERN = 1000;
-/** Milliseconds of one try to check a value, since a pattern can go back over a text for hours. */
+/** Milliseconds for one attempt to check a value: a pattern may backtrack for hours. */
 const LONGEST_TRY_MS = 20;
-/** Microseconds of CPU after which a value is given up. */
+/** Microseconds of CPU time after which the check of a value gives up. */
 const MOST_CPU_US = 50_000;
-/** Characters of a reason. */
+/** The most characters of a reason. */
 const LONGEST_WHY = 120;
-/** A reason that says nothing of the schema. */
+/** A reason that reveals nothing of the schema. */
 const MISFIT = 'does not fit its schema';
 
 const type = Type.Enum(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
@@ -31,7 +31,7 @@ const list = Type.Optional(Type.Array(Type.Unknown(), { minItems: 1 }));
 const text = Type.Optional(Type.String());
 const any = Type.Optional(Type.Unknown());
 
-/** The keywords of JSON Schema (draft 2020-12) that a schema may have; what stands in inner schemas is looked at by itself. */
+/** The keywords of JSON Schema (draft 2020-12) that a schema may have; inner schemas are checked on their own. */
 const Keywords = closedObject({
   ...{ type: Type.Optional(Type.Union([type, Type.Array(type, { minItems: 1 })])), enum: list, const: any },
   ...{ pattern: Type.Optional(Type.String({ maxLength: LONGEST_PATTERN })), minLength: count, maxLength: count },
@@ -50,10 +50,10 @@ const TOO_LONG = 'takes too long to check';
 const INNER = new Set(['items', 'additionalProperties']);
 const LISTS = new Set(['prefixItems', 'anyOf', 'oneOf', 'allOf']);
 
-/** Says why a value does not fit; in few words, and without showing it. */
+/** Returns why a value does not fit its schema, in few words and without showing the value; undefined if it fits. */
 export type Misfit = (value: unknown) => string | undefined;
 
-/** A schema of a parameter, or what is wrong with it. @param at its config path. */
+/** Compiles a parameter's schema, or returns its faults. @param at its config path. */
 export function parameterSchema(
   { schema, secret = false }: Pick<Parameter, 'schema' | 'secret'>,
   at: string,
@@ -67,13 +67,13 @@ export function parameterSchema(
   const words = (value: unknown) => (validator.Check(value) ? undefined : wordsOf(validator.Errors(value)[0]));
   const misfit = (value: unknown) => {
     const why = hasPattern ? bounded(() => words(value)) : words(value);
-    // What a secret may be is no matter of clients.
+    // A client must not learn the schema of a secret.
     return secret && why !== undefined ? MISFIT : why;
   };
   return { findings, misfit };
 }
 
-/** What clients are told of the values that a parameter takes: nothing where they are secret. */
+/** Returns the schema that is published for a parameter; undefined for a secret one. */
 export function publicSchema({ schema, map, secret }: Parameter): Parameter['schema'] {
   if (secret || map === undefined) return secret ? undefined : schema;
   const { misfit } = parameterSchema({ schema: schema ?? {} }, '');
@@ -85,7 +85,7 @@ interface Look {
   readonly hasPattern: boolean;
 }
 
-/** What is wrong with a schema and those inside it, and whether any has a pattern. */
+/** Returns the faults of a schema and its inner schemas, and whether any has a pattern. */
 function looksAt(schema: unknown, at: string): Look {
   const found = explain(Keywords, schema, at);
   if (found.length > 0 || !isRecord(schema)) return { findings: found, hasPattern: false };
@@ -119,12 +119,12 @@ const room: { work: (() => string | undefined) | undefined } = { work: undefined
 createContext(room);
 const script = new Script('work()');
 
-/** What the work gives, or {@link TOO_LONG}. It must change nothing outside, since it is cut off and tried again. */
+/** Runs work within a time; returns its result or {@link TOO_LONG}. It may be cut off and repeated: no side effects. */
 function bounded(work: () => string | undefined): string | undefined {
   const began = process.cpuUsage();
   room.work = work;
   try {
-    // A busy machine or the collection of garbage may have taken the time of one try.
+    // On a busy machine, or during garbage collection, one attempt may time out without the pattern's fault.
     while (true) {
       try {
         return script.runInContext(room, { timeout: LONGEST_TRY_MS });
@@ -138,7 +138,7 @@ function bounded(work: () => string | undefined): string | undefined {
   }
 }
 
-/** Otherwise the pattern has run out of stack, or is too large for this text. */
+/** Returns whether an attempt timed out. Otherwise the pattern ran out of stack, or is too large for this text. */
 function isTimeout(cause: unknown): boolean {
   return isRecord(cause) && cause.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 }

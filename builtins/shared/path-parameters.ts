@@ -5,12 +5,12 @@ import { Placeholders } from './json-path/placeholders.ts';
 
 type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
 
-/** Names of an endpoint's parameters, which its paths may hold. */
+/** Returns the names of an endpoint's parameters, which its paths may hold. */
 export function declaredNames(endpoint: Configured): readonly string[] {
   return (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
 }
 
-/** Names of the parameters that paths into an endpoint's answer hold. */
+/** Returns the names of the parameters in the endpoint's JSONPaths. */
 export function parametersInPaths(endpoint: Configured): ReadonlySet<string> {
   const declared = declaredNames(endpoint);
   const placeholders = new Placeholders();
@@ -19,7 +19,7 @@ export function parametersInPaths(endpoint: Configured): ReadonlySet<string> {
   return new Set(placeholders.names);
 }
 
-/** Whether requests must give a parameter: as declared, or since a path into the answer holds it. */
+/** Returns a test for parameters that requests must give: declared as required, or without a value but part of a JSONPath. */
 export function requiredIn(endpoint: Configured): (parameter: Parameter) => boolean {
   const inPaths = parametersInPaths(endpoint);
   return ({ name, required, fixed, default: fallback }) =>

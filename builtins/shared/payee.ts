@@ -1,17 +1,18 @@
-/** Checks of who is paid in a config, and how much. */
+/** Checks the recipient and the amount of payments in a config. */
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { checkAddress, error, type Finding } from '../../plugins-sdk/config.ts';
 
+/** Returns whether an address is the zero address. */
 export function isZeroAddress(address: string): boolean {
   return /^0x0{40}$/.test(address);
 }
 
-/** @param amount an integer in decimal digits. */
+/** Finds an amount that no token can hold. @param amount an integer in decimal digits. */
 export function checkAmount(at: string, amount: string): Finding[] {
   return BigInt(amount) >> 256n === 0n ? [] : [error(at, 'is more than any token can hold (a uint256)')];
 }
 
-/** Finds an address at which payments would be lost. @param token that is paid with; none where it is the native asset. */
+/** Finds an address at which payments would be lost. @param token the token to pay with; undefined for the native asset. */
 export function checkPayee(at: string, payee: string, token: string | undefined): Finding[] {
   return [
     ...checkAddress(at, payee),

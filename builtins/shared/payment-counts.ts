@@ -1,15 +1,15 @@
-/** Counts what becomes of the payments of one scheme: in all, and by what was sold and what it was paid with. */
+/** Counts the outcomes of one scheme's payments: in all, and by endpoint and token. */
 import type { Endpoint, Services } from '../../plugins-sdk/index.ts';
 import type { About } from './payment-mark.ts';
 
-/** What is paid with; it stands in the config. */
+/** The token of a payment; its values come from the config, so they are few. */
 type Token = Pick<About, 'network' | 'asset'>;
 
 interface Options {
-  /** Name and help of the counter of all, and of that by what was sold. */
+  /** Name and help of the counter of all payments, and of the counter by endpoint and token. */
   readonly all: readonly [name: string, help: string];
   readonly sold: readonly [name: string, help: string];
-  /** What may become of a payment that was found good, and what else of what clients send. */
+  /** Outcomes of valid payments, and outcomes of anything else that clients send. */
   readonly outcomes: readonly string[];
   readonly others: readonly string[];
   tokensOf(endpoint: Endpoint): readonly Token[];
@@ -17,7 +17,7 @@ interface Options {
 
 export type PaymentCounts = ReturnType<typeof paymentCounts>;
 
-/** Alerts see the first event only beside a zero before it. */
+/** Makes both counters. Each series begins at zero, or an alert on its increase would miss the first event. */
 export function paymentCounts({ meters, endpoints }: Services, { all, sold, outcomes, others, tokensOf }: Options) {
   const initial = [...outcomes, ...others].map((outcome) => ({ outcome }));
   const add = meters.counter({ name: all[0], help: all[1], labels: ['outcome'], initial });

@@ -1,16 +1,16 @@
-/** By what a payment is told from others in records of requests. */
+/** The facts by which records of requests identify a payment. */
 import { ContextKey } from '../../plugins-sdk/index.ts';
 
-/** What identifies a payment. */
+/** The identity of a payment. */
 export interface PaymentFacts {
   /** CAIP-2, such as `eip155:8453`. */
   readonly network: string;
   readonly payer: string;
-  /** Hash of the transaction that pays, once it is known. */
+  /** The hash of the paying transaction, once it is known. */
   readonly transaction?: string;
-  /** Of an authorisation to take the payment. */
+  /** The nonce of the payer's authorisation. */
   readonly nonce?: string;
 }
 
-/** What pays for a request, for records of it; left by whoever takes the payment, and again when more of it is known. */
+/** The payment of a request, for its records. The plugin that takes it sets this, and again when more is known. */
 export const payment = new ContextKey<PaymentFacts>('payment', { logged: true });

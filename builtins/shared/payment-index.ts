@@ -1,17 +1,17 @@
-/** Which payments have no known end, and which belong to a transaction or a nonce. */
+/** Indexes payments: those without a known end, and those of a transaction or nonce. */
 import { randomId } from '../../lib/eth/random-id.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import { type StateArea, update } from '../../plugins-sdk/state.ts';
 import type { Mark } from './payment-mark.ts';
 
-/** Milliseconds for which a payment is remembered whose end is not known. */
+/** Milliseconds for which a payment without a known end is remembered. */
 export const OPEN_TTL_MS = 30 * 86_400_000;
 
-/** Lists over which open payments are spread, so that few who write meet. */
+/** The number of lists that share the open payments, so that concurrent writes rarely meet. */
 const LISTS = 256;
 const MOST_OPEN = 1000;
-/** Payments that are known by one id: payers choose their nonces. */
+/** The most payments under one ID; there may be several, because payers choose their nonces. */
 const MOST_ALIKE = 20;
 
 type Names = readonly string[];
@@ -23,12 +23,12 @@ interface Use {
   readonly token: string;
 }
 
-/** @param ids apart from the marks: without room for them payments are taken all the same. */
+/** Makes the index. @param ids separate from the marks, so that payments are still taken when there is no room for IDs. */
 export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
   const list = ({ token }: Use, change: (entries: Names) => Names) =>
     changeList(marks, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
   return {
-    /** Lists a payment as one of which no end may be known, once for each request that wants it. */
+    /** Lists a payment as open, once for each request that uses it. */
     begin: (use: Use) => list(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN)),
     end: (use: Use) => list(use, (entries) => entries.filter((entry) => entry !== entryOf(use))),
     open: async (): Promise<Names> => {
@@ -38,11 +38,11 @@ export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
       return names;
     },
     /**
-     * Has an ended payment found by its transaction and nonce. Where that fails, it is told and costs nobody an answer.
-     * @param life milliseconds.
+     * Indexes an ended payment by its transaction and nonce. A failure is only logged: the client gets its answer.
+     * @param life milliseconds for which it is indexed.
      */
     add: async ({ nonce, transaction, requestId }: Mark, payment: string, life: number): Promise<void> => {
-      // A new entry each time: what changes nothing would not be remembered for longer.
+      // The entry is new each time, because an unchanged list would keep its old lifetime.
       const own = entryOf({ payment, token: randomId() });
       const others = (entries: Names) => entries.filter((entry) => paymentOf(entry) !== payment);
       const added = (entries: Names) => [...others(entries), own].slice(-MOST_ALIKE);
@@ -64,11 +64,11 @@ async function changeList(area: StateArea, key: string, change: (names: Names) =
     const names = change(listIn(seen));
     return names.length === 0 ? undefined : JSON.stringify(names);
   };
-  // The others of a list may have to be found for longer.
+  // Other entries of the list may have to be kept for longer.
   await update(area, key, text, { ttl, keepLonger: true });
 }
 
-/** What was written here; nothing of what others wrote. */
+/** Reads a list; a text that another program wrote counts as empty. */
 function listIn(text = '[]'): Names {
   const list = jsonIn(text);
   return Array.isArray(list) ? list : [];

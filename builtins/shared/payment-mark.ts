@@ -1,26 +1,26 @@
-/** The mark of a payment: what stands under its name, and what turns into what. */
+/** The mark of a payment: its record in the state, and the changes between its states. */
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { StateUnreadable } from '../../plugins-sdk/state.ts';
 
-/** What became of a payment, as far as this service knows. */
+/** The state of a payment, as far as this service knows. */
 export type PaymentState =
-  /** A request has it, and nothing was done with it yet. */
+  /** A request holds it, and has not used it yet. */
   | 'held'
-  /** On chain: it buys a request, of which no end is known. */
+  /** On-chain payments: a request has used it, and its end is not known. */
   | 'redeemed'
   | 'answered'
   | 'given back'
   | 'released'
-  /** Given back as often as it may be; its last request failed. */
+  /** Given back as often as allowed, and its last request failed. */
   | 'used up'
-  /** Standard payments: the facilitator is asked, and has not answered. */
+  /** Standard payments: the facilitator was asked and has not answered. */
   | 'settling'
   | 'settled'
   | 'not settled'
-  /** Nobody could tell whether it was taken. */
+  /** It is not known whether the payment was taken. */
   | 'unknown';
 
-/** A payment and its last request, by which operators find both. */
+/** The facts of a payment and its last request, for operators to find both. */
 export interface About {
   /** Epoch milliseconds at which that request began to use it. */
   readonly since: number;
@@ -38,20 +38,20 @@ export interface About {
   readonly validBefore?: string;
 }
 
-/** What stands under the name of a payment. */
+/** The record that is stored under a payment's name. */
 export interface Mark extends About {
   readonly state: PaymentState;
-  /** Token of the request that has the payment, or has used it; without one the payment is free. */
+  /** Token of the request that holds the payment, or has used it; without one the payment is free. */
   readonly by?: string;
-  /** Token of the request by which it is listed while no end of it is known: one in doubt is listed once, however often it is sent. */
+  /** Token of the request under which the open payment is listed. A payment in doubt is listed once, however often it is sent. */
   readonly listed?: string;
-  /** How often it was given back. */
+  /** How often the payment was given back. */
   readonly refunds: number;
-  /** What stood there before this request, and stands there again where the request comes to nothing. */
+  /** The mark before this request; it is restored if the request fails. */
   readonly before?: Mark;
 }
 
-/** A mark with the name that it stands under. */
+/** A mark with its payment's name. */
 export interface Payment extends Mark {
   readonly payment: string;
 }
@@ -63,11 +63,12 @@ export interface Ticket {
   readonly about: About;
 }
 
+/** How often one payment may be given back. */
 export const MOST_REFUNDS = 3;
-/** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
+/** Milliseconds by which the clocks of replicas, engines and chains may differ, with a margin. */
 export const CLOCK_MARGIN_MS = 900_000;
 
-/** Milliseconds for which a payment is remembered that can be used until then. */
+/** Returns the milliseconds for which to remember a payment that is usable until `end`. */
 export function lifeUntil(end: number, now: number): number {
   return Math.max(end - now, 0) + CLOCK_MARGIN_MS;
 }
@@ -75,29 +76,29 @@ export function lifeUntil(end: number, now: number): number {
 const OPEN: ReadonlySet<PaymentState> = new Set(['held', 'redeemed', 'settling', 'unknown']);
 const HELD: ReadonlySet<PaymentState> = new Set(['held', 'settling', 'unknown']);
 
-/** Whether no end of it is known. */
+/** Returns whether the payment has no known end. */
 export function isOpen({ state }: Mark): boolean {
   return OPEN.has(state);
 }
 
-/** Whether a request has it that may come to nothing yet. */
+/** Returns whether a request holds the payment and may still give it up. */
 export function isHeld({ by, state }: Mark): boolean {
   return by !== undefined && HELD.has(state);
 }
 
-/** @returns nothing for what is no mark. */
+/** Parses a mark; returns undefined for any other text. */
 export function markIn(text: string | undefined): Mark | undefined {
   const mark = text === undefined ? undefined : jsonIn(text);
   const isMark = isRecord(mark) && typeof mark.state === 'string' && Number.isSafeInteger(mark.refunds);
   return isMark ? (mark as unknown as Mark) : undefined;
 }
 
-/** What stands there once the request holds the payment; the same where it cannot. @throws StateUnreadable */
+/** Returns the record after a request has tried to hold the payment: unchanged if it cannot. @throws StateUnreadable */
 export function heldIn(text: string | undefined, { payment, token, about }: Ticket): string {
   const before = markIn(text);
   if (text !== undefined && before === undefined) throw new StateUnreadable(`payment ${payment}`);
   if (text !== undefined && before?.by !== undefined) return text;
-  // One that may have been taken stays listed as such, and since when: from then on the chain is searched.
+  // A payment that may have been taken keeps its state and `since`: the chain is searched from that time on.
   const { since, listed = token } = before ?? {};
   const doubt = before?.state === 'unknown' && { state: before.state, since, listed };
   const held = { ...about, state: 'held', listed: token, ...doubt, by: token, refunds: before?.refunds ?? 0 };

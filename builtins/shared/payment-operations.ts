@@ -1,21 +1,22 @@
-/** What operators can ask of payments, whichever scheme they are of: list, show and release. */
+/** Operators' commands on the payments of any scheme: list, show and release. */
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
 import { isHeld, type Mark, MOST_REFUNDS, type Payment, type PaymentState } from './payment-mark.ts';
 import type { Payments } from './payments.ts';
 
+/** The payments that operators work on, and the rules of their scheme. */
 export interface PaymentOperationsOptions {
-  /** The auth type of its endpoints. */
+  /** The auth type of the payments' endpoints. */
   readonly type: string;
   readonly payments: Payments;
   readonly log: Log;
-  /** What an operator does about a payment that became this. */
+  /** The advice to an operator for a payment in each state. */
   readonly cures: { readonly [S in PaymentState]?: string };
-  /** Why a payment cannot be released, if so. */
+  /** Returns why a payment cannot be released; undefined if it can. */
   refusal(mark: Mark, isForced: boolean): string | undefined;
 }
 
-/** What operators can ask of the payments of one auth type. */
+/** Makes the operations on the payments of one auth type. */
 export function paymentOperations(options: PaymentOperationsOptions): Readonly<Record<string, Operation>> {
   const { payments, type, cures } = options;
   return {
@@ -29,7 +30,7 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
       }),
     'payments release': async ({ id = '', payer, force }) => {
       const known = await payments.find(id);
-      // Payers choose their nonces: one record may be a stranger's who has taken the nonce of another.
+      // Payers choose their nonces, so one of the records may be a stranger's with the same nonce.
       const isOneOfSeveral = payer === undefined && known.length > 1;
       const results: OperationResult[] = [];
       for (const payment of known) {
@@ -37,7 +38,7 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
         const done = isOneOfSeveral
           ? Promise.reject(new Error(`several payments are known by ${id}: for this one add --payer ${payment.payer}`))
           : release(options, payment, force !== undefined);
-        // What became of the others is told all the same.
+        // The results of the other payments are still shown.
         results.push(await done.catch((error) => ({ ...shown(type, payment), refused: errorText(error) })));
       }
       return results;
@@ -49,7 +50,7 @@ function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A mark in texts, what is not known of it left out. */
+/** Returns a mark as texts, without unknown facts. */
 export function shown(type: string, mark: Mark & { readonly payment?: string }): OperationResult {
   const { payment, by, listed, refunds, before, since, validBefore, recipient, state, ...rest } = mark;
   const known = Object.entries(rest).filter((entry): entry is [string, string] => entry[1] !== undefined);
@@ -61,7 +62,7 @@ function useOf(mark: Mark): string {
   return isHeld(mark) ? 'held by a request' : 'used';
 }
 
-/** @throws Error that says why it stays as it is. */
+/** Releases a payment, so that it can be used again. @throws Error that says why it was not changed. */
 async function release(
   { payments, log, type, refusal }: PaymentOperationsOptions,
   payment: Payment,

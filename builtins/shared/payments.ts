@@ -1,4 +1,4 @@
-/** How a request holds a payment, says what it does with it and gives it up, whatever fails: of both schemes, in one mark each. */
+/** Holds a payment for a request, records its use and ends the hold, whatever fails. Both schemes share one record, the mark. */
 import { randomId } from '../../lib/eth/random-id.ts';
 import { type Log, Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
@@ -15,79 +15,80 @@ import {
 import { OPEN_TTL_MS, paymentIndex } from './payment-index.ts';
 import { type About, heldIn, isOpen, type Mark, markIn, type Payment, type Ticket } from './payment-mark.ts';
 
-/** Under which payments of an auth type are kept in the process, where no engine is. */
+/** Makes the state keys for payments of an auth type that are kept in the process, without an engine. */
 export function paymentKeys(type: string) {
   const key = (what: string) => new StateKey<MemoryArea>(`${type} ${what}`, { lasting: true });
   const ending = new StateKey<Set<string>>(`${type} ending`, { lasting: true });
   return { type, marks: key('payments'), ids: key('payment ids'), ending };
 }
 
-/** Where the service keeps what is known of payments: in the engine, else in the process. */
+/** Returns the area that keeps payments: the engine's, or one in the process. */
 export function areaIn({ stateEngine, states, now }: Services, name: string, key: StateKey<MemoryArea>): StateArea {
   return stateEngine?.area(name) ?? states.keep(key, '', () => new MemoryArea({ now }));
 }
 
+/** The parts that payments are kept and reported with. */
 export interface PaymentsOptions {
   readonly area: StateArea;
-  /** Which payments a transaction or nonce belongs to. */
+  /** The area of the index by transaction and nonce. */
   readonly index: StateArea;
-  /** Tokens of this process's requests whose hold could not be ended yet, kept over a reload. */
+  /** Tokens of requests whose hold could not be ended yet, kept over a reload. */
   readonly ending: Set<string>;
-  /** Where payments are kept beyond the process. */
+  /** The engine that keeps payments beyond the process. */
   readonly stateEngine?: Pick<SharedState, 'available'> | undefined;
   readonly debts: Debts;
   readonly log: Log;
 }
 
-/** How a hold ends. */
+/** The end of a hold. */
 export interface End {
-  /** What is to stand there. */
+  /** Returns the new mark; undefined deletes it. */
   readonly change: (mark: Mark) => Mark | undefined;
-  /** Milliseconds for which that is remembered; by default as long as what stands there. */
+  /** Milliseconds for which the new mark is kept; by default as long as the old one would be. */
   readonly life?: number;
-  /** Whether it is so even where the engine has lost the mark. */
+  /** Whether the end is written even if the engine has lost the mark. */
   readonly isCertain?: boolean;
-  /** Whether the hold may yet be written, since its answer is missing: what that leaves stays listed. */
+  /** Whether the hold may still be written later, because its command got no answer. Then the payment stays listed. */
   readonly isDoubtful?: boolean;
-  /** For the log where that fails for good and a payer loses what he has paid. */
+  /** The log line for the case that the end is never written and the payer loses the payment. */
   readonly lost?: DebtLine | undefined;
 }
 
-/** Milliseconds for which an ended payment is remembered at least. */
+/** The least milliseconds for which an ended payment is remembered. */
 const ENDED_TTL_MS = 3_600_000;
-/** Milliseconds between two tries to end a hold, and how often it is tried. */
+/** Milliseconds between two attempts to end a hold, and the most attempts. */
 const RETRY_DELAY_MS = 1000;
 const RETRIES = 120;
 
 const lasting = (life = 0) => Math.max(life, ENDED_TTL_MS);
 
-/** The refusal of a request that goes on after its payment was given back, as a mode that makes several answers may. */
+/** Refuses a request that goes on after its payment was given back, as in a mode that makes several answers. */
 export const givenBack = () => new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
 
-/** It cannot be known whether the payment is good; the client may retry. @param fault `false` where the client may be to blame. */
+/** Refuses a payment that could not be checked; the client may retry. @param fault `false` where the client may be to blame. */
 export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
   return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault });
 }
 
-/** What clients are told by it. */
+/** The text of that refusal. */
 export const { message: UNAVAILABLE } = unavailable('');
 
-/** A refusal in the place of a failure of the state; anything else as it is. */
+/** Turns a failure of the state engine into a refusal; returns any other error as it is. */
 export function refusalOf(error: unknown): unknown {
   return error instanceof StateUnavailable ? unavailable(error.message, 'engine') : error;
 }
 
-/** A hold on a payment, yet to be taken. @param payment its name, in hex of either case. */
+/** Makes a ticket for a hold that is still to be taken. @param payment its name, in hex of either case. */
 export function ticketFor(payment: string, about: About): Ticket {
   return { payment: payment.toLowerCase(), token: randomId(), about };
 }
 
 /**
- * The payments of one scheme, so that each is redeemed once, by whatever process shares the state.
+ * The payments of one scheme. Each is redeemed once, among all processes that share the state.
  *
- * A request holds the payment before it asks anybody about it. It says what it does with it (`advance`), and ends its hold: by what
- * the payment has bought (`end`), or because it came to nothing (`release`). What a process that died has left stays for operators
- * to see (`open`). A payment is named by its payer, too, so that no other one's hold may stand in his way.
+ * A request holds the payment before it asks anyone about it. It records its use (`advance`), and ends the hold: with the
+ * outcome (`end`), or by giving the payment up (`release`). If a process dies, its payments stay listed for operators (`open`).
+ * A payment's name includes its payer, so that no stranger's hold can block it.
  */
 export class Payments {
   readonly #options: PaymentsOptions;
@@ -98,30 +99,30 @@ export class Payments {
     this.index = paymentIndex(options.area, options.index, options.log);
   }
 
-  /** The payments of a service. */
+  /** Returns the payments of a service, with their state in the engine or in the process. */
   static in(services: Services, { type, marks, ids, ending: kept }: ReturnType<typeof paymentKeys>): Payments {
     const area = areaIn(services, type, marks);
     const ending = services.states.keep(kept, '', () => new Set<string>());
     return new Payments({ ...services, area, ending, index: areaIn(services, `${type} ids`, ids) });
   }
 
-  /** Where the marks are. */
+  /** The area with the marks. */
   get area(): StateArea {
     return this.#options.area;
   }
 
   /**
    * Holds a payment. Of racing requests one gets it.
-   * @param life milliseconds after which it is free although its process has died.
-   * @returns how the payment stands: with the token of this request, or of another one that has or had it.
-   * @throws Refusal 401 where nobody can tell.
+   * @param life milliseconds after which the payment is free even if its process died.
+   * @returns the mark, with the token of this request, or of another one that holds or has used the payment.
+   * @throws Refusal 401 when the engine fails.
    */
   async hold(ticket: Ticket, life: number): Promise<Mark | undefined> {
     const { area, stateEngine: engine } = this.#options;
-    // An engine that is away is sent nothing, so that there is nothing to give back.
+    // An engine that was away got no command, so there is no hold to end.
     const isAsked = engine?.available() ?? true;
     try {
-      // In this order: whatever a crash leaves held is listed.
+      // Listed first, so that a crash leaves no held payment unlisted.
       await this.index.begin(ticket);
       const options = { ttl: life, keepLonger: true, durable: true };
       const mark = markIn(await update(area, ticket.payment, (text) => heldIn(text, ticket), options));
@@ -134,8 +135,8 @@ export class Payments {
   }
 
   /**
-   * Says what is done with a payment that is held.
-   * @returns `false`, and nothing has changed, where the request has it no more: it must be refused.
+   * Records the use of a held payment.
+   * @returns `false`, with nothing changed, if the request does not hold it any more: the request must be refused.
    */
   async advance(ticket: Ticket, state: 'redeemed' | 'settling', life: number): Promise<boolean> {
     const change = (mark: Mark): Mark => ({ ...mark, state });
@@ -143,14 +144,14 @@ export class Payments {
     return mark?.by === ticket.token;
   }
 
-  /** Ends the hold of a request that came to nothing: the payment is as it was before. @param lost as {@link End} has it. */
+  /** Ends the hold of a request that failed, and restores the mark before it. @param lost as in {@link End}. */
   async release(ticket: Ticket, lost?: DebtLine): Promise<void> {
     await this.end(ticket, { change: ({ before }) => before, lost });
   }
 
   /**
-   * Ends a hold: at once, and where that fails again and again in the background, since a command without an answer may yet be done.
-   * @returns the mark; nothing where there is none, or it is not known yet.
+   * Ends a hold. If that fails, it is repeated in the background, since a command without an answer may still be done.
+   * @returns the mark; undefined if there is none, or the end is not written yet.
    */
   async end(ticket: Ticket, { lost, ...how }: End): Promise<Mark | undefined> {
     const end = async () => {
@@ -166,35 +167,35 @@ export class Payments {
     }
   }
 
-  /** Whether the request that has the payment is over, and only the state does not know it yet. */
+  /** Returns whether the request that holds the payment is over, but its end is not written yet. */
   isEnding(mark?: Mark): boolean {
     return this.#options.ending.has(mark?.by ?? '');
   }
 
-  /** The payments that are known by a transaction or a nonce. */
+  /** Finds payments by a transaction or a nonce. */
   async find(id: string): Promise<readonly Payment[]> {
     const open = (await this.index.open()).filter((name) => name.includes(id.toLowerCase()));
     return this.#payments([...(await this.index.names(id)), ...open]);
   }
 
-  /** The payments of which no end is known. */
+  /** Returns the payments without a known end. */
   async open(): Promise<readonly Payment[]> {
     return (await this.#payments(await this.index.open())).filter(isOpen);
   }
 
-  /** Changes a payment for an operator. @returns `false`, and nothing has changed, where it stands otherwise by now. */
+  /** Replaces a payment's mark for an operator. @returns `false`, with nothing changed, if the mark is another one by then. */
   async replace({ payment, ...seen }: Payment, next: Mark, life: number): Promise<boolean> {
     const [before, after] = [JSON.stringify(seen), JSON.stringify(next)];
     const options = { ttl: lasting(life), durable: true };
     const isReplaced = (await this.#options.area.compareAndSet(payment, before, after, options)) === undefined;
-    // An entry that stays costs a look; what was changed is changed.
+    // A failure only leaves an entry in the list; the mark is changed.
     if (isReplaced) await this.#list({ payment, token: seen.listed ?? '' }, next, life).catch(() => undefined);
     return isReplaced;
   }
 
   /**
-   * A request has ended: its payment is found by its ids while it is remembered. What it leaves open stays listed, once.
-   * @param mark that stands there now.
+   * Updates the index after a request: an ended payment can be found by its IDs, and an open one stays listed, once.
+   * @param mark the mark as it is stored.
    */
   async #list({ payment, token }: Pick<Ticket, 'payment' | 'token'>, mark?: Mark, life?: number): Promise<void> {
     if (mark !== undefined && life !== undefined) await this.index.add(mark, payment, lasting(life));
@@ -204,7 +205,7 @@ export class Payments {
     if (!isListed && listed !== token) await this.index.end({ payment, token: listed });
   }
 
-  /** Changes the mark of a request that has the payment; another one's stays as it is. */
+  /** Changes the mark if the ticket's request holds the payment; leaves another request's mark as it is. */
   async #change(
     { payment, token, about }: Ticket,
     { change, life, isCertain = false }: End,

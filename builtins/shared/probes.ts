@@ -2,7 +2,7 @@ import type { HttpResponse, Services } from '../../plugins-sdk/index.ts';
 
 type Asked = Pick<Services, 'node' | 'phase' | 'endpoints' | 'dependencies'>;
 
-/** What supervisors ask: whether the service is up and who signs, and whether it wants requests. By path. */
+/** Returns the answers to probes by path: `/health` with the signer, and `/ready` for whether the service accepts requests. */
 export function probes({ node, phase, endpoints, dependencies }: Asked) {
   const health = { status: 200, body: JSON.stringify({ status: 'ok', node }) };
   const ready = (): HttpResponse => {

@@ -17,7 +17,7 @@ import type { Meters } from '../../plugins-sdk/observe.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 
-/** With what an upstream and its token endpoint are reached over https. */
+/** The config key for certificates, for an upstream and its token endpoint over https. */
 export const tlsKey = optionalKey(
   'api',
   'tls',
@@ -37,7 +37,7 @@ export const tlsKey = optionalKey(
   ),
 );
 
-/** The certificates and the key of an API, as they are read. */
+/** Returns the certificates and the key of an API in the form that Node.js reads. */
 export function tlsOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Readonly<Record<string, string>> | undefined {
   const tls = tlsKey.of(endpoint);
   return tls && Object.fromEntries(Object.entries(tls).map(([name, text]) => [name, pemText(text)]));
@@ -45,7 +45,7 @@ export function tlsOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Readonly<
 
 const endOf = (cert: string) => Date.parse(new X509Certificate(cert).validTo);
 
-/** Says when the first of the certificates ends that the service shows; NaN where it shows none. */
+/** Exports when the first client certificate expires; NaN if there is none. */
 export function certificateMeter(endpoints: readonly Endpoint[], meters: Meters): void {
   const ends = endpoints.flatMap((endpoint) => tlsOf(endpoint)?.cert ?? []).map(endOf);
   meters.gauge(
@@ -58,7 +58,7 @@ export function certificateMeter(endpoints: readonly Endpoint[], meters: Meters)
   );
 }
 
-/** What is wrong with the certificates of an API. @param at its config path. */
+/** Returns the faults of an API's certificates. @param at its config path. */
 export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
   const tls = tlsOf(endpoint);
   if (tls === undefined) return [];
@@ -78,10 +78,10 @@ export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
   }
   try {
     createSecureContext(pems);
-    // The context passes over an authority that it cannot read.
+    // The context ignores an authority that it cannot read, so it is parsed here, too.
     if (ca !== undefined) new X509Certificate(ca);
   } catch {
-    // OpenSSL's own text names neither the field nor the cure.
+    // OpenSSL's message names neither the field nor the remedy.
     return [
       error(`${at}.tls`, 'cannot be used: cert, key and ca must be PEM texts, and cert be the certificate of key'),
     ];

@@ -1,6 +1,6 @@
 import type { Endpoint, Services } from '../../plugins-sdk/index.ts';
 
-/** Warns of something at most once an endpoint: what happens at each request would fill the log. */
+/** Returns a function that logs a warning once per endpoint, because one per request would fill the log. */
 export function warnOnce({ log }: Pick<Services, 'log'>, message: string) {
   const warned = new Set<string>();
   return ({ id, api, name }: Endpoint, fields: Readonly<Record<string, unknown>> = {}): void => {

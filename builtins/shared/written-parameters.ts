@@ -4,8 +4,7 @@ import { type Exchange, type Json, type Parameters, Refusal, writtenParameters }
 import { INEXACT, invalidParameter } from './parameter-value.ts';
 
 /**
- * Parameters in which a marked text stands for each number that a double would round, unless a plugin has changed the number since the
- * client sent it.
+ * Replaces each number that a double would round by its marked text, unless a plugin has changed the number.
  * @throws Refusal 400
  */
 export function asWritten(given: Parameters, exchange: Exchange): Parameters {
@@ -18,17 +17,17 @@ export function asWritten(given: Parameters, exchange: Exchange): Parameters {
   return { ...given, ...Object.fromEntries(kept.filter(([, value]) => value !== undefined)) };
 }
 
-/** A value, what it was before a plugin may have changed it, and the same with marked texts. */
+/** A value, its form before plugins could change it, and that form with marked texts. */
 interface Changed {
   readonly value: Json | undefined;
   readonly before: Json | undefined;
   readonly marked: Json | undefined;
 }
 
-/** The value with the marked texts of what has not changed. @throws Refusal 400 for a list of which it is not known what has changed */
+/** Returns the value with marked texts where it is unchanged. @throws Refusal 400 for a list whose changes are unclear */
 export function withDigits(name: string, { value, before, marked }: Changed): Json | undefined {
   if (value === undefined || before === undefined || marked === undefined || marked === before) return value;
-  // Zero and its negative are one number of JSON.
+  // Canonical JSON compares 0 and -0 as equal.
   if (canonicalJson(value) === canonicalJson(before)) return marked;
   if (Array.isArray(value) && Array.isArray(before) && Array.isArray(marked)) {
     if (value.length !== before.length) throw new Refusal(400, invalidParameter(name, INEXACT));

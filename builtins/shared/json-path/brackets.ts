@@ -1,13 +1,13 @@
-/** Quoted text; without its last quote it goes to the end. */
+/** Matches quoted text, up to the end if its last quote is missing. */
 export const QUOTED_TEXT = /'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?/gs;
 const QUOTED_OR_ANY = new RegExp(`${QUOTED_TEXT.source}|.`, 'gs');
 
-/** Whether a text lies in one pair of parentheses. */
+/** Returns whether one pair of parentheses encloses the whole text. */
 export function isInParentheses(text: string): boolean {
   return text.startsWith('(') && closing(text, 0) === text.length - 1;
 }
 
-/** Where the bracket or parenthesis at `from` is closed, or undefined. */
+/** Returns the index of the bracket or parenthesis that closes the one at `from`; undefined if none does. */
 export function closing(text: string, from: number): number | undefined {
   let depth = 0;
   for (const { 0: piece, index } of text.slice(from).matchAll(QUOTED_OR_ANY)) {

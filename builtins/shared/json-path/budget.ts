@@ -1,9 +1,9 @@
-/** The text is no JSONPath, or one that its author may not use. The text shows nothing of a requester's path. */
+/** The text is no JSONPath, or one that its author may not use. The message shows nothing of a requester's path. */
 export class PathError extends Error {
   override readonly name: string = 'PathError';
 }
 
-/** Evaluating the path on this document would take too long; neither by itself need be at fault. */
+/** Evaluating the path on this document would take too long, though neither need be at fault by itself. */
 export class BudgetError extends PathError {
   override readonly name = 'BudgetError';
 }
@@ -24,6 +24,7 @@ export function fullBudget(): StepBudget {
   return { steps: FULL_BUDGET };
 }
 
+/** Makes the error for a spent budget. */
 export function tooManySteps(): BudgetError {
   return new BudgetError('the path takes too many steps on this document');
 }

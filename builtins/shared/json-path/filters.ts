@@ -2,24 +2,24 @@ import { JSONPathClass } from 'jsonpath-plus';
 import { isInParentheses, QUOTED_TEXT } from './brackets.ts';
 import { MARKS } from './placeholders.ts';
 
-/** What `@` and its like are called in a script that the library parses. */
+/** Matches quoted text, and `@`, `@parent` and the like, which become names like `_$_v` for the library's parser. */
 const CANDIDATE = /('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|@(?:(parentProperty|parent|property|root|path)|(?![\w$]))/g;
 const KNOWN = new Set(['v', 'parentProperty', 'parent', 'property', 'root', 'path'].map((name) => `_$_${name}`));
-/** How the library finds a filter inside a filter; it ignores whatever stands beside that. */
+/** The library's own pattern for a filter inside a filter. It ignores the text beside it. */
 const NESTED = /@.?([^?]*)[['](\??\(.*?\))(?!.\)\])[\]']/;
-/** Methods that run a regular expression, for a time that no budget bounds. */
+/** Methods that run a regular expression, whose time no budget bounds. */
 const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/;
-/** What else texts, lists and numbers have, and may be called: nothing that calls what it is given, or makes more of it. */
+/** Allowed methods of texts, lists and numbers: none calls its argument, or makes a value longer. */
 const METHOD =
   /^(?:at|charAt|endsWith|hasOwnProperty|includes|indexOf|lastIndexOf|join|slice|startsWith|substring|to(?:LowerCase|UpperCase|Fixed|String)|trim(?:Start|End)?)$/;
 const MARK = MARKS.source;
-/** Compares a member with one text, or with one number as `===` does. */
+/** A comparison of a member with one text, or with one number by `===`. */
 const NAMED = `@(?:\\.[\\w$-]+|\\['[^'\\\\]*'\\])+\\s*(?:===?\\s*(?:'[^'\\\\]*'|"[^"\\\\]*"|${MARK})|===\\s*-?\\d+(?:\\.\\d+)?)`;
-/** A filter that asks for an entry of a list by its name, or by several. */
+/** A filter that selects an entry of a list by one or more members, such as its name. */
 const BY_NAME = new RegExp(`^\\?\\(${NAMED}(?:\\s*&&\\s*${NAMED})*\\)$`, 'u');
 const IS_MARK = new RegExp(`^${MARK}$`, 'u');
 const HOLDS_MARK = new RegExp(MARK, 'u');
-/** A parameter that is a part of a name. */
+/** Matches a parameter that is a part of a name. */
 const JOINED = new RegExp(`[\\w$.]${MARK}|${MARK}(?:[\\w$]|${MARK})`, 'u');
 const NO_PART =
   "a parameter is a value here, and no part of a name: write it alone or in quotes, as in [?(@.pair == '{a}-{b}')] or [?(@property == {id})]";
@@ -28,27 +28,27 @@ const NOT_ALONE =
 const UNREADABLE = 'this cannot be evaluated: compare by "==" and the like, join by "&&" or "||", and negate by "!"';
 const NO_REGULAR = 'a regular expression would let the upstream stall the service';
 
-/** Whether what stands in brackets is a filter or a script. */
+/** Returns whether the content of brackets is a filter or a script. */
 export function isScript(content: string): boolean {
   return /[?()]/.test(content.replace(QUOTED_TEXT, ''));
 }
 
-/** Whether a filter takes the entry with one name. */
+/** Returns whether a filter selects entries by name, with {@link BY_NAME}. */
 export function isByName(script: string): boolean {
   return BY_NAME.test(script);
 }
 
 /**
- * Why a filter or a script can never match as jsonpath-plus evaluates it, and what to write instead. The library takes a
- * script that fails for one that does not match.
+ * Explains why a filter or script can never match in jsonpath-plus, and what to write instead. Without this check nobody
+ * would notice, since the library treats a failing script as one that does not match.
  *
- * @param content what stands in the brackets.
+ * @param content the content of the brackets.
  */
 export function scriptFault(content: string): string | undefined {
   return formFault(content) ?? bodyFault(content);
 }
 
-/** Only `?(…)` and `(…)`, letter by letter, are scripts to the library. */
+/** Returns a fault of the form: to the library, only `?(…)` and `(…)`, without spaces around, are scripts. */
 function formFault(content: string): string | undefined {
   if (isInParentheses(content.replace(/^\?/, ''))) return undefined;
   const [, mark, expression = ''] = /^\s*(\??)\s*(.*?)\s*$/s.exec(content) ?? [];
@@ -57,7 +57,7 @@ function formFault(content: string): string | undefined {
   return bodyFault(mark + written) ?? `this is taken for a name: write [${mark}${written}]`;
 }
 
-/** @param script `?(…)` or `(…)` */
+/** Returns a fault inside the parentheses. @param script `?(…)` or `(…)` */
 function bodyFault(script: string): string | undefined {
   if (JOINED.test(script.replace(QUOTED_TEXT, "''"))) return NO_PART;
   const isFilter = script.startsWith('?');
@@ -76,17 +76,17 @@ function bodyFault(script: string): string | undefined {
 }
 
 interface Script {
-  /** What the parser jsep makes of it. */
+  /** The syntax tree of the parser jsep. */
   readonly ast: unknown;
   runInNewContext(context: object): unknown;
 }
 
-/** The parser that the library uses, which its types leave out. */
+/** Returns the parser that the library uses; the library's types leave it out. */
 function parser(): { readonly Script: new (code: string) => Script } {
   return Reflect.get(JSONPathClass.prototype, 'safeVm');
 }
 
-/** Whether an expression is the same for every candidate, and no. */
+/** Returns whether an expression is false for every candidate. */
 function isFalse(body: string, script: Script): boolean {
   return !body.replace(QUOTED_TEXT, '').includes('@') && !HOLDS_MARK.test(body) && !script.runInNewContext({});
 }
@@ -95,7 +95,7 @@ function isNode(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-/** What of an expression fails whatever the document. */
+/** Returns a fault of an expression that fails on every document. */
 function expressionFault(node: unknown): string | undefined {
   if (!isNode(node)) return 'something is missing';
   switch (node.type) {
@@ -113,7 +113,7 @@ function expressionFault(node: unknown): string | undefined {
     case 'ArrayExpression':
       return firstFault(node.elements);
     case 'MemberExpression':
-      // What a client names could be a member that every value has, such as toString.
+      // A client could name a member that every value has, such as toString.
       if (node.computed === true && holdsMark(node.property)) return NO_PART;
       return firstFault(node.computed === true ? [node.object, node.property] : [node.object]);
     case 'CallExpression':
@@ -138,7 +138,7 @@ function nameFault(name: string): string | undefined {
   return `"${name}" is unknown here: a member of the candidate is @.${name}, and a text is '${name}'`;
 }
 
-/** JSON has no functions of its own: what is called must be a method of every text, list or number. */
+/** Returns a fault of a call. JSON has no functions, so the callee must be a method of every text, list or number. */
 function callFault(callee: unknown, takesParameter: boolean): string | undefined {
   if (!isNode(callee) || callee.type !== 'MemberExpression') {
     const name = isNode(callee) && callee.type === 'Identifier' ? ` ${callee.name}()` : '';

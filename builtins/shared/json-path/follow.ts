@@ -1,4 +1,4 @@
-/** Where a value is in a JSON document: member names and array indices from the root. */
+/** The location of a value in a JSON document: member names and array indices from the root. */
 export type Location = readonly (string | number)[];
 
 /** A value found in a document. */
@@ -7,7 +7,7 @@ export interface Match {
   readonly location: Location;
 }
 
-/** The value behind some names and indices. Texts have no members, and arrays none but their elements. */
+/** Returns the value at a location, if there is one. Texts have no members, and arrays only their elements. */
 export function follow(document: unknown, names: Location): Match | undefined {
   const location: (string | number)[] = [];
   let value = document;

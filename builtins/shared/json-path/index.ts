@@ -10,49 +10,49 @@ export { splitList } from './brackets.ts';
 export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
 export { follow, type Location, type Match } from './follow.ts';
 
-/** A JSONPath ready to run. */
+/** A compiled JSONPath. */
 export interface CompiledPath {
-  /** As configured. */
+  /** The text as configured. */
   readonly text: string;
-  /** Whether it can match one value at most, whatever the document. */
+  /** Whether it can match at most one value in any document. */
   readonly definite: boolean;
-  /** Whether it can match one value at most, if the document lists each name once. */
+  /** Whether it can match at most one value in a document that lists each name once. */
   readonly onceByName: boolean;
-  /** Names that look like the index of an element. */
+  /** The path's names that look like the index of an element. */
   readonly misread: readonly string[];
-  /** Whether it holds braces that stand for no parameter. */
+  /** Whether it holds braces that are not placeholders of parameters. */
   readonly hasBraces: boolean;
   /**
-   * The first match in the order of the path's selectors and the document, or undefined.
+   * Returns the first match in the order of the path's selectors and the document, or undefined.
    *
-   * @param budget what remains for this request; one's own full budget when absent.
-   * @param values of the parameters that it holds.
+   * @param budget the steps left for this request; a full budget of its own by default.
+   * @param values the parameters' values for its placeholders.
    * @throws BudgetError when the budget is used up or the document is nested more than 512 levels deep.
    * @throws PathError when a filter of an operator's path fails in a way that is not "no match".
    */
   first(document: unknown, budget?: StepBudget, values?: PathValues): Match | undefined;
-  /** All matches, as {@link first} finds the first. */
+  /** Returns all matches, in the order of {@link first}. */
   all(document: unknown, budget?: StepBudget, values?: PathValues): readonly Match[];
 }
 
 const MAX_REQUESTER_PATH = 512;
-/** What only operators may write. */
+/** Matches syntax that only operators may use. */
 const SCRIPT = /[(?^~`]/;
-/** A slice of the last element alone. */
+/** Matches a slice of the last element alone. */
 const LAST = /^-1:(?::1?)?$/;
-/** A name that looks like the index of an element. */
+/** Matches a name that looks like the index of an element. */
 const ODD_INDEX = /^(?:[-+]\d+|0\d+)$/;
 
 /**
- * Parses a JSONPath: `$` or a first name, then `.name`, `['name']`, `[0]`, `[start:end:step]`, `*`, lists of these in
- * brackets, and `..` before any of them. As in jsonpath-plus `[-1]` is a name, never the last element (`[-1:]`); otherwise
- * than there, texts have no members, and arrays none but their elements.
+ * Compiles a JSONPath: `$` or a first name, then `.name`, `['name']`, `[0]`, `[start:end:step]`, `*`, lists of these in
+ * brackets, and `..` before any of them. As in jsonpath-plus, `[-1]` is a name, never the last element (`[-1:]`). Unlike
+ * there, texts have no members, and arrays only their elements.
  *
- * The paths of operators may also hold filters `[?(…)]` and scripts `[(…)]`, which the library's safe evaluator runs. Compile
- * those once, at start-up: the library keeps what it has parsed.
+ * Operators' paths may also hold filters `[?(…)]` and scripts `[(…)]`, which the library's safe evaluator runs. Compile
+ * those only once, at start-up, because the library never forgets a parsed script.
  *
- * @param placeholders what marks in the text stand for.
- * @throws PathError when the text is no such path, or a requester's is longer than 512 characters.
+ * @param placeholders the placeholders behind the marks in the text.
+ * @throws PathError for any other text, and for a requester's path of more than 512 characters.
  */
 export function compilePath(
   text: string,
@@ -84,7 +84,7 @@ export function compilePath(
   };
 }
 
-/** Names alone need no library. */
+/** Returns a function that finds matches. A path of names alone needs no library. */
 function finder(segments: readonly Segment[]): (document: unknown, options: SearchOptions) => readonly Match[] {
   const names = segments.flatMap((segment) => soleOf(segment)?.name ?? []);
   const tokens = tokensOf(segments);
@@ -102,7 +102,7 @@ function filled(segments: readonly Segment[], placeholders: Placeholders, values
   });
 }
 
-/** The selector of a segment that has but one, and looks no deeper. */
+/** Returns the selector of a segment that has only one and does not descend. */
 function soleOf({ descends, selectors: [selector, ...others] }: Segment): Selector | undefined {
   return descends || others.length > 0 ? undefined : selector;
 }

@@ -5,18 +5,18 @@ import { follow, type Match } from './follow.ts';
 import type { PathValues } from './placeholders.ts';
 import { quotedName, type Segment } from './syntax.ts';
 
-/** Prices of what takes longer than looking at one value. */
+/** The costs, in steps, of operations that take longer than looking at one value. */
 const TRACE_STEPS = 10;
 const SCRIPT_STEPS = 40;
 const FAILED_SCRIPT_STEPS = 400;
 const MEMBER_STEPS = 3;
-/** A script may make a text of what a parameter holds, for each candidate anew. */
+/** The cost of a parameter's characters: a script may turn its value into text for each candidate. */
 const STEPS_PER_CHARACTER = 1 / 8;
 
-/** A selector, or several that are tried in turn. */
+/** One selector, or several that are tried in turn. */
 type Token = string | readonly string[];
 
-/** A path as jsonpath-plus takes it. */
+/** Turns a path into jsonpath-plus's form. */
 export function tokensOf(segments: readonly Segment[]): readonly Token[] {
   return segments.flatMap(({ descends, selectors }): Token[] => {
     const tokens = selectors.map(({ token }) => token);
@@ -25,19 +25,18 @@ export function tokensOf(segments: readonly Segment[]): readonly Token[] {
   });
 }
 
-/** What a search takes beside a path and a document. */
+/** The options of a search. */
 export interface SearchOptions {
   readonly budget: StepBudget;
-  /** Of scripts. */
+  /** The variables that scripts may use. */
   readonly variables: PathValues;
-  /** Whether all matches are wanted; otherwise it ends at the first. */
+  /** Whether to find all matches; otherwise the search ends at the first. */
   readonly all: boolean;
 }
 
 /**
- * The matches in the order of the path's selectors and the document.
+ * Returns the matches in the order of the path's selectors and the document.
  *
- * @throws BudgetError, PathError when a script fails in a way that is not "no match".
  */
 export function search(tokens: readonly Token[], document: unknown, options: SearchOptions): readonly Match[] {
   try {
@@ -63,11 +62,11 @@ class Ended extends Error {
 type Trace = Parameters<JSONPathClass['_trace']>;
 type Found = Parameters<JSONPathClass['_handleCallback']>[0];
 
-/** The library with a price on each of its steps. A candidate on which a script fails does not match, as in RFC 9535. */
+/** The library with a cost for each of its steps. A candidate on which a script fails does not match, as in RFC 9535. */
 class BoundedLibrary extends JSONPathClass {
   readonly #tokens: readonly Token[];
   readonly #budget: StepBudget;
-  /** What the library comes to within a filter is no match, so that all that it finds must be known. */
+  /** False with filters: the library also reports values that it visits inside a filter, and those are no matches. */
   readonly #endsEarly: boolean;
   readonly #scriptSteps: number;
 
@@ -76,7 +75,7 @@ class BoundedLibrary extends JSONPathClass {
     this.#tokens = tokens;
     this.#budget = budget;
     this.#endsEarly = !all && !tokens.some((token) => typeof token === 'string' && token.startsWith('?'));
-    // What `@root` stands for in a script.
+    // The value of `@root` in scripts.
     this.json = document;
     this.currEval = 'safe';
     this.currSandbox = { ...variables };
@@ -94,7 +93,7 @@ class BoundedLibrary extends JSONPathClass {
     const [[selector], value, path, parent, parentName] = step;
     if (Array.isArray(selector)) return selector.flatMap((one) => this.#traceAs(one, step));
     if (typeof selector !== 'string' || !selector.startsWith('(')) return super._trace(...step);
-    // What a script makes of the document is a name, and no selector.
+    // A script's result is a name, never a selector.
     const name = this._eval(selector, value, path.at(-1) ?? '$', path.slice(0, -1), parent, parentName);
     const isName = typeof name === 'string' || typeof name === 'number';
     return isName ? this.#traceAs(quotedName(String(name)), step) : [];
@@ -120,14 +119,14 @@ class BoundedLibrary extends JSONPathClass {
     try {
       return super._eval(...script);
     } catch (error) {
-      // Only what a script throws has a cause; without one it is the script that cannot be parsed.
+      // An error has a cause if the script threw it; without one the script cannot be parsed.
       if (!(error instanceof Error) || error.cause === undefined) throw error;
       this.#spend(FAILED_SCRIPT_STEPS);
       return false;
     }
   }
 
-  /** Nothing for the length of a list, or a character. */
+  /** Returns the match that the library found; undefined for a list's length or a text's character, which are no members here. */
   #matchOf({ path }: Found): Match | undefined {
     return Array.isArray(path) ? follow(this.json, path.slice(1)) : undefined;
   }

@@ -4,14 +4,14 @@ import { MARKS } from './placeholders.ts';
 
 const INNERMOST_BRACKETS = /\[[^[\]]*\]/g;
 
-/** A second value behind an operator, a bracket or a space, as in `$.a + $.b` and `($.a)/2`. */
+/** Matches a second value after an operator, a bracket or a space, as in `$.a + $.b` and `($.a)/2`. */
 const SECOND_VALUE = /[^\w.\])#$]\$[.#]/;
-/** A number behind or in front of an operator. In a name a sign has no spaces around it, and no path goes on with `*` and a digit. */
+/** Matches a number next to an operator. A sign inside a name has no spaces around it, and no path has `*` before a digit. */
 const FACTOR =
   /\s(?:[-+*/%^]|\*\*)\s+(?:\(|[-+]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?%?$)|[\w#]\*\d|^\d+(?:\.\d+)?\s*[-+*/%]\s*\$[.#]/;
-/** A name in braces; those of a pattern in a filter hold numbers, or stand behind `\p`. */
+/** Matches a name in braces. Braces of a filter's pattern hold numbers, or follow `\p`. */
 const PARAMETER = /(?<!\\[pP])\{\s*[A-Za-z_][\w.-]*\s*\}/;
-/** What begins with a bracket, and what other languages have for several values. */
+/** Matches a leading parenthesis, and functions that other languages have for several values. */
 const FUNCTION =
   /^\(|(?:^|\.)(?:sum|avg|average|mean|median|min|max|abs|round|floor|ceil|trunc|toFixed|length|count)\(/;
 
@@ -19,9 +19,9 @@ const CALCULATES =
   "a path cannot calculate: list the paths, and set combine to mean, median, min or max, or multiply one value by times; a name that holds such signs needs quotes, as in $['a + b']";
 
 /**
- * What an operator may take a path for, with what to write instead.
- * @param path with marks for the parameters that it holds.
- * @param declared names of parameters.
+ * Returns advice when a path looks like a formula, or has a placeholder of an unknown parameter.
+ * @param path the path, with marks for its placeholders.
+ * @param declared the parameters' names.
  */
 export function mistakeIn(path: string, declared: readonly string[]): string | undefined {
   const unquoted = path.replace(QUOTED_TEXT, "''").replace(MARKS, 'x');
@@ -37,7 +37,7 @@ function unknown(name: string, declared: readonly string[]): string {
   return `and no parameter is called so: declare it, with in: none if it is not sent, or write ['{${name}}'] for a member of that name`;
 }
 
-/** Filters may calculate, so each bracket becomes a sign that no test here looks for. */
+/** Replaces each bracket by a sign that no pattern here matches, because filters may calculate. */
 function withoutBrackets(path: string): string {
   const shorter = path.replace(INNERMOST_BRACKETS, '#');
   return shorter === path ? path : withoutBrackets(shorter);

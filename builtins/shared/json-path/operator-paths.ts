@@ -5,9 +5,9 @@ import { mistakeIn } from './mistakes.ts';
 import { Placeholders } from './placeholders.ts';
 
 /**
- * The paths that an operator lists, in which `{name}` stands for what a parameter is sent as.
+ * Compiles an operator's list of paths, in which `{name}` is a placeholder for a parameter's value as sent upstream.
  *
- * @param declared names of parameters.
+ * @param declared the parameters' names.
  * @throws PathError
  */
 export function operatorPaths(text: string, declared: readonly string[]): readonly CompiledPath[] {

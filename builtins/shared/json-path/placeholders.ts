@@ -3,25 +3,25 @@ import { QUOTED_TEXT } from './brackets.ts';
 import { PathError } from './budget.ts';
 
 /**
- * What stands for a parameter while a path is parsed: a lone surrogate. It is a letter like others to the grammar of paths and
- * scripts, and no config holds one, since it has no canonical JSON.
+ * Matches marks, the lone surrogates that replace placeholders while a path is parsed. To the grammars of paths and scripts
+ * they are letters. No config holds one, since it has no canonical JSON.
  */
 export const MARKS = /[\uDC00-\uDFFF]/gu;
 const FIRST_MARK = 0xdc00;
 const BRACES = /\{\{([^{}]+)\}\}|\{([^{}]+)\}/g;
 
-/** What parameters are sent as, by their names. */
+/** The parameters' values as sent upstream, by name. */
 export type PathValues = Readonly<Record<string, Json>>;
 
 interface Placeholder {
-  /** As the path has it. */
+  /** The placeholder as written in the path. */
   readonly source: string;
-  /** Of a parameter; absent where it is a text. */
+  /** The parameter's name; absent for an escaped text. */
   readonly name?: string;
   valueIn(values: PathValues): Json;
 }
 
-/** Where parameters stand in a path. What they hold never becomes a part of its syntax. */
+/** The placeholders of paths. A parameter's value never becomes part of a path's syntax. */
 export class Placeholders {
   readonly #all: Placeholder[] = [];
 
@@ -29,12 +29,12 @@ export class Placeholders {
     return this.#all.length === 0;
   }
 
-  /** Of the parameters. */
+  /** The names of the parameters. */
   get names(): readonly string[] {
     return this.#all.flatMap(({ name = [] }) => name);
   }
 
-  /** The text with a mark for each `{name}` of a declared parameter, and for each `{{name}}`, which is the text `{name}`. */
+  /** Puts a mark in the place of each `{name}` of a declared parameter, and of each `{{name}}`, which means the text `{name}`. */
   mark(text: string, declared: readonly string[]): string {
     return text.replace(BRACES, (source: string, escaped?: string, name?: string) => {
       if (!declared.includes(escaped ?? name ?? '')) return source;
@@ -43,7 +43,7 @@ export class Placeholders {
     });
   }
 
-  /** A script in which each quoted text that holds marks is one mark: as a value, it needs no quotes. */
+  /** Replaces each quoted text with marks in a script by one mark: the mark is a variable, which needs no quotes. */
   unquoted(script: string): string {
     return script.replace(QUOTED_TEXT, (quoted) => {
       if (quoted.search(MARKS) < 0) return quoted;
@@ -52,12 +52,12 @@ export class Placeholders {
     });
   }
 
-  /** The text as configured. */
+  /** Returns the text as configured, without marks. */
   source(marked: string): string {
     return marked.replace(MARKS, (mark) => this.#at(mark)?.source ?? mark);
   }
 
-  /** The text with values in the place of marks. */
+  /** Replaces the marks in a text by values. */
   fill(marked: string, values: PathValues): string {
     return marked.replace(MARKS, (mark) => {
       const value = this.#at(mark)?.valueIn(values);
@@ -65,7 +65,7 @@ export class Placeholders {
     });
   }
 
-  /** The values by their marks, which scripts take for variables. */
+  /** Returns the values by their marks, which are variables to scripts. */
   variables(values: PathValues): Record<string, Json> {
     return Object.fromEntries(this.#all.map(({ valueIn }, index) => [markAt(index), valueIn(values)]));
   }
@@ -79,7 +79,7 @@ export class Placeholders {
   }
 }
 
-/** @throws PathError where a plugin made the question, and left it out. */
+/** Returns a parameter's value. @throws PathError when there is none, because a plugin made the question without it. */
 function valueNamed(name: string, values: PathValues): Json {
   const value = Object.hasOwn(values, name) ? values[name] : undefined;
   if (value === undefined) throw new PathError(`the request has no value for {${name}}`);

@@ -3,17 +3,19 @@ import { PathError } from './budget.ts';
 import { isScript, scriptFault } from './filters.ts';
 import type { Placeholders } from './placeholders.ts';
 
+/** One selector of a segment: a name, an index, a slice, `*`, a filter or a script. */
 export interface Selector {
-  /** In the words of jsonpath-plus. */
+  /** The selector in jsonpath-plus's form. */
   readonly token: string;
-  /** Of a member, or the index of an element. */
+  /** A member's name or an element's index. */
   readonly name?: string;
-  /** Whether it stands in brackets without quotes. */
+  /** Whether it is in brackets without quotes. */
   readonly isBare?: boolean;
 }
 
+/** One step of a path, with its selectors. */
 export interface Segment {
-  /** Whether the selectors apply to all values below, too (`..`). */
+  /** Whether the selectors also apply to all values below (`..`). */
   readonly descends: boolean;
   readonly selectors: readonly Selector[];
 }
@@ -26,7 +28,8 @@ const SPACES = /[ \t\r\n]*/y;
 const WILDCARD: Selector = { token: '*' };
 
 /**
- * @param text in which marks stand for what `placeholders` hold.
+ * Parses a path into segments.
+ * @param text the path, in which marks are the placeholders.
  * @throws PathError
  */
 export function parse(text: string, placeholders: Placeholders): Segment[] {
@@ -66,7 +69,7 @@ function bracketed(reader: Reader): Selector[] {
   return selectors;
 }
 
-/** The filter or script that brackets hold, which has them for itself. */
+/** Reads a filter or script, which must be the only content of its brackets. */
 function scriptIn(reader: Reader): string | undefined {
   const end = closing(reader.text, reader.at);
   const content = reader.text.slice(reader.at + 1, end);
@@ -90,12 +93,12 @@ function selector(reader: Reader): Selector {
   return { ...named(name), isBare: true };
 }
 
-/** The selector of a member. */
+/** Makes the selector of a member. */
 export function named(name: string): Selector {
   return { name, token: quotedName(name) };
 }
 
-/** In quotes a name is nothing else to the library. */
+/** Quotes a name, so that the library does not take it for anything else. */
 export function quotedName(name: string): string {
   return `'${name.replace(/['"\\]/g, '\\$&')}'`;
 }
