@@ -5,10 +5,10 @@ export type AbortSource = Pick<AbortSignal, 'aborted' | 'addEventListener' | 're
 
 type Listener = Parameters<AbortSource['addEventListener']>[1];
 
-/** Aborts the signal. Its holders cannot. */
+/** Aborts a client signal. Code that only has the signal cannot. */
 export let abort: (signal: ClientSignal) => void;
 
-/** Aborts when the client leaves: an `AbortSignal` at a fiftieth of the cost. */
+/** A signal that aborts when the client leaves. It costs a fiftieth of an `AbortSignal`. */
 export class ClientSignal implements AbortSource {
   #aborted = false;
   readonly #listeners = new Set<Listener>();
@@ -21,7 +21,7 @@ export class ClientSignal implements AbortSource {
           if (typeof listener === 'function') listener(new Event('abort'));
           else listener.handleEvent(new Event('abort'));
         } catch {
-          // One that fails keeps none of the others from hearing of it.
+          // The other listeners must still be called.
         }
       }
       signal.#listeners.clear();
@@ -29,7 +29,7 @@ export class ClientSignal implements AbortSource {
   }
 
   constructor() {
-    // An own property would hide whether a listener is left.
+    // Or a plugin could shadow its members, and hide the abort from the kernel.
     Object.freeze(this);
   }
 
@@ -46,44 +46,45 @@ export class ClientSignal implements AbortSource {
   }
 }
 
-/** Calls a listener at an abort, also at an earlier one. @returns a function that removes it. */
+/** Calls a listener when the source aborts, or at once if it has aborted. @returns a function that removes the listener. */
 export function onAbort(source: AbortSource, tell: () => void): () => void {
   if (source.aborted) tell();
   else source.addEventListener('abort', tell);
   return () => source.removeEventListener('abort', tell);
 }
 
-/** A signal of the platform that aborts with another. */
+/** Returns the controller of a native `AbortSignal` that aborts when the source does. */
 export function signalOf(source: AbortSource | undefined): AbortController {
   const controller = new AbortController();
   if (source !== undefined) onAbort(source, () => controller.abort());
   return controller;
 }
 
-/** Milliseconds from one look at a budget to the next: what is less would cost much while a call waits, and node has no longer timers. */
+/** Milliseconds between two checks of a budget. More checks would cost much while a call waits; node has no longer timers. */
 const LOOKS = { soonest: 5, latest: 2 ** 31 - 1 };
 
 /**
- * What one plugin has left of its budget in one request, shared by all its functions, which get it for its signal. Time is charged
- * once, however many of its calls are under way.
+ * The budget of one plugin in one request, shared by all its functions, which get it as their call context. Time is charged
+ * once, however many of the plugin's calls are under way.
  */
 export class Charge implements CallContext {
   readonly plugin: string | undefined;
   readonly #total: number;
   readonly #of: { readonly clientSignal: AbortSource } | undefined;
   #used: number;
-  /** Milliseconds of calls that have ended. */
+  /** Milliseconds that calls which have ended used. */
   #noted = 0;
-  /** Calls under way, and those of them that do not wait for uncharged work. */
+  /** Calls under way. */
   #calls = 0;
+  /** Calls under way that do not wait for uncharged work. */
   #active = 0;
-  /** How often no call was under way any more: what was begun before then is waited for by none. */
+  /** How many times the last call under way has ended. No call waits for uncharged work that began before. */
   #idle = 0;
-  /** When the clock was read last. */
+  /** The time at which the clock was last read. */
   #since = 0;
   #controller: AbortController | undefined;
 
-  /** @param of whose client ends the work, too, when it leaves. @param remaining milliseconds of the total that are left. */
+  /** @param of the request: its client's leave aborts the signal, too. @param remaining milliseconds of the total still left. */
   constructor(total: number, of?: { readonly clientSignal: AbortSource }, plugin?: string, remaining = total) {
     this.#total = total;
     this.#used = total - remaining;
@@ -91,7 +92,7 @@ export class Charge implements CallContext {
     this.plugin = plugin;
   }
 
-  /** Milliseconds at the beginning of the request. */
+  /** The milliseconds of budget at the beginning of the request. */
   get total(): number {
     return this.#total;
   }
@@ -106,14 +107,14 @@ export class Charge implements CallContext {
     return this.#controller.signal;
   }
 
-  /** The client whose leaving aborted the signal is waited for no more. */
+  /** Replaces the signal, which the client's leave has aborted: the work goes on without the client. */
   renewSignal(): void {
     this.#controller = undefined;
   }
 
   /**
-   * Reads the clock, and charges the time since it was read last.
-   * @param isCharged whether a call was under way meanwhile.
+   * Reads the clock, and charges the time since the last reading.
+   * @param isCharged whether a call was under way in that time.
    * @returns whether any time is left.
    */
   chargeTime(isCharged: boolean = this.#active > 0): boolean {
@@ -125,14 +126,14 @@ export class Charge implements CallContext {
     return false;
   }
 
-  /** A call begins. @returns what `end` wants to know. */
+  /** Begins a call. @returns the value to pass to `end`. */
   begin(): number {
     this.#calls += 1;
     this.resume();
     return this.#used - this.#noted;
   }
 
-  /** A call has ended, of which `chargeTime` has just been asked. @returns what it used, without the calls inside it. */
+  /** Ends a call; `chargeTime` must come just before. @returns the milliseconds that it used, without the calls inside it. */
   end(begun: number): number {
     this.#calls -= 1;
     this.#active -= 1;
@@ -145,7 +146,7 @@ export class Charge implements CallContext {
     return milliseconds;
   }
 
-  /** A call waits for uncharged work. */
+  /** Marks one call as waiting for uncharged work. */
   pause(): void {
     this.chargeTime();
     this.#active -= 1;
@@ -156,7 +157,7 @@ export class Charge implements CallContext {
     this.#active += 1;
   }
 
-  /** Does work that takes none of the budget's time. */
+  /** Does work whose time is not charged to the budget. */
   async uncharged<T>(work: () => Promise<T>): Promise<T> {
     const idle = this.#idle;
     this.pause();
@@ -167,22 +168,22 @@ export class Charge implements CallContext {
     }
   }
 
-  /** The result of a call. It fails if the budget ends first, and a later result is dropped. */
+  /** Waits for a call's result. Rejects if the budget ends first; a later result is dropped. */
   within<T>(pending: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const start = () => setTimeout(look, Math.min(Math.max(this.remaining, LOOKS.soonest), LOOKS.latest));
-      // While the call waits for uncharged work, what is left stays the same.
+      // Time may be left: none was charged while the call waited for uncharged work.
       const look = () => {
         if (this.chargeTime()) timer = start();
         else reject(new Error('the budget has ended'));
       };
       let timer = start();
-      // `finally` would cost three promises more.
+      // `finally` would cost three more promises.
       const settle = (how: () => void) => {
         clearTimeout(timer);
         how();
       };
-      // Its own `then` may throw, and is read in a turn of its own.
+      // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
       new Promise<T>((follow) => follow(pending)).then(
         (value) => settle(() => resolve(value)),
         (error) => settle(() => reject(error)),

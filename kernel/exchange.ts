@@ -2,13 +2,14 @@ import { type AbortSource, abort, Charge, ClientSignal, onAbort, signalOf } from
 import { asRefusal, refusals } from './refusal.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
+/** The facts of an HTTP request that an exchange starts with. */
 export interface ExchangeInput {
   /** 32 random bytes. */
   readonly requestId: Hex;
   readonly method: string;
-  /** The pattern of the route, never the path as sent: paths may carry bearer secrets. */
+  /** The route's pattern, never the path as sent: paths may carry bearer secrets. */
   readonly route: string;
-  /** Lower-case names; repeated headers joined as node joins them. */
+  /** Headers by lower-case name; repeated ones are joined as node joins them. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly socketAddress: string;
 }
@@ -21,14 +22,14 @@ export class Exchange implements ExchangeInput {
   readonly method: string;
   readonly route: string;
   readonly socketAddress: string;
-  /** No property of its own: a log that is given the request shows no credentials. */
+  /** Private, so that a log which is given the exchange shows no credentials. */
   readonly #headers: ExchangeInput['headers'];
   readonly #startedAt = performance.now();
   readonly #origin: Exchange | undefined;
   readonly #charges: Charge[] = [];
   #parameters = none;
   #endpoint: Endpoint | undefined;
-  /** Made when it is first asked for, or the client leaves. */
+  /** Made on first use, or when the client leaves. */
   #client: ClientSignal | undefined;
   #controller: AbortController | undefined;
   #isDetached = false;
@@ -36,7 +37,7 @@ export class Exchange implements ExchangeInput {
   /** Made with the first value. */
   #contextValues: Map<object, unknown> | undefined;
 
-  /** @param origin the request that it is a fork of. */
+  /** @param origin the exchange that this one is a fork of. */
   constructor(input: ExchangeInput, origin?: Exchange) {
     this.requestId = input.requestId;
     this.method = input.method;
@@ -48,10 +49,10 @@ export class Exchange implements ExchangeInput {
       this.#parameters = origin.#parameters;
       this.#endpoint = origin.#endpoint;
       this.#contextValues = origin.#contextValues && new Map(origin.#contextValues);
-      // What plugins have used before, they do not get again.
+      // Plugins do not get back the time that they have used.
       this.#charges = origin.#charges.map(({ total, plugin, remaining }) => new Charge(total, this, plugin, remaining));
     }
-    // An own property would hide what the kernel reads.
+    // Or a plugin could shadow members that the kernel reads.
     Object.freeze(this);
   }
 
@@ -64,39 +65,40 @@ export class Exchange implements ExchangeInput {
     return this.#parameters;
   }
 
-  /** @throws before the request is resolved. */
+  /** The endpoint that is asked. @throws Error before the request is resolved. */
   get endpoint(): Endpoint {
     if (this.#endpoint === undefined) throw new Error('the request is not resolved yet');
     return this.#endpoint;
   }
 
+  /** The endpoint that is asked, or `undefined` before the request is resolved. */
   get resolved(): Endpoint | undefined {
     return this.#endpoint;
   }
 
-  /** Aborts when the client disconnects, unless the work was detached from it. */
+  /** A signal that aborts when the client disconnects, unless the work is detached from it. */
   get signal(): AbortSignal {
     this.#controller ??= signalOf(this.clientSignal);
     return this.#controller.signal;
   }
 
-  /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
+  /** A cheaper form of {@link signal}, for code that runs in every request. */
   get clientSignal(): AbortSource {
     this.#client ??= new ClientSignal();
     return this.#client;
   }
 
-  /** True once the client, and all that share the work, have left. */
+  /** True once the client has left; of a fork, once every request that shares its work has. */
   get abandoned(): boolean {
     return this.#client?.aborted ?? false;
   }
 
-  /** Whether its work goes on without the client's connection: what comes of it is in no response. */
+  /** Whether the work goes on without the client's connection. Its result is then in no response. */
   get detached(): boolean {
     return this.#isDetached;
   }
 
-  /** How it ended, once that is certain. Where a mode answers first and works later, that may be after its response. */
+  /** How the request ended, once that is certain. If a mode responds first and works later, that is after the response. */
   get outcome(): RequestOutcome | undefined {
     return this.#outcome;
   }
@@ -113,19 +115,19 @@ export class Exchange implements ExchangeInput {
       exchange.#endpoint = endpoint;
     },
 
-    /** @param parameters frozen. */
+    /** Sets the parameters that the client sent. @param parameters frozen. */
     receive(exchange: Exchange, parameters: Parameters): void {
       exchange.#parameters = parameters;
     },
 
-    /** The client is gone. */
+    /** Marks the client as gone, and aborts the signals, unless the work is detached. */
     disconnect(exchange: Exchange): void {
       if (exchange.#isDetached) return;
       exchange.#client ??= new ClientSignal();
       abort(exchange.#client);
     },
 
-    /** Unties the rest of the work from the client's connection, also when that has ended. */
+    /** Detaches the rest of the work from the client's connection, even if that has closed already. */
     detach(exchange: Exchange): void {
       exchange.#isDetached = true;
       if (!exchange.abandoned) return;
@@ -134,14 +136,14 @@ export class Exchange implements ExchangeInput {
       for (const charge of exchange.#charges) charge.renewSignal();
     },
 
-    /** Sets the outcome, unless it is known. @returns whether it was not. */
+    /** Sets the outcome, unless one is set. @returns whether it was set by this call. */
     conclude(exchange: Exchange, outcome: RequestOutcome): boolean {
       const isFirst = exchange.#outcome === undefined;
       exchange.#outcome ??= Object.freeze(outcome);
       return isFirst;
     },
 
-    /** Values that plugins left on it, by key. @throws TypeError for anything that is no exchange. */
+    /** Returns the values that plugins left on an exchange, by context key. @throws TypeError for anything else. */
     valuesOf: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#contextValues,
 
     setValue(exchange: Exchange, key: object, value: unknown): void {
@@ -149,15 +151,15 @@ export class Exchange implements ExchangeInput {
       exchange.#contextValues.set(key, value);
     },
 
-    /** The request that it was forked from. */
+    /** Returns the exchange that a fork was made from. */
     originOf: (exchange: Exchange): Exchange | undefined => exchange.#origin,
 
-    /** Whether a plugin has nothing left of its budget. */
+    /** Returns whether any plugin's budget is used up. */
     isSpent: (exchange: Exchange): boolean => exchange.#charges.some(({ remaining }) => remaining <= 0),
 
-    /** A plugin's remaining budget in this request, once it was called. @param total milliseconds, once it is. */
+    /** Returns a plugin's charge in this request. @param total milliseconds; makes the charge if there is none yet. */
     charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {
-      // Plugins are few, and most requests make all of their charges: a map would cost more than they do.
+      // Plugins are few, and most are called in every request: a map would cost more than the charges.
       for (const charge of exchange.#charges) if (charge.plugin === plugin) return charge;
       if (total === undefined) return undefined;
       const charge = new Charge(total, exchange, plugin);
@@ -167,10 +169,10 @@ export class Exchange implements ExchangeInput {
   };
 }
 
-/** What the kernel and its host may do to a request. */
+/** The changes that the kernel and its host can make to an exchange. Plugins do not get it. */
 export const { control } = Exchange;
 
-/** Counts what is under way, for those who wait for the end of all of it. */
+/** A counter of tasks under way, by which others can wait for the end of all of them. */
 export class WaitGroup {
   #count = 0;
   #waiting: (() => void)[] = [];
@@ -184,7 +186,7 @@ export class WaitGroup {
     if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
   };
 
-  /** Counts work while it is under way. */
+  /** Starts work, and counts it until it ends. */
   track<T>(work: () => Promise<T>): Promise<T> {
     this.add();
     const working = work();
@@ -192,26 +194,26 @@ export class WaitGroup {
     return working;
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no task is under way. */
   async wait(): Promise<void> {
     while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }
 
 /**
- * Work that requests share while it is under way, as Go's `singleflight` does. It belongs to none of them, but for its budgets: it runs
- * on a forked exchange, and ends when the last waiting request has left.
+ * Work that requests for one key share while it is under way, as in Go's `singleflight`. It runs on a fork of the first
+ * request's exchange, and thus on its budgets. It ends when the last waiting request has left.
  */
 export class Flights {
   readonly #running: WaitGroup;
   readonly #flights = new Map<string, { fork: Exchange; result?: Promise<unknown>; waiting: number }>();
 
-  /** @param running counts the work even after the last request has left: it may have to tidy up. */
+  /** @param running counts the work, even after the last request has left: it may still have to clean up. */
   constructor(running: WaitGroup) {
     this.#running = running;
   }
 
-  /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
+  /** Waits for a key's work, which begins now unless it is under way. @throws Refusal 499 when the client leaves first. */
   async join(key: string, exchange: Exchange, work: (fork: Exchange) => unknown, isAgain = false): Promise<unknown> {
     const flight = this.#flights.get(key) ?? { fork: new Exchange(exchange, exchange), waiting: 0 };
     const forget = () => this.#flights.get(key) === flight && this.#flights.delete(key);
@@ -229,7 +231,7 @@ export class Flights {
       });
     } catch (error) {
       if (isAgain || control.originOf(fork) === exchange || exchange.abandoned || !control.isSpent(fork)) throw error;
-      // The request that began it had no more left: others go on with their own budgets, once.
+      // A budget of the first request was used up. The others begin the work again on their own budgets, once.
       return this.join(key, exchange, work, true);
     } finally {
       flight.waiting -= 1;

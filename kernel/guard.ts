@@ -13,39 +13,39 @@ import {
 } from './stages.ts';
 import type { ApiResponse, CallContext } from './values.ts';
 
-/** What the guard has for all plugins alike. */
+/** What the guard uses for all plugins alike. */
 export interface GuardOptions {
   readonly contracts: Contracts;
-  /** Told of every failure after which a request goes on. */
+  /** Called with every failure after which the request goes on. */
   readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
   readonly observer?: Observer | undefined;
 }
 
 export type PluginFunction = (...args: unknown[]) => unknown;
 
-/** A function of a plugin at a stage, and with how much time it is called. */
+/** A plugin's function at a stage, with its budget. */
 export interface Tap {
   readonly stage: StageName;
   readonly plugin: string;
-  /** Milliseconds per request, or none: the plugin bounds its own stages. */
+  /** Milliseconds per request, or `none` if the plugin bounds its stages itself. */
   readonly budget: number | 'none';
-  /** Whether it is the service's own, which changes nothing of what it gets. */
+  /** Whether the plugin is a built-in, which is trusted not to change its arguments. */
   readonly isTrusted: boolean;
-  /** Headers that it must not see; complete once every plugin is registered. */
+  /** Headers that the plugin must not see; complete once every plugin is registered. */
   readonly hidden: Hidden;
   readonly fn: PluginFunction;
-  /** What requests share of it; in an onion only. */
+  /** Work that requests share; at around stages only. */
   readonly flights: Flights;
   readonly options: GuardOptions;
 }
 
-/** The same, and all that is known of it before it is called. */
+/** A tap with its stage's row and contract, looked up once. */
 type Guarded = Tap & Stage & { readonly contract: Contract };
 
 /**
- * The only wrapper round a plugin's function. It charges the budget, aborts the plugin's signal, reads what comes back,
- * applies the stage's failure policy and names the culprit.
- * @returns a function that answers, or has nothing to say, or refuses, and never throws.
+ * Wraps a plugin's function; nothing else does. The wrapper charges the budget, aborts the plugin's signal, checks the result,
+ * applies the stage's failure policy and names the plugin in errors.
+ * @returns a function that never throws: it gives a result, `undefined` or a refusal.
  */
 export function guarded(tap: Tap): Tapped | Wrapping {
   const contract = tap.options.contracts.of(tap.stage);
@@ -63,7 +63,7 @@ export function guarded(tap: Tap): Tapped | Wrapping {
   };
 }
 
-/** Calls a function of the service's own: what it answers at once, as most do, costs two looks at the clock. */
+/** Calls a built-in's function. If it returns no promise, as most do, the guard costs just two readings of the clock. */
 function plainly(tap: Guarded, args: Args): unknown {
   const { budget, plugin, fn, contract } = tap;
   const exchange = args.at(-1) as Exchange;
@@ -71,7 +71,7 @@ function plainly(tap: Guarded, args: Args): unknown {
   if (charge?.chargeTime() === false) return new Call(tap, args).run();
   try {
     const call = charge ?? exchange;
-    // Spreading costs as much as the rest of this.
+    // Spreading the arguments would double the cost of this function.
     const result = args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
     if (!(result instanceof Promise)) {
       const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
@@ -86,8 +86,8 @@ function plainly(tap: Guarded, args: Args): unknown {
 }
 
 /**
- * One call of a plugin's function, from its arguments to what it comes to. A function of an onion gets it as its last argument, for
- * `signal`, `exchange`, `next` and `share`. Others get what has the signal: their charge, or the exchange where there is no budget.
+ * One call of a plugin's function. At an around stage the function gets this object as its last argument, for `signal`,
+ * `exchange`, `next` and `share`. Other functions get an object with the signal: their charge or, without a budget, the exchange.
  */
 class Call {
   readonly #tap: Guarded;
@@ -97,14 +97,14 @@ class Call {
   /** Each watch hook gets the full budget again, whether the client left or not. */
   readonly #charge: Charge | undefined;
   #begun: number | undefined;
-  /** What a public hook got. */
+  /** The context that a public hook got. */
   #context: unknown;
-  /** Uncharged work under way. */
+  /** How much uncharged work is under way. */
   #pauses = 0;
   #hasAsked = false;
   #isOver = false;
 
-  /** @param inner the rest of the onion. */
+  /** @param inner the rest of an around stage. */
   constructor(tap: Guarded, args: Args, inner?: Inner) {
     const { budget, kind, plugin } = tap;
     this.#tap = tap;
@@ -142,12 +142,12 @@ class Call {
     };
   }
 
-  /** What tells it to stop. Those who watch go on when the client leaves. */
+  /** The holder of the function's signal. At a watch stage the client's leave does not abort it. */
   get #callContext(): CallContext {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
-  /** @param called gives what the function returned or threw, where it was called already. @throws Refusal */
+  /** Runs the call. @param called if the function was called already: returns or throws what it did. @throws Refusal */
   async run(called?: () => unknown): Promise<unknown> {
     const { contract, plugin } = this.#tap;
     let where = '';
@@ -160,7 +160,7 @@ class Call {
       let value = called === undefined ? this.#call() : called();
       if (isThenable(value)) value = await (this.#charge?.within(value) ?? value);
       this.#requireTime();
-      // Reading what came back may run the plugin's code, in accessors and proxies.
+      // Reading a result may run the plugin's code, in accessors and proxies.
       where = 'in what it returned';
       contract.ended?.(this.#context, this.#args, plugin);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
@@ -171,7 +171,7 @@ class Call {
       return this.#failed(error ?? new Error('threw nothing'), where);
     }
     this.#end('done');
-    // A function that has nothing to say leaves the answer to the next one.
+    // A function of an around stage that returns nothing leaves the answer to the next one.
     return result === undefined ? this.#inner?.(this.#args[0], this.#exchange) : result;
   }
 
@@ -188,13 +188,13 @@ class Call {
     }
     if (takes[0] === 'response' && !isTrusted) options.contracts.protect(args[0] as ApiResponse);
     if (this.#inner !== undefined) return fn(...args, this);
-    // A function among the arguments runs the rest of the pipeline.
+    // A function among the arguments is a mode's `run`. Its time is not charged to the plugin.
     const pausing = (arg: unknown) =>
       typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
     return fn(...args.map(pausing), this.#callContext);
   }
 
-  /** @param where the time may have run out meanwhile; empty where it had before the call. @throws Refusal, unless the stage goes on without what failed. */
+  /** Applies the failure policy. @param where the budget may have ended; '': before the call. @throws Refusal if fail-closed. */
   #failed(error: unknown, where: string): undefined {
     const { plugin, stage, kind, budget, fails, context: isPublic, options } = this.#tap;
     const { requestId, abandoned } = this.#exchange;
@@ -202,14 +202,14 @@ class Call {
     let outcome: CallEvent['outcome'] = 'done';
     const place = charge?.chargeTime() === false ? where : 'in what it threw';
     const spent = place === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${place}`;
-    // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
+    // A public hook that throws a refusal drops the request, as with any error. At inner stages a thrown refusal is the answer.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
-      // What heeds its signal fails when the client leaves, such as with undici's `RequestAbortedError`: the plugin is not to blame.
+      // Aborted work fails when the client leaves, as with undici's `RequestAbortedError`: the plugin is not to blame.
       if (abandoned && kind !== 'watch' && /^\w*Abort\w*Error\b/.test(reason)) return refusals.abandoned();
       outcome = 'failed';
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });
-    // Reading what was thrown may run the plugin's code, too.
+    // Reading an error may run the plugin's code, too, and end its budget.
     if (charge?.chargeTime() === false) {
       outcome = 'exhausted';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
@@ -221,7 +221,7 @@ class Call {
     return undefined;
   }
 
-  /** The service's own plugins, and those without a budget, are reported only when they fail. */
+  /** Ends the call. Calls of built-ins, and of plugins without a budget, are reported only when they fail. */
   #end(outcome: CallEvent['outcome']): void {
     const { plugin, stage, isTrusted, options } = this.#tap;
     const budget = this.#charge;
@@ -232,7 +232,7 @@ class Call {
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, budget, outcome });
   }
 
-  /** Does work that takes none of the budget's time. The plugin may not wait for it. */
+  /** Does work whose time is not charged. The plugin may ignore the promise, so its rejection is marked as handled. */
   #uncharged<T>(work: () => Promise<T>): Promise<T> {
     this.#hasAsked = true;
     const working = this.#paused(work);
@@ -254,7 +254,7 @@ class Call {
   }
 }
 
-/** Whether JavaScript waits for it. */
+/** Whether `await` would wait for the value. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -15,35 +15,35 @@ import {
 } from './stages.ts';
 import type { Awaitable } from './values.ts';
 
-/** A stage of a request has ended. */
+/** An event: a stage of a request has ended. */
 export interface StageEvent {
   readonly exchange: Exchange;
   readonly stage: StageName;
   readonly milliseconds: number;
-  /** Whether a plugin had something to say, none had, or the request ended here. A map with functions counts as answered. */
+  /** Whether a plugin returned something (always so at a map), none did, or the request was refused here. */
   readonly outcome: 'answered' | 'silent' | 'refused';
-  /** With what it was refused, here or in a stage inside this one: `stage` says where. */
+  /** The refusal, whose `stage` is this one or one inside it. */
   readonly refusal?: Refusal | undefined;
 }
 
-/** A call of a plugin's function has ended. */
+/** An event: a call of a plugin's function has ended. */
 export interface CallEvent {
   readonly exchange: Exchange;
   readonly plugin: string;
   readonly stage: string;
-  /** What the call used, without the calls inside it; 0 where nothing was left for it. */
+  /** Time that the call used, without the calls inside it; 0 if no budget was left for it. */
   readonly milliseconds: number;
-  /** What the plugin has left in this request; absent where it has none. */
+  /** The plugin's budget in this request, in milliseconds; absent for a plugin without one. */
   readonly budget: Pick<Charge, 'total' | 'remaining'> | undefined;
   readonly outcome: 'done' | 'failed' | 'exhausted';
 }
 
-/** Told of what happens in requests, in order to measure; it cannot change anything, and must return at once. */
+/** Callbacks that measure requests. They cannot change anything, and must return at once. */
 export interface Observer {
   stage?(event: StageEvent): void;
-  /** A plugin's function ended: each one of operators' with a budget, and of all others those that failed. */
+  /** Called after each call of an operator's plugin with a budget, and after each failed call of any other plugin. */
   call?(event: CallEvent): void;
-  /** The response is out (`status`), or the client is gone (499). */
+  /** Called when the response is out, or with 499 when the client has left before. */
   response?(exchange: Exchange, status: number): void;
 }
 
@@ -54,19 +54,20 @@ export interface TapDescription {
   readonly budget: number | 'none';
 }
 
-/** What a guarded function calls back, once: at once where its plugin answers at once. An error is a refusal. */
+/** The callback of a guarded function, called once: synchronously if the plugin returned no promise. An error is a refusal. */
 export type Done = (error?: unknown, value?: unknown) => void;
 
-/** The rest of an onion, round what a request has inside it. @throws Refusal */
+/** The rest of an around stage, which ends by calling the innermost function. @throws Refusal */
 export type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
+/** The innermost function of an around stage, or the rest of the stage with it. */
 export type Inner = (value: unknown, exchange: Exchange) => unknown;
 
-/** What a stage takes, the request last. */
+/** A stage's arguments, the exchange last. */
 export type Args = readonly unknown[];
 
-/** A guarded function at a stage. Of a map, the value is what the one before has made of the first argument. It throws nothing. */
+/** A guarded function, which throws nothing. At a map `value` is the first argument as the function before has changed it. */
 export type Tapped = (value: unknown, args: Args, done: Done) => void;
-/** The same in an onion. */
+/** A guarded function of an around stage. */
 export type Wrapping = (rest: Layer) => Layer;
 
 interface TapOptions extends Pick<TapDescription, 'budget'> {
@@ -74,7 +75,7 @@ interface TapOptions extends Pick<TapDescription, 'budget'> {
   readonly stage: number;
 }
 
-/** The part of tapable's hooks that is used here, with the types of the stages' arguments erased. */
+/** The part of a tapable hook that is used here, without the types of the stage's arguments. */
 interface StageHook {
   /** In the order in which they are called. */
   readonly taps: readonly TapOptions[];
@@ -94,7 +95,7 @@ const hookFor: Readonly<Record<Kind, () => unknown>> = {
   around: () => new SyncWaterfallHook(['rest']),
 };
 
-/** The result of a hook: a promise only if one of its functions returns one. @throws Refusal */
+/** Calls a hook and returns its result: a promise only if one of its functions returns one. @throws Refusal */
 function answerOf(hook: StageHook, args: Args): unknown {
   let isSettled = false;
   let error: unknown;
@@ -114,10 +115,10 @@ function answerOf(hook: StageHook, args: Args): unknown {
   return value;
 }
 
-/** Where those come that are last: more than plugins have functions. */
+/** The place of functions that come last: more than there are functions at a stage. */
 const LAST = 1e6;
 
-/** The functions of all plugins, by stage. */
+/** The guarded functions of all plugins, by stage. */
 export class Hooks {
   /** Work that a stop waits for. */
   readonly running = new WaitGroup();
@@ -126,7 +127,7 @@ export class Hooks {
   readonly #onions = new Map<StageName, Layer>();
   readonly #observer: Pick<Observer, 'stage'>;
 
-  /** @param observer told of each stage with functions. */
+  /** @param observer gets an event for each stage that has functions. */
   constructor(observer: Pick<Observer, 'stage'>) {
     const byStage = <T>(make: (stage: StageName) => T) =>
       Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
@@ -135,7 +136,7 @@ export class Hooks {
     this.#observer = observer;
   }
 
-  /** @param isLast whether it comes after those that are not, in any order of registration. */
+  /** Adds a function. @param isLast places it after all functions that are not last, in any order of registration. */
   tap(
     stage: StageName,
     { plugin: name, variant = '', budget }: TapDescription,
@@ -145,13 +146,13 @@ export class Hooks {
     const hook = this.#hooks[stage].for(variant);
     this.#variants[stage].add(variant);
     const place = isLast ? LAST : 0;
-    // The one that wraps last is outside: operators' A and B, registered in this order, and then the built-in C make A(B(C(core))).
-    // Of tapable a `stage` is a place in the order.
+    // The function that wraps last is outermost: operators' A and B, registered in this order, and built-in C make A(B(C(core))).
+    // tapable's `stage` is a place in the order.
     if (stageOf(stage).kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
     else hook.tapAsync({ name, budget, stage: place }, fn);
   }
 
-  /** Composes the onions, now that all functions are there. */
+  /** Composes the functions of each around stage, once all are added. */
   seal(): void {
     const core: Layer = (value, exchange, innermost) => innermost(value, exchange);
     for (const stage of stageNames) {
@@ -160,7 +161,7 @@ export class Hooks {
     }
   }
 
-  /** Who is asked, in order. */
+  /** Returns the functions of a stage in the order in which they are called. */
   taps(stage: StageName): readonly TapDescription[] {
     const { variants, kind } = stageOf(stage);
     return [...this.#variants[stage]].flatMap((variant) => {
@@ -175,9 +176,9 @@ export class Hooks {
   }
 
   /**
-   * Asks the plugins of a stage. Where none is there, or none has anything to say, a map gives what it was given, and others `undefined`.
-   * Without a promise where all of them answer at once, as most do.
-   * @param variant for which a plugin is registered, such as an auth type; '' at stages without variants.
+   * Calls the functions of a stage. If there are none, or none returns anything, the result of a map is its first argument, and
+   * that of other stages `undefined`. It is a promise only if a function returns one; most do not.
+   * @param variant that functions are registered for, such as an auth type; '' at stages without variants.
    * @throws Refusal
    */
   ask<N extends Exclude<StageName, AroundStage>>(stage: N, args: ArgsOf<N>, variant = ''): Awaitable<AnswerOf<N>> {
@@ -189,7 +190,7 @@ export class Hooks {
     return this.#observed(stage, exchange, () => answerOf(hook, args)) as Promise<AnswerOf<N>>;
   }
 
-  /** Asks an onion, in which something is inside the innermost plugin, too. @throws what is inside does. */
+  /** Calls the functions of an around stage; the last one wraps `innermost`. @throws Refusal, or what `innermost` throws. */
   askAround<N extends AroundStage>(
     stage: N,
     value: AroundValue<N>,
@@ -220,7 +221,7 @@ export class Hooks {
   }
 }
 
-/** Most stages are for a client that waits. @throws Refusal */
+/** Most stages are useless without a client that waits. @throws Refusal at these stages. */
 function requireAlways(stage: StageName): void {
   if (!stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
 }

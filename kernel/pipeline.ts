@@ -23,13 +23,13 @@ import type {
   StatementBeside,
 } from './values.ts';
 
-/** What requests take beside plugins. */
+/** What the pipeline needs beside plugins. */
 export interface Runtime {
   /** Epoch milliseconds. */
   now(): number;
-  /** Makes the answer that clients get. @param question that it answers. */
+  /** Makes the answer that clients get. @param question the one that the answer is for. */
   serialize(parts: SignedParts, question: Question): SignedResponse;
-  /** Told of every refusal that a client may see, with what really happened. */
+  /** Called with every refusal that a client may see; its `reason` says what really happened. */
   failed(exchange: Exchange, refusal: Refusal): void;
 }
 
@@ -38,9 +38,9 @@ export interface EndpointRequest {
   readonly exchange: Exchange;
   /** The endpoint's id as the client sent it. */
   readonly id: string;
-  /** The mode in which it is answered, in place of the endpoint's. */
+  /** The mode to answer in, in place of the endpoint's. */
   readonly mode?: string | undefined;
-  /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
+  /** The HTTP request; its body is not read for an unknown endpoint. Absent if the exchange has its parameters already. */
   readonly httpRequest?: HttpRequest | undefined;
   /** Runs a task once the response is out. */
   later(task: () => void): void;
@@ -63,37 +63,37 @@ export class Pipeline {
     return this.#hooks.running.wait();
   }
 
-  /** May the client come in at all? @throws Refusal */
+  /** Asks the stage `admit` whether to let the client in. @throws Refusal */
   admit(exchange: Exchange): Awaitable<unknown> {
     return this.#hooks.ask('admit', [exchange]);
   }
 
-  /** @param key of the route. @throws Refusal */
+  /** Answers a request to a plugin's route. @param key of the route. @throws Refusal */
   async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
     const response = await this.#hooks.ask('route', [request, exchange], key);
     return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
-  /** The headers of any response. */
+  /** Returns the headers that every response gets, from the stage `respond`. */
   headers(exchange: Exchange): Awaitable<Headers> {
     return this.#hooks.ask('respond', [none, exchange]);
   }
 
-  /** One request, from its endpoint's id to the response. @throws Refusal */
+  /** Runs a request to an endpoint through all stages, up to its response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
     return this.#hooks.running.track(() => new RequestLifecycle(this.#hooks, this.#runtime, request).serve());
   }
 }
 
-/** One request's way through the stages. */
+/** One request on its way through the stages. */
 class RequestLifecycle {
   readonly #hooks: Hooks;
   readonly #runtime: Runtime;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
-  /** Whether the mode has begun to answer. */
+  /** Whether the mode has called `run`. */
   #hasRun = false;
-  /** The refusal that it ended with, if it did. */
+  /** The refusal that the request ended with, if any. */
   #refusal: Refusal | undefined;
 
   constructor(hooks: Hooks, runtime: Runtime, request: EndpointRequest) {
@@ -107,7 +107,7 @@ class RequestLifecycle {
   async serve(): Promise<HttpResponse> {
     try {
       const response = await this.#untilPresented();
-      // A mode may go on to answer while its body streams: it ends when its client leaves.
+      // A mode may call `run` as late as while its body streams. When the response closes, the client counts as gone.
       if (isStream(response.body))
         onAbort(
           this.#exchange.clientSignal,
@@ -124,18 +124,14 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
-    // Which endpoint is meant?
     const endpoint = await hooks.ask('resolve', [id, exchange]);
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
-    // What does the client say?
     const sent = httpRequest && (await hooks.ask('parseBody', [httpRequest, exchange]));
     if (sent !== undefined) control.receive(exchange, sent);
-    // May a plugin reject it?
     const rejection = await hooks.ask('onHttpRequest', [exchange]);
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
-    // Who is asking?
     await this.#authenticate(exchange.endpoint.auth);
-    // What is asked? From here on, this one value says it.
+    // From here on the question alone says what is asked.
     const parameters = await hooks.ask('validate', [exchange.parameters, exchange]);
     const variation = await hooks.ask('vary', ['', exchange]);
     const question =
@@ -147,7 +143,7 @@ class RequestLifecycle {
     return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
   }
 
-  /** Any one method is enough; when all fail, the last one's refusal is the answer. @throws Refusal */
+  /** Tries auth methods until one succeeds. When all fail, the client gets the last one's refusal. @throws Refusal */
   async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
     let last: unknown;
     for (const method of methods) {
@@ -167,7 +163,7 @@ class RequestLifecycle {
       this.#hasRun = true;
       if (detached) control.detach(this.#exchange);
       const running = this.#hooks.running.track(() => this.#answer(question));
-      // A mode may drop it: what went wrong is concluded by then.
+      // A mode may ignore the promise. Its failure was concluded already, so it is no unhandled rejection.
       running.catch(() => undefined);
       return running;
     };
@@ -178,13 +174,13 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     try {
       const response = await hooks.askAround('answer', question, exchange, this.#produce);
-      // May it go out? No client sees it before. A request that was refused meanwhile gets no approval: nothing pays for it.
+      // No client sees the answer before it is approved. A request that was refused meanwhile must not be paid for.
       requireNotEnded(exchange, 'approve');
       await hooks.ask('approve', [response, exchange]);
       requireNotEnded(exchange, 'approve');
-      // It is certain now, and not yet sent.
+      // The outcome is certain, and the answer not yet sent.
       await this.#tellOutcome({ kind: 'signed', response });
-      // A mode may have refused the client after all.
+      // A mode may still have refused the client.
       const tell = () => this.#refusal === undefined && hooks.ask('onResponseSent', [200, response, exchange]);
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(tell);
       return response;
@@ -194,24 +190,21 @@ class RequestLifecycle {
   }
 
   /**
-   * Makes a signed answer: asks the upstream, encodes what it says, and signs that.
-   * @param exchange a fork of the request where a plugin shares the work.
+   * Makes a signed answer: calls the upstream, encodes its response and signs the result.
+   * @param exchange a fork of the request's exchange if a plugin shares the work.
    */
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
-    // Plugins may change what is asked.
     const parameters = await hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
     const asked = parameters === question.parameters ? question : question.with(parameters);
-    // Ask the upstream.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
-    // Plugins may change what it said; an error status is never signed.
     const response = await hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]);
+    // An error status is never signed, even if a plugin has set it.
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const signed = await this.#sign(response, asked, exchange);
-    // Ask for a proof of the upstream's answer.
     const proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
     return this.#runtime.serialize({ ...signed, proof }, asked);
   };
@@ -219,14 +212,12 @@ class RequestLifecycle {
   async #sign(response: ApiResponse, question: Question, exchange: Exchange): Promise<Omit<SignedParts, 'proof'>> {
     const hooks = this.#hooks;
     requireNotEnded(exchange, 'sign');
-    // What is signed, and what is shown?
     const encoded = await hooks.ask('encode', [response, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
-    // Only bytes that are shown as they are signed may still change.
+    // Plugins may change the bytes only if the answer shows the bytes themselves: shown and signed value must agree.
     const showsBytes = value === bytes;
     const encrypted = showsBytes ? await hooks.ask('encrypt', [bytes, exchange]) : bytes;
     const data = showsBytes ? await hooks.ask('onBeforeSign', [encrypted, exchange]) : bytes;
-    // Vouch for it.
     requireNotEnded(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
@@ -240,26 +231,27 @@ class RequestLifecycle {
     return { node, signature, digest, beside, endpointId, timestamp, data, field, value: showsBytes ? data : value };
   }
 
-  /** A mode that ends without a run is concluded as refused. */
+  /** Concludes the request as refused if its mode ended without calling `run`. */
   #refuseUnanswered(): Awaitable<void> {
     return this.#hasRun ? undefined : this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
   /**
-   * Concludes a failure once, before anyone can see it, and has it observed. A mode may answer in words of its own afterwards.
-   * @param isInner whether it is the run's: what the mode has refused with before stands.
+   * Concludes a failure once, before anyone can see it, and reports it. Afterwards a mode may still answer in its own words.
+   * @param isInner whether `run` failed, not the mode: a refusal of the mode from before then stays.
+   * @returns the refusal for the client.
    */
   async #conclude(thrown: Refusal, isInner = false): Promise<Refusal> {
     if (thrown === this.#refusal) return thrown;
     const { abandoned } = this.#exchange;
     const isFirst = this.#refusal === undefined;
     const refusal = abandoned ? asRefusal(refusals.abandoned(), thrown.stage) : thrown;
-    // Before anything is waited for: the mode may fail meanwhile, and the client hears of the last failure.
+    // Set before the first `await`: the mode may fail meanwhile, and the client gets the last failure.
     if (isFirst || !isInner) this.#refusal = refusal;
     if (isFirst) await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
     if (abandoned || refusal.reason === ENDED) return refusal;
     this.#runtime.failed(this.#exchange, refusal);
-    // Those who are told late hear what the client heard.
+    // `onError` runs later, and reports the refusal that the client got.
     if (isFirst)
       this.#afterResponse(() =>
         this.#hooks.ask('onError', [this.#refusal ?? refusal, this.#request.id, this.#exchange]),
@@ -272,7 +264,7 @@ class RequestLifecycle {
     return this.#hooks.ask('concluded', [outcome, this.#exchange]);
   }
 
-  /** Does what must not delay the response, and what a stop waits for. */
+  /** Runs a task that must not delay the response. A stop waits for it. */
   #afterResponse(task: () => Awaitable<unknown>): void {
     const { running } = this.#hooks;
     if (this.#exchange.detached) void running.track(() => immediate().then(task));
@@ -280,21 +272,21 @@ class RequestLifecycle {
   }
 }
 
-/** Why nothing more is done for a request. */
+/** The reason of a refusal for a request whose outcome is known already. */
 const ENDED = 'the request has ended';
 
 const nothing: readonly StatementBeside[] = Object.freeze([]);
 
 const missing = () => refuse('sign', refusals.internal('a statement has no signature'));
 
-/** The members of an answer that show statements, each with its signature. */
+/** Returns the members of an answer that show its statements, each with its signature. */
 function membersOf(statements: readonly StatementBeside[], signatures: readonly Hex[] = []): Record<string, Json> {
   return Object.fromEntries(
     statements.map(({ name, shown }, index) => [name, { ...shown, signature: signatures[index] ?? missing() }]),
   );
 }
 
-/** A mode may have given up without waiting: what was refused is not paid for, nor signed unless others share it. @throws Refusal */
+/** Refuses if a mode gave up without waiting: the answer is not paid for, nor signed unless others share it. @throws Refusal */
 function requireNotEnded(exchange: Exchange, stage: StageName): void {
   if (exchange.outcome !== undefined) refuse(stage, refusals.internal(ENDED));
 }

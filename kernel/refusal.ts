@@ -1,28 +1,29 @@
-/** Symbol that marks a refusal across module copies: a plugin may load another copy of the SDK than the service did. */
+/** Marks a refusal across module copies: a plugin may load another copy of the SDK than the service. */
 const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
 
+/** The optional parts of a {@link Refusal}. */
 export interface RefusalOptions {
   /** Replaces the standard body `{"error": message}`. */
   readonly body?: Readonly<Record<string, unknown>>;
   /** Headers of the response. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What really happened, for the log only; it never reaches a client. */
+  /** What really happened. It is for the log, and never reaches a client. */
   readonly reason?: string | undefined;
-  /** The HTTP status of the upstream, where it answered; for those who call it again. */
+  /** The upstream's HTTP status, if it answered; for plugins that decide whether to call it again. */
   readonly upstreamStatus?: number | undefined;
-  /** Milliseconds for which the upstream wants to be left alone, where it says so. */
+  /** Milliseconds for which the upstream asked not to be called (`Retry-After`). */
   readonly retryAfter?: number | undefined;
-  /** One of a few words for why it failed, by which failures are counted and searched; never shown to a client. */
+  /** One of a few words for the cause, such as `timeout`, by which failures are counted and searched. Clients never see it. */
   readonly failureClass?: string | undefined;
-  /** `true` where a plugin or the service itself is to blame, whatever the status: operators hear of it. */
+  /** Whether a plugin or the service itself is to blame, whatever the status. The log then warns operators. */
   readonly fault?: boolean;
   /** The stage that refused; the kernel fills it in. */
   readonly stage?: string | undefined;
 }
 
 /**
- * An answer other than success. Any inner stage may throw one; the client sees its status and message, or its body.
- * Whatever else it throws becomes a bare `500 Internal server error`; in a public hook that drops the request, a 403.
+ * An answer other than success. Inner stages may throw one; the client gets its status and its message or body. Any other
+ * error becomes a bare `500 Internal server error`. A public hook that throws anything drops the request, with 403.
  */
 export class Refusal extends Error {
   readonly [brand] = true;
@@ -52,7 +53,7 @@ export class Refusal extends Error {
   }
 }
 
-/** True for a refusal, also of another copy of the SDK. */
+/** Returns whether a value is a refusal, also one made by another copy of the SDK. */
 export function isRefusal(value: unknown): value is Refusal {
   try {
     return typeof value === 'object' && value !== null && brand in value;
@@ -61,7 +62,7 @@ export function isRefusal(value: unknown): value is Refusal {
   }
 }
 
-/** The kernel's own refusals: everything else belongs to a plugin. */
+/** The kernel's own refusals. All others belong to plugins. */
 export const refusals = {
   endpointNotFound: () => new Refusal(404, 'Endpoint not found'),
   unauthenticated: () => new Refusal(401, 'Unauthorized'),
@@ -70,14 +71,14 @@ export const refusals = {
     new Refusal(403, `Request dropped by plugin "${plugin}"`, { reason, fault: true }),
   exhausted: (plugin: string, reason: string) =>
     new Refusal(403, `Plugin "${plugin}" budget exhausted`, { reason, fault: true }),
-  /** The client is gone and reads no answer; 499 is what access logs commonly show for it. */
+  /** The client has left and reads no answer. Access logs commonly show 499 for it. */
   abandoned: () => new Refusal(499, 'Client closed request'),
-  /** The mode answered in its own words, without asking for an answer to sign. */
+  /** The mode responded by itself, without a signed answer. */
   unanswered: () => new Refusal(500, 'Internal server error', { reason: 'the mode has not run', fault: false }),
   internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),
 };
 
-/** Refusals that were read and checked, frozen so that no plugin changes one that it catches. */
+/** Refusals that were read and checked. They are frozen, so that a plugin cannot change one that it catches. */
 const sound = new WeakSet<object>();
 
 function settled(refusal: Refusal): Refusal {
@@ -85,7 +86,7 @@ function settled(refusal: Refusal): Refusal {
   return refusal;
 }
 
-/** @throws where it could not be sent. */
+/** Reads a refusal into a checked copy. @throws Error if it could not be sent. */
 function read(error: Refusal): Refusal {
   if (sound.has(error)) return error;
   const { status, message, body, headers, reason, upstreamStatus, retryAfter, failureClass, fault } = error;
@@ -104,10 +105,10 @@ function read(error: Refusal): Refusal {
 }
 
 /**
- * The refusal that was thrown: read once, checked and frozen. It never throws: a value may carry the brand and be no refusal in
- * truth, throw when it is read, or change later.
- * @param stage that refused; an inner one that is named already stays.
- * @param fallback makes a refusal of anything else; by default a bare 500, whose reason keeps the original text for the log.
+ * Returns what was thrown as a refusal: read once, checked and frozen. It never throws, although the value may carry the brand
+ * without being a refusal, throw when it is read, or change later.
+ * @param stage the stage that refused, unless the refusal names an inner one already.
+ * @param fallback makes a refusal of any other value; by default a bare 500, whose reason keeps the original text for the log.
  */
 export function asRefusal(error: unknown, stage?: string, fallback = refusals.internal): Refusal {
   const refusal = refusalOf(error, fallback);
@@ -124,12 +125,12 @@ function refusalOf(error: unknown, fallback: (reason: string) => Refusal): Refus
   return settled(fallback(errorForLog(error)));
 }
 
-/** @throws Refusal */
+/** Throws a refusal in a stage's name. @throws Refusal */
 export function refuse(stage: string, refusal: Refusal): never {
   throw asRefusal(refusal, stage);
 }
 
-/** Text of anything that was thrown, for the log; what is thrown may be hostile to being read. */
+/** Returns the text of anything that was thrown, for the log. It never throws, even if reading the value does. */
 export function errorForLog(error: unknown, shown: 'stack' | 'message' = 'stack'): string {
   try {
     if (isRefusal(error)) return String(error.reason ?? error.message);
@@ -140,9 +141,9 @@ export function errorForLog(error: unknown, shown: 'stack' | 'message' = 'stack'
 }
 
 /**
- * A frozen copy of an object that is plain JSON through and through. It stays as it was checked, whatever
+ * Returns a frozen copy of an object, as plain JSON at every depth. The copy cannot change after the check, whatever
  * accessors and `toJSON` the object has.
- * @throws where JSON cannot carry it, or makes something else than an object of it.
+ * @throws TypeError if JSON cannot carry the value, or makes no object of it.
  */
 export function plainObject(value: unknown): Readonly<Record<string, unknown>> {
   const copy: unknown = JSON.parse(JSON.stringify(value), (_, member) => Object.freeze(member));

@@ -4,39 +4,40 @@ import { Hooks, type Observer, type TapDescription } from './hooks.ts';
 import { type Hidden, type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
-/** A path that a plugin answers. */
+/** An HTTP method and path that a plugin answers. */
 export interface Route {
   readonly method: string;
-  /** Path in the router's syntax; `*` matches any. */
+  /** Path in the router's syntax; `*` matches any path. */
   readonly path: string;
-  /** Whether the `admit` stage guards it. `asked`: it guards what the route asks for; overload sheds the route as well. */
+  /** Whether `admit` guards the route. `asked`: it guards the requests that the route makes; overload sheds the route as well. */
   readonly admit: boolean | 'asked';
-  /** Bytes of a body that are read at most before the handler is called; default none. A longer one is refused with 413. */
+  /** Most bytes of a body, which is read before the handler is called. A longer one is refused with 413. Default: not read. */
   readonly maxBody?: number;
   handle(request: RouteRequest, exchange: Exchange, call: CallContext): Awaitable<HttpResponse>;
 }
 
-/** What the kernel runs of a plugin. */
+/** The part of a plugin that the kernel runs. */
 export interface Plugin {
-  /** Functions by stage name; of a stage with variants, a table of them. */
+  /** Functions by stage name; for a stage with variants, a table of functions. */
   readonly hooks?: Readonly<Record<string, unknown>> | undefined;
   readonly routes?: readonly Route[] | undefined;
-  /** A text by which it varies the answers of a question. */
+  /** Returns a text by which the plugin keeps the answers to equal questions apart. */
   vary?(exchange: Exchange, call: CallContext): Awaitable<string | undefined>;
-  /** Told of what happens in every request. */
+  /** Callbacks that measure every request. */
   readonly observe?: Observer | undefined;
-  /** Timers, pools and workers begin here: nothing runs before. */
+  /** Starts timers, pools and workers. Nothing may run before. */
   start?(): void | Promise<void>;
-  /** @param deadline milliseconds that are left for finishing. */
+  /** Stops them. @param deadline milliseconds left to finish. */
   stop?(deadline: number): void | Promise<void>;
 }
 
+/** A plugin with its name and budget, as it is registered. */
 export interface Registration {
   readonly name: string;
   readonly budget: number | 'none';
-  /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest` of other plugins. */
+  /** Request headers that carry credentials. Preflights name them, and `onHttpRequest` of other plugins does not see them. */
   readonly credentials?: readonly string[] | undefined;
-  /** Whether other providers are asked first, in any order of registration. */
+  /** Whether operators' plugins are asked first at pick and around stages, in any order of registration. */
   readonly isBuiltin?: boolean;
   readonly plugin: Plugin;
 }
@@ -45,29 +46,28 @@ export interface Registration {
 export interface PluginSet {
   readonly hooks: Hooks;
   readonly plugins: readonly Registration[];
-  /** Who is asked at each stage, in order. */
+  /** The functions of each stage, in the order in which they are called. */
   readonly taps: Readonly<Record<StageName, readonly TapDescription[]>>;
   /** Lower-case names of request headers that carry credentials. */
   readonly hidden: ReadonlySet<string>;
 }
 
-/** A doubt at start-up: two plugins want the same thing, or one wants what does not exist. */
+/** Thrown at the start if two plugins claim the same thing, or one registers for something that does not exist. */
 export class RegistrationError extends Error {}
 
-/** Names a route among the variants of its stage. */
+/** Returns the name of a route among the variants of the stage `route`. */
 export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): string {
   return `${method} ${path}`;
 }
 
 /**
- * Where every plugin, built-in or an operator's, is registered: the same function for all. Once sealed nothing can be
- * added any more.
+ * Registers all plugins, built-ins and operators' alike, by the same method. Once sealed, it accepts no more.
  */
 export class Registry {
   readonly #options: GuardOptions;
   readonly #hooks: Hooks;
   readonly #registrations: Registration[] = [];
-  /** Complete once every plugin is registered. */
+  /** Lower-case names of all plugins' credential headers; complete once every plugin is registered. */
   readonly #hidden = new Set<string>();
   #isSealed = false;
 
@@ -76,7 +76,7 @@ export class Registry {
     this.#options = options;
   }
 
-  /** @throws RegistrationError */
+  /** Taps a plugin's functions, routes included. @throws RegistrationError */
   register(registration: Registration): void {
     const { name, plugin, credentials = [] } = registration;
     if (this.#isSealed) throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
@@ -89,7 +89,7 @@ export class Registry {
     this.#registrations.push(registration);
   }
 
-  /** No plugin comes after this. */
+  /** Composes the plugins into a set. No plugin can be registered afterwards. */
   seal(): PluginSet {
     this.#isSealed = true;
     this.#hooks.seal();
@@ -128,7 +128,7 @@ export class Registry {
     this.#hooks.tap(stage, { plugin, variant, budget }, isLast, tapped);
   }
 
-  /** Others may yet be registered. */
+  /** Returns a live view of the headers that a plugin must not see, since others may still be registered. */
   #hiddenFrom({ credentials = [] }: Registration): Hidden {
     const own = new Set(credentials.map((header) => header.toLowerCase()));
     return own.size === 0 ? this.#hidden : { has: (header) => this.#hidden.has(header) && !own.has(header) };

@@ -4,40 +4,40 @@ import type { ApiResponse, CallContext, Values } from './values.ts';
 type ValueName = keyof Values;
 
 /**
- * A *gate* allows or refuses, and a *pick* has one provider answer. Both ask one plugin after the other until one has
- * something to say. *Around* is an onion: each function has the next one inside it. A *map* hands what each returns to the
- * next. A *watch* tells all at once, and wants to hear nothing.
+ * How the functions of a stage are combined. A *gate* allows or refuses the request, and a *pick* has one provider answer:
+ * both call one function after another until one returns a value. At *around* stages each function wraps the next one. A
+ * *map* passes each result to the next function. A *watch* calls all functions at once and ignores what they return.
  */
 export type Kind = 'gate' | 'pick' | 'around' | 'map' | 'watch';
 
-/** One row of the table. */
+/** One row of the table of stages. */
 export interface Stage {
   readonly kind: Kind;
-  /** What its functions get; the request itself comes last, always. */
+  /** The arguments of its functions. After these come, always, the exchange and the call context. */
   readonly takes: readonly ValueName[];
-  /** The checked type of their results; a watch returns nothing. */
+  /** The type of their results, which the guard checks; absent for a watch. */
   readonly returns?: ValueName;
-  /** When a function fails the request goes on without it; otherwise it is refused (`closed`). */
+  /** `open`: when a function fails, the request goes on without it. Otherwise the request is refused (fail-closed). */
   readonly fails?: 'open';
-  /** Whether it runs even after the client left. */
+  /** Whether it runs even after the client has left. */
   readonly always?: true;
   /** The service does not start when no plugin has a function here. */
   readonly required?: true;
-  /** What its functions are registered for, one each: they stand in a table instead of being functions by themselves. */
+  /** What each of its functions is registered for. A plugin gives a table of functions by variant instead of one function. */
   readonly variants?: 'auth type' | 'mode' | 'price' | 'route';
-  /** Built-ins come after operators' plugins, as at pick stages. */
+  /** Built-ins are called after operators' plugins, as at pick and around stages. */
   readonly builtinsLast?: true;
-  /** Plugins have it beside `hooks`, not among them. */
+  /** Plugins give its functions by a member of their own (`routes`, `vary`), not under `hooks`. */
   readonly beside?: true;
-  /** Functions see a context made for them instead of the stage's own arguments, and whatever they throw is a drop. */
+  /** A public hook: functions get one context object instead of the arguments, and any error that they throw is a drop (403). */
   readonly context?: true;
-  /** Whether its functions can change what gets signed, or sent as signed. */
+  /** Whether its functions can change what is signed, or what is sent as the signed answer. */
   readonly signs?: true;
 }
 
 /**
- * Every stage, once, in the order in which a request passes them. Hooks, the types of their functions, the guard's policies,
- * the checks of results, the `plugins` command and the documentation derive from it. `pipeline.ts` asks each in its place; what takes a payment asks `price`.
+ * The table of stages, in the order in which a request passes them. Hooks, function types, the guard's policies, result
+ * checks, the `plugins` command and the documentation derive from it. `pipeline.ts` asks all but `price`, which payments ask.
  */
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
@@ -72,45 +72,50 @@ export type StageName = keyof typeof stages;
 export type Row<N extends StageName> = (typeof stages)[N];
 export type NamesWith<P> = { [N in StageName]: Row<N> extends P ? N : never }[StageName];
 
-/** Stages whose functions are registered for something each: a price, an auth type, a mode, a route. */
+/** Stages whose functions are each registered for a variant: a price, an auth type, a mode, a route. */
 export type VariantStage = NamesWith<{ readonly variants: string }>;
-/** Stages of which each function has the next one inside it. */
+/** Stages at which each function wraps the next one. */
 export type AroundStage = NamesWith<{ readonly kind: 'around' }>;
-/** What a function of an onion takes, and may hand to the next one in another form. */
+/** The first argument of an around stage's function, which may pass another value to the next one. */
 export type AroundValue<N extends AroundStage> = ValueOf<Row<N>['takes'][0]>;
 export type ArgsOf<N extends StageName> = [...ValuesOf<Row<N>['takes']>, exchange: Exchange];
 export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: infer R } ? ValueOf<R> : void;
-/** What comes of a stage: of a map always something, since it begins with what it is given. */
+/** The result of asking a stage. A map always has one, since it begins with the value that it is given. */
 export type AnswerOf<N extends StageName> = ResultOf<N> | (Row<N> extends { readonly kind: 'map' } ? never : undefined);
 export type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
 export const stageNames: readonly StageName[] = Object.keys(stages) as StageName[];
 
-/** Every stage's row as one type, for code that is about stages as such. */
+/** Returns a stage's row as a {@link Stage}, for code that handles any stage. */
 export function stageOf(name: StageName): Stage {
   return stages[name];
 }
 
-/** A function's result has the wrong shape; the message is for the log. */
+/** Thrown when a function's result has the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
 
 /** Lower-case names of request headers that carry credentials of other plugins. */
 export type Hidden = Pick<ReadonlySet<string>, 'has'>;
 
-/** What functions of a stage get, and how what they return is read: as a checked copy, or as it is where it cannot change. They throw {@link WrongShape}. */
+/**
+ * How a stage's functions get their context, and how their results are read: as checked copies, or as they are where they
+ * cannot change. The methods throw {@link WrongShape}.
+ */
 export interface Contract {
-  /** Of a public stage: what its functions see in place of the arguments. */
+  /** Makes the context that a public hook gets in place of the arguments. */
   context?(args: readonly unknown[], call: CallContext, hidden: Hidden, plugin: string): unknown;
-  /** Looks at what a function that has ended well left in its context. */
+  /** Reads the memo that a public hook left in its context, once the hook has succeeded. */
   ended?(context: unknown, args: readonly unknown[], plugin: string): void;
+  /** Reads a function's result. */
   accept?(value: unknown, args: readonly unknown[], plugin: string): unknown;
-  /** Reads what a function of an onion hands to the next one. */
+  /** Reads the value that a function of an around stage passes to the next one. */
   input?(value: unknown, args: readonly unknown[]): unknown;
 }
 
+/** The contracts of all stages. */
 export interface Contracts {
   of(stage: StageName): Contract;
-  /** Freezes a response for a plugin that might change it; those of the service are trusted not to, for it costs time. */
+  /** Freezes a response before an operator's plugin gets it. Freezing takes time, so built-ins are trusted not to change it. */
   protect(response: ApiResponse): void;
 }
