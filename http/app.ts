@@ -10,40 +10,40 @@ import { RoutedRequest } from './request.ts';
 import { ENDPOINTS, NO_ROUTE, routerOf, unrouted } from './routes.ts';
 import { pour, responseTo, send } from './send.ts';
 
-/** Requests under way from which on further ones are shed. */
+/** Most requests under way; further ones are shed. */
 const MOST_UNDER_WAY = 4096;
-/** Milliseconds that a client has to send the rest of a body that was refused. */
+/** Milliseconds in which a client may send the rest of a body that was refused. */
 const DISCARD_TIMEOUT_MS = 5000;
 /** The path of an endpoint, as nearly all clients write it. */
 const ENDPOINT = /^\/endpoints\/0x[0-9a-fA-F]{64}$/;
 
-/** What the app needs of the service. */
+/** What the app gets from the service. */
 export interface AppOptions {
   readonly plugins: PluginSet;
   readonly observer: Observer;
   readonly pipeline: Pipeline;
-  /** Makes the id of a request. */
+  /** Makes a request's id. */
   newId(): Hex;
-  /** Checks that HTTP can carry a response, and throws if it cannot. */
+  /** Checks a response. @throws Error if HTTP cannot carry it. */
   check(response: HttpResponse): HttpResponse;
-  /** Told of what went wrong before, beside and behind the pipeline: at the gate, in a route's handler, in a body that streams. */
+  /** Called with each failure outside the pipeline: at `admit`, in a route's handler, in a body that streams. */
   failed(exchange: Exchange, refusal: Refusal): void;
-  /** Told of the end of every response, once each. */
+  /** Called once at the end of each response. */
   closed(): void;
 }
 
-/** What the middleware of one request leaves for each other. */
+/** The state that the middleware of one request shares. */
 interface RequestState {
-  /** Set by the route. */
+  /** Set by the route's middleware. */
   request?: RoutedRequest;
   answer?: HttpResponse;
-  /** Ends the body that streams, once there is one. */
+  /** Ends the body, if it streams. */
   endStream?: () => void;
 }
 
 type AppContext = Context & { readonly state: RequestState };
 
-/** The koa app of one config: errors and headers, then the router, then what no route serves. */
+/** The koa app of one config. Its middleware: errors and headers, the router, then refusals where no route matches. */
 export class HttpApp {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #options: AppOptions;
@@ -55,7 +55,7 @@ export class HttpApp {
   constructor(options: AppOptions) {
     this.#options = options;
     const app = new Koa();
-    // A client that leaves is no error, and what fails has been told of.
+    // A client that leaves is no error, and failures are reported elsewhere.
     app.on('error', () => undefined);
     const endpoints = this.#middlewareFor(ENDPOINTS);
     const serve = (path: string, route?: Route) => (route === undefined ? endpoints : this.#middlewareFor(path, route));
@@ -70,17 +70,17 @@ export class HttpApp {
     this.handle = app.callback();
   }
 
-  /** Ends the bodies that stream, and each one that begins from now on: they may have no other end. */
+  /** Ends all bodies that stream, and each that begins later: they may have no end of their own. */
   endStreams(): void {
     this.#isEnding = true;
     for (const end of this.#streams) end();
   }
 
-  /** The outermost middleware: whatever happens inside, one response goes out. */
+  /** The outermost middleware, which sends exactly one response whatever happens inside. */
   async #respond(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
     const { state, req, res } = ctx;
     this.#underWay += 1;
-    // `send` writes it, with less work than koa.
+    // `send` writes the response, with less work than koa.
     ctx.respond = false;
     res.on('close', () => this.#close(ctx));
     try {
@@ -96,13 +96,13 @@ export class HttpApp {
       if (!exchange.abandoned && !res.destroyed) send(res, answer, { 'X-Request-Id': exchange.requestId, ...common });
       if (isStream(answer.body)) this.#stream(ctx, answer.body, request);
     } catch {
-      // End the connection: no response will come.
+      // No response will come, so the connection ends.
       res.destroy();
     }
     if (!req.complete) discard(req);
   }
 
-  /** The middleware of a route, or of the endpoints: lets the request in, and has it answered. */
+  /** Returns the middleware of a route, or of endpoints if there is none: it admits the request and has it answered. */
   #middlewareFor(path: string, route?: Route): Middleware {
     const { admit = true, maxBody = 0 } = route ?? {};
     const { pipeline } = this.#options;
@@ -112,7 +112,7 @@ export class HttpApp {
       const request = this.#begin(ctx, path);
       const { exchange, httpRequest } = request;
       if (admit !== false && this.#underWay > MOST_UNDER_WAY) throw serverBusy();
-      // A route with `asked` admits by itself what it asks for.
+      // With `asked`, the requests that the route makes are admitted instead.
       if (admit === true) await pipeline.admit(exchange);
       if (key === undefined) {
         state.answer = await pipeline.serve(request);
@@ -132,7 +132,7 @@ export class HttpApp {
 
   #stream({ state, res }: AppContext, body: BodyStream, request: RoutedRequest): void {
     const { exchange } = request;
-    // An error that names a stage came from the pipeline, which has told of it.
+    // An error that names a stage came from the pipeline, which has reported it.
     const stage = exchange.resolved === undefined ? 'route' : 'present';
     const end = pour(body, res, (error) => {
       if (asRefusal(error).stage === undefined) this.#options.failed(exchange, asRefusal(error, stage));
@@ -140,11 +140,11 @@ export class HttpApp {
     state.endStream = end;
     if (!res.destroyed) this.#streams.add(end);
     if (this.#isEnding || res.destroyed) end();
-    // The stream sends first what it has at once.
+    // Tasks for later run after the stream has sent what it has at once.
     setImmediate(() => request.out());
   }
 
-  /** The response is out, or its client is gone. */
+  /** Ends a request, once its response is out or its client has left. */
   #close({ state, res }: AppContext): void {
     this.#underWay -= 1;
     const { request, endStream } = state;
@@ -153,7 +153,7 @@ export class HttpApp {
       endStream();
     }
     if (request !== undefined) {
-      // A stream that was cut short counts as answered all the same: its head is out. Nothing waits for more of it.
+      // A stream counts as answered even when it was cut short, since its head is out. What still works for it is aborted.
       const isOut = res.writableFinished;
       if (!isOut || endStream !== undefined) control.disconnect(request.exchange);
       this.#options.observer.response?.(request.exchange, isOut || endStream !== undefined ? res.statusCode : 499);
@@ -164,10 +164,10 @@ export class HttpApp {
 
   #refused(ctx: AppContext, error: unknown): HttpResponse {
     const { request } = ctx.state;
-    // The router cannot read every target, such as `http://[/`.
+    // No request was begun if the router could not read the target, such as `http://[/`.
     const { exchange } = request ?? this.#begin(ctx, NO_ROUTE);
     const refusal = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
-    // The pipeline has concluded its own refusals, and told of them.
+    // The pipeline has concluded and reported its own refusals.
     if (control.conclude(exchange, { kind: 'refused', refusal })) this.#options.failed(exchange, refusal);
     try {
       return this.#options.check(responseTo(refusal));
@@ -177,13 +177,13 @@ export class HttpApp {
   }
 }
 
-/** Reads the rest of a body for a while, so that its client reads the answer. */
+/** Reads and drops the rest of a body for a while, so that a client which still sends it reads the response. */
 function discard(request: IncomingMessage): void {
   const timer = setTimeout(() => request.socket.destroy(), DISCARD_TIMEOUT_MS).unref();
   request.once('close', () => clearTimeout(timer)).resume();
 }
 
-/** A short cut past the router, which would find the same: nearly every request asks an endpoint. */
+/** A shortcut past the router, which would find the same middleware: nearly every request is for an endpoint. */
 function endpointFirst(serve: Middleware): Middleware {
   return (ctx, next) => {
     const { method, url = '' } = ctx.req;

@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { Refusal, refusals } from '../kernel/refusal.ts';
 
-/** Readers by their limit, in bytes: routes have few. */
+/** Readers by their limit in bytes. Routes have few different limits, so the map stays small. */
 const readers = new Map<number, Promise<Middleware>>();
 
-/** The library takes longer to load than the rest of the service, so it is loaded when it is first needed. */
+/** Makes a reader with koa-body, which is loaded on first use: it takes longer to load than the rest of the service. */
 async function makeReader(max: number): Promise<Middleware> {
   const { HttpMethodEnum, koaBody } = await import('koa-body');
   return koaBody({
-    // Without an encoding the body stays bytes: what is no UTF-8 must not be replaced.
+    // Without an encoding the body stays bytes: bytes that are not UTF-8 must not be replaced.
     ...{ json: false, urlencoded: false, text: true, textTypes: ['text/plain'], textLimit: max, encoding: '' },
     parsedMethods: Object.values(HttpMethodEnum),
   });
@@ -20,29 +20,30 @@ function readerOf(max: number): Promise<Middleware> {
   if (known !== undefined) return known;
   const reader = makeReader(max);
   readers.set(max, reader);
-  // A moment without a file descriptor must not be remembered.
+  // A failed import is forgotten: it may have lacked a file descriptor just for a moment.
   reader.catch(() => readers.delete(max));
   return reader;
 }
 
+/** Makes the refusal of a body over its limit. */
 export const tooLarge = () => new Refusal(413, 'Request body too large');
 
 /**
- * Reads the body of a request, as it was sent.
+ * Reads the body of a request as it was sent.
  *
  * @param max bytes.
- * @throws Refusal 413 for more, 499 for a body that ends early.
+ * @throws Refusal 413 for a longer body, 499 for one that ends early.
  */
 export function readBody(ctx: Context, max: number): Promise<Buffer> {
   const { 'content-length': length, 'transfer-encoding': coding } = ctx.req.headers;
-  // Checked here, since the reader takes a length of 2^53 for a negative one.
+  // Checked here, because the reader takes a length of 2^53 for a negative one.
   if (Number(length ?? 0) > max) return Promise.reject(tooLarge());
   return coding === undefined ? readAnnounced(ctx.req) : readChunked(ctx, max, coding);
 }
 
 async function readChunked(ctx: Context, max: number, coding: string): Promise<Buffer> {
   const reader = await readerOf(max);
-  // Which type and content coding a body may have is for the plugin that asks for it.
+  // The plugin that asks for the body decides which media type and content coding it may have.
   const { headers } = ctx.req;
   ctx.req.headers = { 'content-type': 'text/plain', 'transfer-encoding': coding };
   try {
@@ -56,10 +57,10 @@ async function readChunked(ctx: Context, max: number, coding: string): Promise<B
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
-/** A short cut past koa-body: node reads no more bytes than were announced, none without an announcement. */
+/** Reads a body without koa-body: node itself reads no more bytes than `Content-Length` says, and none without it. */
 function readAnnounced(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Its client left before the body was read.
+    // The client left before the body was read: no event will come.
     if (request.destroyed && !request.readableEnded) reject(refusals.abandoned());
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -2,35 +2,36 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 
-/** Milliseconds. */
+/** Node's deadlines, in milliseconds. */
 const DEADLINES = {
-  /** For the headers of a request, and for all of it. */
+  /** For the headers of a request. */
   headersTimeout: 10_000,
+  /** For a whole request. */
   requestTimeout: 30_000,
-  /** For the next request of a connection: longer than nginx and AWS keep one (60 seconds), since the client must close first. */
+  /** For the next request on a connection. nginx and AWS keep one for 60 seconds, and the client must be the first to close. */
   keepAliveTimeout: 75_000,
-  /** Between two looks at these deadlines. */
+  /** Between two checks of these deadlines. */
   connectionsCheckingInterval: 1000,
 };
 
-/** What clients may have under way. */
+/** Bounds on the requests and unread answers of clients. */
 const BOUNDS = {
-  /** Requests of one connection that are answered at a time. */
+  /** Most requests under way on one connection. */
   requests: 16,
-  /** Milliseconds in which a client must take something of an answer. */
+  /** Milliseconds without progress after which a client that reads nothing of its answer loses its connection. */
   stall: 30_000,
-  /** Bytes of all answers that clients have not taken; beyond, connections are closed. */
+  /** Most unread bytes of all answers together; beyond, connections are closed. */
   unread: 64 * 1024 * 1024,
 };
 
-/** Milliseconds between two looks at what clients have not taken. */
+/** Milliseconds between two checks of unread bytes. */
 const LOOK_INTERVAL_MS = 500;
-/** Milliseconds that a client has for its first byte when the server stops: one that is new may be slow. */
+/** Milliseconds in which a new client may still send its first byte when the server stops. */
 const FIRST_BYTE_TIMEOUT_MS = 1000;
 
-/** A server with node's own deadlines. */
+/** Creates an HTTP server with {@link DEADLINES}. */
 export function createHttpServer(): Server {
-  // `isAmbiguous` refuses a missing host as it does several. Node bounds headers by their bytes; it would drop those beyond a count.
+  // `isAmbiguous` refuses a missing `Host`, too. Node bounds the bytes of headers; a `maxHeadersCount` would silently drop some.
   return Object.assign(createServer({ ...DEADLINES, requireHostHeader: false }), { maxHeadersCount: 0 });
 }
 
@@ -39,50 +40,51 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 /** One client's connection. */
 interface Connection {
   readonly since: number;
-  /** Of the client; a socket that is destroyed does not tell it any more. */
+  /** The client's address, kept because a destroyed socket has none. */
   readonly address: string | undefined;
-  /** A list: dead tables of a `Set` would keep the responses that were in it. */
+  /** Responses under way. It is a list, since the old tables of a `Set` would keep responses alive. */
   readonly underWay: ServerResponse[];
   latest?: ServerResponse;
-  /** Whether its last answer is known: no request behind it begins. */
+  /** Whether it ends with the answer to its latest request: no further request begins. */
   isEnding?: boolean;
 }
 
-/** The connections of a server: node bounds neither the requests that it reads ahead nor what is left unread. */
+/** Bounds a server's connections. Node bounds neither the requests that it reads ahead nor the bytes that clients leave unread. */
 export class Connections {
   readonly #open = new Map<Socket, Connection>();
   readonly #bounds: typeof BOUNDS;
   readonly #handle: Handle;
   #isDraining = false;
-  /** Connections that were accepted so far. */
+  /** Number of connections accepted so far. */
   accepted = 0;
 
   /**
-   * @param handle gets each request that may begin, and must end its response.
-   * @param bounds instead of the usual ones.
+   * @param handle called with each request that may begin; must end its response.
+   * @param bounds replace the defaults.
    */
   constructor(server: Server, handle: Handle, bounds: Partial<typeof BOUNDS> = {}) {
     this.#bounds = { ...BOUNDS, ...bounds };
     this.#handle = handle;
     server.on('connection', (socket: Socket) => this.#add(socket));
     server.on('request', (request, response) => this.#begin(request, response));
-    // Only `100-continue` has a meaning; what else a client expects is no reason for a bare 417 (RFC 9110, section 10.1.1).
+    // Only `100-continue` has a meaning. Any other expectation is ignored instead of refused with 417 (RFC 9110, section 10.1.1).
     server.on('checkExpectation', (request, response) => this.#begin(request, response));
     const timer = setInterval(() => this.#look(), LOOK_INTERVAL_MS).unref();
     server.once('close', () => clearInterval(timer));
   }
 
+  /** Number of open connections. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** From now on every connection ends with the answer to its last request. */
+  /** Makes every connection end with the answer to its latest request, later connections too. */
   drain(): void {
     this.#isDraining = true;
     for (const connection of this.#open.values()) end(connection);
   }
 
-  /** Ends the connections whose clients have sent nothing so far. */
+  /** Closes connections whose clients have sent nothing so far, except new ones. */
   closeSilent(): void {
     const before = performance.now() - FIRST_BYTE_TIMEOUT_MS;
     for (const [socket, { since }] of this.#open) if (socket.bytesRead === 0 && since < before) socket.destroy();
@@ -98,7 +100,7 @@ export class Connections {
     this.#open.set(socket, connection);
     socket.once('close', () => {
       this.#open.delete(socket);
-      // Node closes the response that it is sending, and none of those behind it.
+      // Node closes only the response that it is sending, not those queued behind it.
       for (const response of [...connection.underWay]) if (response.socket === null) response.destroy().emit('close');
     });
   }
@@ -115,15 +117,15 @@ export class Connections {
     connection.underWay.push(response);
     connection.latest = response;
     response.on('close', () => connection.underWay.splice(connection.underWay.indexOf(response), 1));
-    // Node drops requests behind an upgrade together with it.
+    // Node drops requests that are pipelined behind an upgrade.
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
     if (isAmbiguous(request)) refuse(response);
     else this.#handle(request, response);
   }
 
   /**
-   * Node reads all requests of a chunk, though their connection is destroyed. Other connections of that client may have as many.
-   * So each is read in a turn of its own, and other clients are served between two.
+   * Reads each connection of an address in a turn of its own, so that other clients are served in between. Node reads all
+   * requests of a chunk even when their connection is destroyed, and other connections of that client may hold as many.
    */
   async #spread(address: string | undefined): Promise<void> {
     const own = [...this.#open].filter(([socket, one]) => one.address === address && !socket.isPaused());
@@ -135,14 +137,14 @@ export class Connections {
     }
   }
 
-  /** Times clients that take nothing, and makes room where all of them together leave too much. */
+  /** Sets timeouts for clients that read nothing, and closes connections while all unread bytes together exceed the bound. */
   #look(): void {
     const { stall, unread } = this.#bounds;
     let all = 0;
     const waiting: { readonly socket: Socket; readonly bytes: number }[] = [];
     for (const [socket, { underWay }] of this.#open) {
       let bytes = socket.writableLength;
-      // Node counts progress within a long write, too.
+      // Node's socket timeout starts again at progress within a long write, too.
       if (bytes > 0 && socket.timeout !== stall) socket.setTimeout(stall);
       else if (bytes === 0 && socket.timeout === stall) socket.setTimeout(0);
       for (const response of underWay) if (response.socket === null) bytes += response.writableLength;
@@ -157,7 +159,7 @@ export class Connections {
   }
 }
 
-/** Of several hosts a proxy in front may have used another one than this service would (RFC 9112, section 3.2). */
+/** Whether `Host` is missing or repeated: a proxy may have used another one than this service would (RFC 9112, section 3.2). */
 function isAmbiguous({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -167,14 +169,14 @@ function isAmbiguous({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts > 1 || (hosts === 0 && httpVersion === '1.1');
 }
 
-/** As node refuses what is no HTTP. */
+/** Refuses a request just as node refuses bytes that are no HTTP. */
 function refuse(response: ServerResponse): void {
   response.sendDate = false;
   response.useChunkedEncodingByDefault = false;
   response.writeHead(400, { Connection: 'close' }).end();
 }
 
-/** Has a connection end with the answer to its latest request, unless that is out already. */
+/** Makes a connection end with the answer to its latest request, unless that answer has begun. */
 function end(connection: Connection): void {
   const { latest } = connection;
   if (latest === undefined || latest.headersSent) return;

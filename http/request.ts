@@ -5,7 +5,7 @@ import type { EndpointRequest } from '../kernel/pipeline.ts';
 import type { Hex, HttpRequest } from '../kernel/values.ts';
 import { readBody, tooLarge } from './body.ts';
 
-/** One request at its route, until its response is out. */
+/** One request that a route was found for, until its response is out. */
 export class RoutedRequest implements EndpointRequest {
   readonly exchange: Exchange;
   readonly id: string;
@@ -23,7 +23,7 @@ export class RoutedRequest implements EndpointRequest {
     this.httpRequest = { request: ctx.req, readBody: (max) => this.#read(ctx, max) };
   }
 
-  /** Several functions may ask for the body, and a request has it once. */
+  /** Reads the body once, although several functions may ask for it. */
   async #read(ctx: Context, max: number): Promise<Buffer> {
     this.#body ??= readBody(ctx, max);
     const body = await this.#body;
@@ -37,16 +37,17 @@ export class RoutedRequest implements EndpointRequest {
     if (this.#isOut) this.out();
   }
 
+  /** Runs the tasks for later: the response, or the head of a stream, is out. */
   out(): void {
     this.#isOut = true;
     for (const task of this.#tasks.splice(0)) task();
   }
 }
 
-/** Node gives each header as one text (`message.headers`), but `set-cookie` as a list. */
+/** Returns headers as texts: in node's `message.headers` only `set-cookie` is a list. */
 function flatten(headers: IncomingHttpHeaders): Record<string, string | undefined> {
   const texts = headers as Record<string, string | undefined>;
   const cookies = headers['set-cookie'];
-  // Nothing changes the headers, so they need no copy.
+  // No copy is needed, since nothing changes the headers.
   return cookies === undefined ? texts : { ...texts, 'set-cookie': cookies.join(', ') };
 }

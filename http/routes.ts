@@ -3,23 +3,23 @@ import type { Context, Middleware } from 'koa';
 import { Refusal } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, type Route } from '../kernel/registry.ts';
 
-/** The path of endpoints, which are the kernel's own. */
+/** The path of endpoints, which the kernel serves itself. */
 export const ENDPOINTS = '/endpoints/:endpointId';
-/** A route of any path, as the router knows it. */
+/** The pattern of any path (`*`) in the router's syntax. */
 const ANYWHERE = '{*path}';
 
-/** What logs call the path of a request that no route serves. */
+/** The route in logs of a request that no route serves. */
 export const NO_ROUTE = '(no route)';
 
 type Layer = Router['stack'][number];
 
-/** Two routes whose patterns differ in the names of their parameters only are the same. */
+/** Returns the same text for routes whose patterns differ only in the names of their parameters. */
 const claimOf = (method: string, path: string) => `${method.toUpperCase()} ${path.replace(/:\w+/g, ':')}`;
 
 /**
- * The router of all routes: the endpoints, those of plugins, and then those of any path.
+ * Makes the router of all routes: first the endpoints, then plugins' routes, and last those of any path (`*`).
  *
- * @param serve makes the middleware of a path; of the endpoints without a route.
+ * @param serve makes the middleware of a path; it gets no route for the endpoints.
  * @throws RegistrationError for a route that cannot be served, naming its plugin.
  */
 export function routerOf(
@@ -41,7 +41,7 @@ export function routerOf(
       throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
     owners.set(claim, name);
   }
-  // The router asks in the order of registration.
+  // The router tries routes in the order of registration.
   const isAnywhere = ({ route }: (typeof contributed)[number]) => route.path === '*';
   for (const { name, route } of contributed.toSorted((a, b) => Number(isAnywhere(a)) - Number(isAnywhere(b)))) {
     const { method, path } = route;
@@ -55,7 +55,7 @@ export function routerOf(
   return router;
 }
 
-/** The refusal of a request that no route serves, and the pattern of its path in logs. */
+/** Returns the refusal of a request that no route serves (404 or 405), and the route to log. */
 export function unrouted({ matched = [] }: Context): [route: string, refusal: Refusal] {
   const layers: readonly Layer[] = matched;
   const found = layers.filter(({ path }) => path !== ANYWHERE);

@@ -6,28 +6,29 @@ import type { BodyStream, Headers, HttpResponse } from '../kernel/values.ts';
 /** Statuses whose responses have no body, whatever their headers say (RFC 9110, section 6.4.1). */
 const EMPTY: ReadonlySet<number> = new Set([204, 304]);
 
+/** Returns the HTTP response for a refusal. */
 export function responseTo({ status, headers, body }: Refusal): HttpResponse {
   return { status, headers, body: JSON.stringify(body) };
 }
 
 /**
- * Sends a response; of one whose body streams, the head.
+ * Sends a response or, if its body streams, the response's head.
  *
- * @param answer text and bytes are JSON, unless its headers name another type.
- * @param common headers of any response; those of the answer replace them, whatever the case of their names.
+ * @param answer the response; its text or bytes are JSON, unless the headers name another type.
+ * @param common headers that every response gets; those of the answer replace them, whatever the case of their names.
  */
 export function send(res: ServerResponse, { status, headers, body }: HttpResponse, common: Headers): void {
   const content = isStream(body) ? '' : contentOf(body);
   const length = Buffer.byteLength(content);
   const type = length > 0 ? { 'Content-Type': 'application/json' } : undefined;
   const size = isStream(body) || EMPTY.has(status) ? undefined : { 'Content-Length': `${length}` };
-  // A flat list is what node takes as it is: setting header by header costs a tenth of a cached answer.
+  // Node takes a flat list as it is. To set header by header would cost a tenth of a cached answer.
   res.writeHead(status, listOf([type, common, headers, size]));
   if (isStream(body)) res.flushHeaders();
   else end(res, content, length);
 }
 
-/** Names and values in turn. Later ones replace earlier ones. */
+/** Returns a flat list of names and values. Later headers replace earlier ones of the same name. */
 function listOf(headers: readonly (Headers | undefined)[]): string[] {
   const list: string[] = [];
   for (const some of headers) {
@@ -40,7 +41,7 @@ function listOf(headers: readonly (Headers | undefined)[]): string[] {
   return list;
 }
 
-/** Where the name stands in the list, or the list's end. Headers are few, and their lengths tell most of them apart. */
+/** Returns the index of a name in the list, or the list's length. Comparing lengths first skips most of the few headers. */
 function placeOf(name: string, list: readonly string[]): number {
   for (let place = 0; place < list.length; place += 2) {
     const other = list[place];
@@ -49,7 +50,7 @@ function placeOf(name: string, list: readonly string[]): number {
   return list.length;
 }
 
-/** Sends content in one piece: `end` by itself hands the system two, of which the second is empty. */
+/** Sends content as one write to the system; `res.end` alone makes a second, empty one. */
 function end(res: ServerResponse, content: string | Uint8Array, length: number): void {
   const { socket } = res;
   if (socket === null || length === 0) {
@@ -57,7 +58,7 @@ function end(res: ServerResponse, content: string | Uint8Array, length: number):
     return;
   }
   socket.cork();
-  // Text of as many bytes as characters is ASCII, which node need not transcode.
+  // A text with as many bytes as characters is ASCII, which node need not transcode.
   res.write(content, content.length === length ? 'latin1' : 'utf8');
   socket.uncork();
   res.end();
@@ -68,10 +69,10 @@ function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Ui
 }
 
 /**
- * Sends a body as it comes, behind its head. Its next chunk is asked for once the client's system has taken the one before.
+ * Sends the chunks of a streaming body, after its head. It asks for a chunk once the client's system has taken the one before.
  *
- * @param failed gets an error of the body while the client reads.
- * @returns what ends the response, whatever the body still waits for; to be called when the response closes, at the latest.
+ * @param failed called with an error of the body while the client reads.
+ * @returns a function that ends the response at once. The caller must call it when the response closes, at the latest.
  */
 export function pour(body: BodyStream, res: ServerResponse, failed: (error: unknown) => void): () => void {
   const iterator = body[Symbol.asyncIterator]();
@@ -98,17 +99,17 @@ export function pour(body: BodyStream, res: ServerResponse, failed: (error: unkn
     if (isOver) return;
     isOver = true;
     failed(error);
-    // An HTTP/1.0 client would take the end of the connection for the end of the body.
+    // An HTTP/1.0 client would take a closed connection for the end of the body, so it gets a reset.
     if (res.req.httpVersion === '1.0') res.socket?.resetAndDestroy();
     else res.destroy();
   };
   if (res.destroyed || res.req.method === 'HEAD') stop();
-  // A caller that stops it at once does so before the first chunk.
+  // Run in a later microtask, so that a caller can stop it before the first chunk.
   queueMicrotask(() => run().catch(cut));
   return stop;
 }
 
-/** Resolves once the client's system has taken a chunk, and never where the client is gone. */
+/** Writes a chunk. Resolves once the client's system has taken it; never if the client has left. */
 function taken(res: ServerResponse, chunk: string | Uint8Array): Promise<void> {
   const { socket } = res.req;
   return new Promise((resolve) => res.write(chunk, (error) => (error || socket.destroyed ? undefined : resolve())));
