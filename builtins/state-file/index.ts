@@ -14,7 +14,7 @@ export const stateFile = definePlugin({
         }),
       }),
       processes: 'many',
-      timeout: 1000,
+      timeout: 750,
       open: ({ path }, services) => new LmdbState(services.path(path), services),
     }),
   },

@@ -73,7 +73,7 @@ export interface StateEngineType<S extends TSchema = TSchema> {
   readonly schema: S;
   /** Whether several processes can share it, or it only outlives the one that uses it. */
   readonly processes: 'one' | 'many';
-  /** Milliseconds that a command may take; default 250. */
+  /** Milliseconds that a command may take; default 250. Less than 1000: more is beyond the budget of most plugins that wait for it. */
   readonly timeout?: number;
   /** Does nothing slow: `start` does. @param config validated. */
   open(config: Static<S>, services: EngineServices): StateEngine;

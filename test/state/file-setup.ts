@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -6,6 +7,7 @@ import type { TestContext } from 'node:test';
 import { LmdbState } from '../../builtins/state-file/lmdb-state.ts';
 import type { Room } from '../../builtins/state-file/table.ts';
 import type { StateArea } from '../../plugins-sdk/state.ts';
+import { eventOf } from '../support/wait.ts';
 
 /** A folder of its own, removed after the test. */
 export async function folder(t: Pick<TestContext, 'after'>): Promise<string> {
@@ -50,3 +52,23 @@ export const SET_BACK = `
   number[0] -= BigInt(process.argv[2]);
   const setBack = () => writeSync(file, number, 0, 8, 8);
   setBack();`;
+
+/** Holds the lock of a state file for writing, and stops: the disk hangs for all others. */
+const HOLD = `
+  import { open } from ${JSON.stringify(import.meta.resolve('lmdb'))};
+  open({ path: process.argv[1], noSubdir: true }).transactionSync(() => {
+    console.log('held');
+    process.kill(process.pid, 'SIGSTOP');
+  });`;
+
+/** Has the next write to a state file wait. @returns lets it go on. */
+export async function held(path: string): Promise<() => Promise<void>> {
+  const words = ['--input-type=module', '--eval', HOLD, path];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const gone = eventOf(child, 'exit');
+  await eventOf(child.stdout, 'data');
+  return async () => {
+    child.kill('SIGKILL');
+    await gone;
+  };
+}
