@@ -19,13 +19,13 @@ import { joinedResponses, rendered, withAnswerHeaders } from './responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
 export interface ServiceSource extends Omit<DescribedService, 'own'> {
-  /** Of the service's program. */
+  /** The version of the service's package. */
   readonly version: string;
   readonly plugins: readonly { readonly definition: Definition; readonly config: unknown }[];
 }
 
 /**
- * Puts the parts of all plugins together. Nothing of the config gets in but what a plugin says.
+ * Builds the OpenAPI document from the parts of all plugins. Nothing of the config is published but what a plugin describes.
  * @throws Error where two plugins describe the same thing differently.
  */
 export function describeService(source: ServiceSource): ServiceDescription {
@@ -69,12 +69,12 @@ class Description implements ServiceDescription {
     };
   }
 
-  /** What the parts say of a thing, those that say something. */
+  /** Returns one member of all parts that have it. */
   #each<K extends keyof OpenApiPart>(member: K): NonNullable<OpenApiPart[K]>[] {
     return this.#parts.map((part) => part[member]).filter((said) => said !== undefined);
   }
 
-  /** `EncodedAnswer` for the kind `Encoded`, what modes make of it, and what else plugins refer to. */
+  /** Returns all schemas: one per kind of answer (`EncodedAnswer` for `Encoded`), those of modes, and those of plugins. */
   #schemas(): Named {
     const signed = this.#each('signed');
     const required: Named = Object.assign({}, ...signed.map((part) => part.required));
@@ -128,7 +128,7 @@ class Description implements ServiceDescription {
     const methods = types.map((type) => ({ type, value: this.auth.get(type) ?? undescribed(type) }));
     const extensions = methods.map(({ type, value }) => value.operation?.(auth.filter((one) => one.type === type)));
     const security = methods.map(({ type, value }) => this.#security(type, value));
-    // When all methods fail the last one answers; where one lets everyone in none fails.
+    // When all methods fail, the last one's refusal is sent. If one method lets everyone in, none fails.
     const refusing = methods.every(({ value }) => value.scheme !== undefined) ? methods.slice(-1) : [];
     const { early, responses, text } = this.#delivery(endpoint, parts);
     const said = [
@@ -144,7 +144,7 @@ class Description implements ServiceDescription {
       description:
         typeof block.description === 'string' && block.description ? block.description : `The answer: ${text}`,
       tags: [api],
-      // Where everyone is let in, none is needed.
+      // If one method lets everyone in, no credentials are needed.
       security: security.every((one) => Object.keys(one).length === 0) ? [] : security,
       ...Object.assign({}, ...extensions),
       requestBody: { required: true, content: { 'application/json': { schema: requestSchema(label, parts) } } },
@@ -153,7 +153,7 @@ class Description implements ServiceDescription {
   }
 
   #delivery({ id, mode }: Endpoint, parts: readonly DescribedOperation[]) {
-    // As in the pipeline, whoever answers first has encoded.
+    // As in the pipeline, the first plugin that answers has encoded.
     const answer = parts.find((part) => part.answer !== undefined)?.answer;
     const remarks = parts.flatMap(({ remark }) => remark ?? []);
     this.remarks.set(id, remarks);
@@ -172,7 +172,7 @@ class Description implements ServiceDescription {
     return { [name]: [] };
   }
 
-  /** The Responses Object of an operation; a response with a name becomes a component. */
+  /** Makes the Responses Object of an operation; a response with a name becomes a component. */
   #render(operation: string, said: readonly (Responses | undefined)[]): OpenApiObject {
     const all = Object.entries(joinedResponses(operation, said)).map(([status, value]) => {
       const response = rendered(status, value);
@@ -184,7 +184,7 @@ class Description implements ServiceDescription {
   }
 }
 
-/** The schema of a request's body, of what plugins say of its parameters. */
+/** Makes the schema of a request's body from the parameters that plugins describe. */
 function requestSchema(operation: string, parts: readonly DescribedOperation[]): OpenApiObject {
   const required = [...new Set(parts.flatMap((part) => part.required ?? []))];
   const strict = parts.some((part) => part.strict === true);
@@ -200,7 +200,7 @@ function requestSchema(operation: string, parts: readonly DescribedOperation[]):
   return { type: 'object', ...(isNeeded && { required: ['parameters'] }), properties: { parameters: inner } };
 }
 
-/** Of the operations that are no endpoint. */
+/** The tag of operations that are no endpoints. */
 const OWN_TAG = 'service';
 
 function tagsOf(endpoints: readonly Endpoint[]): readonly OpenApiObject[] {
@@ -209,14 +209,14 @@ function tagsOf(endpoints: readonly Endpoint[]): readonly OpenApiObject[] {
   return [...tags].map(([name, description]) => ({ name, description }));
 }
 
-/** The members of a signed answer that say whose it is. */
+/** The members of a signed answer that identify signer, endpoint and time. */
 const NAMES: Named = {
   node: refTo('schemas', 'Address'),
   endpointId: refTo('schemas', 'Bytes32'),
   timestamp: refTo('schemas', 'Timestamp'),
 };
 
-/** A type of a plugin that describes nothing. */
+/** Describes an auth type whose plugin describes nothing. */
 function undescribed(type: string): DescribedAuth {
   const scheme = {
     type: 'http',
@@ -227,7 +227,7 @@ function undescribed(type: string): DescribedAuth {
   return { scheme, responses: { 401: { description, errors: ['Unauthorized'] } } };
 }
 
-/** `<api>_<endpoint>`, with the endpoint's ID where that is not unique. */
+/** Returns an operation name for each endpoint: `<api>_<endpoint>`, with the endpoint's ID where that is not unique. */
 function operationNames(endpoints: readonly Endpoint[]): readonly string[] {
   const names = endpoints.map(({ api, name }) => `${nameOf(api)}_${nameOf(name)}`);
   const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));

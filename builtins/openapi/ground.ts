@@ -1,6 +1,6 @@
 import { internalError, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 
-/** What is the same whatever plugins there are. */
+/** The part of the document that does not depend on plugins. */
 export const ground: OpenApiPart = {
   schemas: {
     Address: textSchema('^0x[0-9a-fA-F]{40}$', 'An address; those of this service carry the EIP-55 checksum'),

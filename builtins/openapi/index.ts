@@ -1,7 +1,7 @@
 import { definePlugin, JsonText } from '../../plugins-sdk/index.ts';
 import { detailsOf, openapiKey } from '../shared/discovery.ts';
 
-/** `GET /openapi.json`: what clients may know of the endpoints, in OpenAPI 3.1. Off unless the config asks for it. */
+/** Serves `GET /openapi.json`, an OpenAPI 3.1 document of the endpoints for clients. Off unless the config asks for it. */
 export const openapi = definePlugin({
   name: 'openapi',
   keys: [openapiKey],

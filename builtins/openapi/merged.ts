@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 
 /**
- * What several plugins say, by name.
- * @param kind what the names are of, for the text of the error.
- * @throws Error where a name means two things.
+ * Merges the descriptions of several plugins, by name.
+ * @param kind the kind of thing that is named, for the text of the error.
+ * @throws Error where one name has two meanings.
  */
 export function merged<T>(
   kind: string,
@@ -17,6 +17,7 @@ export function merged<T>(
   return Object.fromEntries(all);
 }
 
+/** Makes the error for a thing that two plugins describe differently. */
 export function contradiction(what: string): Error {
   return new Error(`the ${what} is described in two ways: the names that plugins describe must differ`);
 }

@@ -10,7 +10,7 @@ import {
 } from '../../plugins-sdk/openapi.ts';
 import { contradiction } from './merged.ts';
 
-/** A Response Object. */
+/** Makes a Response Object. */
 export function rendered(status: string, response: DescribedResponse): OpenApiObject {
   const { description = STATUS_CODES[status] ?? status, errors, schema, mediaType, headers, links } = response;
   const content =
@@ -27,7 +27,7 @@ function examplesOf(errors: readonly string[]): Named {
   return Object.fromEntries(errors.map((error) => [nameOf(error), { value: { error } }]));
 }
 
-/** The headers of both that a response has whoever refuses, and those that one may send. */
+/** Returns the headers that both responses have, and those that either may send. */
 function sharedHeaders(one: Named = {}, other: Named = {}): Named {
   const all = Object.entries({ ...one, ...other });
   const isShared = ([name, { required }]: (typeof all)[number]) =>
@@ -35,7 +35,7 @@ function sharedHeaders(one: Named = {}, other: Named = {}): Named {
   return Object.fromEntries(all.filter(isShared));
 }
 
-/** A mode's responses, with the headers that plugins add to answers; its refusals are none. */
+/** Adds the headers that plugins set on answers to a mode's successful responses. */
 export function withAnswerHeaders(responses: Responses, parts: readonly DescribedOperation[]): Responses {
   const added: Named = Object.assign({}, ...parts.map(({ answerHeaders }) => answerHeaders));
   const changed: Record<string, DescribedResponse> = { ...responses };
@@ -44,7 +44,7 @@ export function withAnswerHeaders(responses: Responses, parts: readonly Describe
   return changed;
 }
 
-/** One response for two who refuse with its status: their texts, and the headers that they share. */
+/** Joins two refusals with one status: their texts, and the headers that they share. */
 function joined(what: string, one: DescribedResponse, other: DescribedResponse): DescribedResponse {
   if (one.errors === undefined || other.errors === undefined) throw contradiction(what);
   const descriptions = new Set([one.description, other.description].filter((text) => text !== undefined));
@@ -56,9 +56,9 @@ function joined(what: string, one: DescribedResponse, other: DescribedResponse):
 }
 
 /**
- * The responses of an operation by status, of what all plugins say of it.
- * @param operation what it is called in the text of the error.
- * @throws Error where two describe a response that cannot be shared.
+ * Joins the responses of an operation by status, from all plugins' parts.
+ * @param operation the operation's name, for the text of the error.
+ * @throws Error where two plugins describe one response that cannot be shared.
  */
 export function joinedResponses(operation: string, said: readonly (Responses | undefined)[]): Responses {
   const all: Record<string, DescribedResponse> = {};
