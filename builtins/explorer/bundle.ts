@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build, stop } from 'esbuild';
 
-/** The oldest browsers that the page supports, and the version of the language that they share. */
+/** The oldest browsers that the page supports, and the language version that they share. */
 const TARGET = ['es2022', 'chrome111', 'firefox119', 'safari16.4'];
 
 function fileOf(name: string): string {
@@ -18,7 +18,7 @@ async function bundled(file: string): Promise<string> {
     format: 'iife',
     platform: 'browser',
     target: TARGET,
-    // As in a built package: a tsconfig.json in a folder above must not matter.
+    // As in a built package, a tsconfig.json of a parent folder must have no effect.
     tsconfigRaw: {},
   });
   const text = outputFiles[0]?.text.trim();
@@ -26,15 +26,15 @@ async function bundled(file: string): Promise<string> {
   return text;
 }
 
-/** @param text must not be able to end its element, nor begin a comment in it. */
+/** Puts a text into the page's element. @param text must not contain a tag that ends it, or a comment's begin. */
 function inline(page: string, tag: 'script' | 'style', text: string): string {
   if (/<!--|<\/?(?:script|style)/i.test(text)) throw new Error(`the text of <${tag}> would not stay in it`);
   return page.replace(`<${tag}></${tag}>`, () => `<${tag}>${text}</${tag}>`);
 }
 
 /**
- * Makes the page of the explorer, with all that it needs in one text. Only the data is left out, which the service
- * fills in. Needs the sources of the page beside this file, and esbuild.
+ * Bundles the explorer's page with its style and script into one text. Only the data is left out; the service fills it in.
+ * Needs the page's sources beside this file, and esbuild.
  */
 export async function bundleExplorer(): Promise<string> {
   try {

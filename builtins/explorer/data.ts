@@ -1,23 +1,23 @@
 import type { DescribedAuth, ServiceDescription } from '../../plugins-sdk/openapi.ts';
 import type { PublicEndpoint } from './endpoint.ts';
 
-/** A type of `auth`, as far as the page can help with it. */
+/** What the page shows of a type of `auth`. */
 export interface Access {
   readonly title: string;
   /** Whether it lets everyone in. */
   readonly open?: true | undefined;
-  /** The request header that carries the credentials; absent where there is none, or nobody said which. */
+  /** The request header for the credentials; absent if there is none, or the plugin does not describe it. */
   readonly header?: string | undefined;
   readonly hints: readonly string[];
-  /** What the header holds where it is JSON. */
+  /** An example of the header's value, if that is JSON. */
   readonly example?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What the page is told: nothing that a client may not know. */
+/** The data of the page; all of it may be public. */
 export interface PageData {
-  /** The address that this service says it signs with. */
+  /** The signer's address, as the service states it. */
   readonly node: string;
-  /** What the operator calls the service, and what clients should know of it. */
+  /** The operator's name for the service, and notes for clients. */
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   /** Whether the service describes itself at `openapi.json`, beside the page. */
@@ -26,7 +26,7 @@ export interface PageData {
   readonly endpoints: readonly PublicEndpoint[];
   /** The types of `auth` that endpoints have and a plugin describes. */
   readonly auth: Readonly<Record<string, Access>>;
-  /** What is said of the modes that endpoints have. */
+  /** The titles of the modes that endpoints have. */
   readonly modes: Readonly<Record<string, string | undefined>>;
 }
 
@@ -36,7 +36,7 @@ function accessOf(type: string, { scheme, title = type, hints = [], example }: D
   return { title, open: scheme === undefined ? true : undefined, header, hints, example };
 }
 
-/** The data of a page, of what plugins say and endpoints use; JSON leaves out what is undefined. */
+/** Makes the page's data from the plugins' descriptions of what endpoints use; JSON leaves out undefined members. */
 export function pageData(
   about: Pick<PageData, 'node' | 'openapi' | 'title' | 'description'>,
   endpoints: readonly PublicEndpoint[],

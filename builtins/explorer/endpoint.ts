@@ -10,36 +10,36 @@ export interface PublicParameter {
   /** `body` parameters may hold any JSON; all others a string, number or boolean. */
   readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body' | 'none';
   readonly required: boolean;
-  /** What is sent where the client gives nothing; absent where there is none or it is secret. */
+  /** The value to send if the client gives none; absent if there is none or it is secret. */
   readonly default?: Json | undefined;
   readonly description?: string | undefined;
-  /** JSON Schema of its value; absent where there is none or the value is secret. */
+  /** JSON Schema of the value; absent if there is none or the value is secret. */
   readonly schema?: Readonly<Record<string, Json>> | undefined;
 }
 
 /** The reserved parameters with which a client chooses what the operator left open with `*`. */
 export type ReservedParameter = ReturnType<typeof reservedParameters>[number];
 
-/** What anyone may know of an endpoint: nothing of the upstream, its headers, fixed and secret values, keys or nodes. */
+/** The public facts of an endpoint: nothing of the upstream, its headers, fixed and secret values, keys or nodes. */
 export interface PublicEndpoint {
   readonly id: string;
   readonly api: string;
   readonly name: string;
   readonly description?: string | undefined;
   readonly mode: string;
-  /** In the order in which they are tried; any one is enough. Types only. */
+  /** Types of its auth methods, in the order in which they are tried; any one is enough. */
   readonly auth: readonly string[];
-  /** What a request costs, in one of several ways; absent where it costs nothing. */
+  /** The prices of a request, of which one is paid; absent if it is free. */
   readonly prices?: readonly Price[] | undefined;
-  /** In the order of the config, without those that are fixed. */
+  /** Its parameters in the order of the config, without fixed ones. */
   readonly parameters: readonly PublicParameter[];
-  /** The reserved parameters that it takes, all of them required. */
+  /** The reserved parameters that it takes; all are required. */
   readonly reserved: readonly ReservedParameter[];
-  /** How the answer is encoded; absent where raw JSON is signed. A `*` is chosen by the client. */
+  /** The encoding of the answer; absent if raw JSON is signed. The client chooses a `*`. */
   readonly encoding?: ReturnType<typeof keys.encoding.of>;
-  /** What else is to be known of the answer. */
+  /** Further notes on the answer. */
   readonly remarks?: readonly string[] | undefined;
-  /** The names of the parameters that the receipts of its answers cover, reserved ones apart; absent where it makes none. */
+  /** The names of parameters that its receipts cover, reserved ones apart; absent if it makes no receipts. */
   readonly receipt?: readonly string[] | undefined;
 }
 
@@ -57,7 +57,7 @@ function parametersOf(endpoint: Endpoint): PublicParameter[] {
     });
 }
 
-/** What may be published of an endpoint; JSON leaves out what is undefined. */
+/** Returns the public facts of an endpoint; JSON leaves out undefined members. */
 export function publicEndpoint(endpoint: Endpoint, { auth: ways, remarks }: ServiceDescription): PublicEndpoint {
   const { id, api, name, mode, auth, block } = endpoint;
   const { description } = block;

@@ -14,7 +14,7 @@ const explorerKey = optionalKey(
   }),
 );
 
-/** A package holds the page ready-made; a source tree makes it. */
+/** Reads the page's template: a package has it built, a source tree bundles it. */
 async function readTemplate(): Promise<string> {
   try {
     return await readFile(new URL('./page.built.html', import.meta.url), 'utf8');
@@ -25,7 +25,7 @@ async function readTemplate(): Promise<string> {
   }
 }
 
-/** `GET /`: a page on which a person calls the endpoints and checks the signatures. Off unless `settings.explorer` is true. */
+/** Serves `GET /`, a page to call endpoints and check signatures. Off unless `settings.explorer` is true. */
 export const explorer = definePlugin({
   name: 'explorer',
   keys: [explorerKey],

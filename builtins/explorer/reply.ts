@@ -3,18 +3,18 @@ import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
 import type { HttpResponse } from '../../plugins-sdk/index.ts';
 import type { PageData } from './data.ts';
 
-/** Where the data goes in what `bundleExplorer` makes. */
+/** The placeholder for the data in the page that `bundleExplorer` makes. */
 const DATA_MARK = '"DATA"';
 
 /**
- * JSON for a data block of a page. No character in it can end the block or begin a comment (HTML standard, 4.12.1.3), and
- * it stays the same JSON.
+ * Returns JSON for a data block of a page. No character in it can end the block or begin a comment (HTML standard,
+ * 4.12.1.3), and its meaning as JSON stays the same.
  */
 function embeddable(data: PageData): string {
   return JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, unicodeEscape);
 }
 
-/** A source expression of the Content Security Policy that allows just this element's text (CSP 3, section 2.3.1). */
+/** Returns the source expression of a Content Security Policy that allows just this element's text (CSP 3, section 2.3.1). */
 function hashOf(template: string, tag: 'script' | 'style'): string {
   const found = [...template.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, 'g'))];
   const text = found[0]?.[1];
@@ -22,7 +22,7 @@ function hashOf(template: string, tag: 'script' | 'style'): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }
 
-/** The page as it is served, with a policy under which nothing runs and nothing is asked but what it came with. */
+/** Makes the page's response. Its policy allows only the page's own script and style, and requests to the service itself. */
 export function pageReply(template: string, data: PageData): HttpResponse {
   const policy = [
     "default-src 'none'",

@@ -8,7 +8,7 @@ import { Copied, ELSEWHERE, fact, onText, Section, type Shown, useNewId, VERBATI
 import type { Asked } from './request.ts';
 import { useVerdict, type Verdict, valuesOf } from './verdict.ts';
 
-/** What came of a request, and who signed it. */
+/** Shows the result of a request, and its signer. */
 export function AnswerPart({ endpoint, page }: Shown) {
   const sent = page.sentFor(endpoint.id);
   const { outcome, progress, text } = sent ?? {};
@@ -18,7 +18,7 @@ export function AnswerPart({ endpoint, page }: Shown) {
   useLayoutEffect(() => {
     if (outcome !== undefined) place.current?.scrollIntoView({ block: 'nearest' });
   }, [outcome]);
-  // A person may put a signed answer in the place of an error.
+  // A person may replace an error's text by a signed answer.
   const isUnsigned = problem !== undefined && text === outcome?.text;
   return html`<${Section} title="Answer" extra="answer">
     <p class="status" role="status">${progress ? `${progress}…` : statusText(outcome)}</p>
@@ -39,7 +39,7 @@ function statusText(outcome: CallOutcome | undefined): string {
   return `${`${status} ${statusText}`.trim()}, ${milliseconds} ms${age}`;
 }
 
-/** What a person can do where the fault is not in the request. */
+/** Returns advice for a fault that is not in the request. */
 function adviceOf({ status = 0, requestId, problem }: Partial<CallOutcome> = {}): string {
   if (problem === undefined || requestId === undefined || (status >= 300 && status < 500)) return '';
   const who = status === 502 || status === 504 ? 'The service is up, but the API behind it failed. ' : '';
@@ -54,7 +54,7 @@ const MARKS: Readonly<Record<Verdict['state'], string>> = {
   bad: 'm6 6 12 12M18 6 6 18',
 };
 
-/** The card that says who signed. */
+/** Shows the verdict and the signer. */
 function Check({ verdict, asked, page }: { verdict: Verdict; asked: Asked | undefined; page: Page }) {
   const { state, headline, detail, signer = '—', isBadPin = false } = verdict;
   const id = useNewId();
@@ -92,7 +92,7 @@ function pinAdvice({ pin: { address, isOwnChoice }, data: { node } }: Page): str
   return `You pinned this address; the service gives ${isSame ? 'the same one' : 'another one'} for itself.`;
 }
 
-/** What was signed, once it is known to be. */
+/** Returns the signed facts of a verified answer. */
 function factsOf(verdict: Verdict, asked: Asked): (VNode | undefined)[] {
   const { verified } = verdict;
   if (verified === undefined) return [];
@@ -107,7 +107,7 @@ function factsOf(verdict: Verdict, asked: Asked): (VNode | undefined)[] {
   ];
 }
 
-/** The answer in a field that can be changed, so that a person sees what the signature is good for. */
+/** Shows the answer in a field that can be edited, so that a person sees what the signature protects. */
 function Response({ endpoint, page, given, isUnsigned }: Shown & { given: string; isUnsigned: boolean }) {
   const id = useNewId();
   const ref = useRef<HTMLTextAreaElement>(null);

@@ -2,44 +2,44 @@ import { isRecord, jsonIn } from '../../../lib/json/value.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 
-/** What a form makes. */
+/** A request to an endpoint, as a form makes it. */
 export interface ServiceRequest {
   readonly endpointId: string;
-  /** JSON. */
+  /** The body, as JSON. */
   readonly body: string;
-  /** Credentials. */
+  /** The headers with credentials. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How a request ended. */
+/** The result of a request. */
 export interface CallOutcome {
-  /** Absent where nothing came. */
+  /** The HTTP status; absent without a response. */
   readonly status?: number;
   readonly statusText: string;
   readonly milliseconds: number;
   readonly requestId?: string | undefined;
-  /** The answer as JSON with line breaks; as it came where it is none; empty where there is none. */
+  /** The answer as indented JSON, or unchanged if it is no JSON; empty if there is none. */
   readonly text: string;
-  /** The answer is an older one, since the upstream fails. */
+  /** Whether the answer is an older one, because the upstream fails. */
   readonly isStale?: boolean;
-  /** Why there is no signed answer, for a person. */
+  /** Explains to a person why there is no signed answer. */
   readonly problem?: string | undefined;
 }
 
-/** Milliseconds between two looks at an async request. */
+/** Milliseconds between two polls of an async request: the first, the longest, and the factor between them. */
 const FIRST_WAIT_MS = 150;
 const LONGEST_WAIT_MS = 2000;
 const GROWTH = 1.5;
-/** Milliseconds to wait after a 429 that does not say how long, and at most. */
+/** Milliseconds to wait after a 429 without `Retry-After`, and the longest wait after any. */
 const DEFAULT_PAUSE_MS = 5000;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** A path of the service: relative to the page, which a proxy may serve from some folder. */
+/** Returns the URL of a path of the service. It is relative to the page, which a proxy may serve from a folder. */
 export function serviceUrl(path: string): URL {
   return new URL(path.replace(/^\/+/, ''), `${location.origin}${location.pathname}`);
 }
 
-/** Asks the service and waits for the answer, however the endpoint delivers it. Never rejects. */
+/** Sends a request and waits for the answer, in any mode. Never rejects. */
 export async function ask(
   { endpointId, body, headers: credentials }: ServiceRequest,
   signal: AbortSignal,
@@ -75,7 +75,7 @@ export function errorText(error: unknown): string {
 type Members = Readonly<Record<string, unknown>>;
 
 interface Read {
-  /** The members of the answer; none where it is no object. */
+  /** The members of the answer; empty if it is no object. */
   readonly json: Members;
   readonly outcome: Omit<CallOutcome, 'milliseconds'>;
 }
@@ -92,7 +92,7 @@ async function read(response: Response): Promise<Read> {
   return { json, outcome: { status, statusText, text, isStale, problem } };
 }
 
-/** The data of the only event of a stream (HTML standard, section 9.2.6). */
+/** Returns the data of a stream's only event (HTML standard, section 9.2.6). */
 function eventData(stream: string): string {
   const lines = stream.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data:'));
   return lines.map((line) => line.replace(/^data: ?/, '')).join('\n');
@@ -101,7 +101,7 @@ function eventData(stream: string): string {
 function problemOf({ status, ok, headers }: Response, { error, accepts, ...terms }: Members): string | undefined {
   if (ok && error === undefined) return undefined;
   if (status === 402) {
-    // In offers to wallets the error is there for machines, even before anything was paid.
+    // Offers to wallets always have an error, meant for machines, even before any payment.
     const why = typeof error === 'string' && accepts === undefined ? `${error}. ` : '';
     const offer: unknown = Array.isArray(accepts) ? accepts[0] : terms;
     return `${why}This endpoint asks for a payment${isRecord(offer) ? priceOf(offer) : ''}. Its terms:`;
@@ -111,16 +111,16 @@ function problemOf({ status, ok, headers }: Response, { error, accepts, ...terms
   return retryAfter === null ? said : `${said}. Try again in ${retryAfter} s.`;
 }
 
-/** What is asked for, with its unit; nothing where the terms do not say. */
+/** Returns the price in a payment's terms, with its unit; `''` if the terms have none. */
 function priceOf({ amount, asset, token = asset, network }: Members): string {
   if (typeof amount !== 'string' || !/^\d+$/.test(amount) || typeof token !== 'string') return '';
   return ` of ${priceText({ amount, token, network: String(network) })}`;
 }
 
-/** What a chain's own coin has of its smallest unit. */
+/** The number of smallest units in a chain's native coin. */
 const COIN = '1e18';
 
-/** An amount with its unit. */
+/** Returns a price with its unit. */
 export function priceText({ amount, max, token, network }: NonNullable<PublicEndpoint['prices']>[number]): string {
   const amounts = max === undefined ? [amount] : [amount, max];
   const range = amounts.join(' to ');
@@ -143,7 +143,7 @@ async function poll(url: URL, signal: AbortSignal, progress: (text: string) => v
   }
 }
 
-/** @throws the signal's reason */
+/** Waits. @throws the signal's reason */
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {

@@ -1,28 +1,28 @@
 import type { PublicEndpoint } from '../endpoint.ts';
 import type { Asked } from './request.ts';
 
-/** What code is made of. */
+/** The parts that code for a request is made of. */
 export interface Code {
   readonly endpoint: PublicEndpoint;
   readonly asked: Asked;
-  /** Names of the headers that carry credentials, whose values no code shows. */
+  /** Names of the headers with credentials. Code never shows their values. */
   readonly headers: readonly string[];
   readonly url: string;
-  /** The address that must have signed. */
+  /** The expected signer. */
   readonly node: string;
 }
 
-/** The variable that holds a credential, so that code can be shown to others. */
+/** Returns the name of the environment variable for a credential, so that code can be shown to others. */
 function variableOf(header: string): string {
   return header.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');
 }
 
-/** Inside single quotes a shell takes every character as it is, but for the quote itself. */
+/** Quotes a text for a shell: inside single quotes, only the quote itself is special. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** A command for a shell. */
+/** Returns the request as a shell command. */
 export function curlOf({ url, asked, headers }: Code): string {
   const words = [
     `curl -sS ${quoted(url)}`,
@@ -53,7 +53,7 @@ function valueCode({ endpoint: { encoding }, asked: { types = '', times } }: Cod
   return /^int\d+$/.test(types) ? `BigInt.asIntN(256, BigInt(verified.data))${factor}` : 'verified.data';
 }
 
-/** A module for Node that asks, checks who signed, and prints the value. */
+/** Returns a module for Node.js that sends the request, checks the signer and prints the value. */
 export function javascriptOf(code: Code): string {
   const { endpoint, asked, headers, url, node } = code;
   const { body, parameters } = asked;

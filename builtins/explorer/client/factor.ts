@@ -1,14 +1,14 @@
-/** A type of an encoding, and what values of it are multiplied by. */
+/** A type of an encoding, and the factor that its values are multiplied by. */
 export interface Scaled {
   readonly type: string;
   readonly factor?: string;
 }
 
 /**
- * The types of an encoding, each with its factor: only integers are multiplied.
+ * Returns the types of an encoding, each with its factor: only integers are multiplied.
  *
- * @param types comma-separated.
- * @param times as many factors, comma-separated, of which some may be empty, or one for all.
+ * @param types comma-separated types.
+ * @param times one factor for all types, or a comma-separated list with a factor for each type, some of them empty.
  */
 export function scaled(types: string, times = ''): Scaled[] {
   const factors = times.split(',').map((factor) => factor.trim());
@@ -19,7 +19,7 @@ export function scaled(types: string, times = ''): Scaled[] {
   });
 }
 
-/** The types in words: `int256 × 1e18` and `bool` for `int256,bool` and `1e18,`. */
+/** Returns the types in words: `int256 × 1e18` and `bool` for `int256,bool` and `1e18,`. */
 export function withFactors(types: string, times?: string): string[] {
   return scaled(types, times).map(({ type, factor }) => (factor === undefined ? type : `${type} × ${factor}`));
 }

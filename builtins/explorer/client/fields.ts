@@ -4,29 +4,29 @@ import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endp
 import { errorText } from './call.ts';
 import { boundsOf, isLiteral } from './schema.ts';
 
-/** What a field adds to a request: JSON for a parameter, a text for a header; nothing; or what is wrong. */
+/** The value that a field adds to a request (JSON for a parameter, a text for a header, or nothing), or its fault. */
 export type Content = { readonly value: string | undefined } | { readonly problem: string };
 
-/** A part of a request, for which the page has a control. */
+/** A part of a request with a control on the page. */
 export interface Field {
-  /** Fields of one key share one text. */
+  /** Identifies the text: fields with the same key share one. */
   readonly key: string;
   readonly name: string;
   readonly isHeader?: boolean;
-  /** Where the value goes, or what it is. */
+  /** The place of the value in the upstream's request, or its purpose. */
   readonly kind: string;
   readonly required: boolean;
   readonly hints: readonly string[];
   readonly control: 'line' | 'code' | 'password' | 'lines';
   readonly placeholder?: string;
-  /** The only values, as JSON by what is shown of them. */
+  /** The allowed values: each with the shown text and its JSON. */
   readonly choices?: readonly (readonly [shown: string, json: string])[];
-  /** Values that others have taken. */
+  /** Common values. */
   readonly suggestions?: readonly string[];
   readonly read: (text: string) => Content;
 }
 
-/** All that a person fills in for an endpoint. */
+/** Returns all fields of an endpoint that a person fills in. */
 export function fieldsOf(endpoint: PublicEndpoint, ways: PageData['auth']): Field[] {
   return [
     ...parameterFields(endpoint),
@@ -35,7 +35,7 @@ export function fieldsOf(endpoint: PublicEndpoint, ways: PageData['auth']): Fiel
   ];
 }
 
-/** A client gives one value to all parameters of one name. */
+/** Returns the fields for parameters: one for each name, since a client gives one value to all of a name. */
 function parameterFields({ id, parameters }: PublicEndpoint): Field[] {
   const names = [...new Set(parameters.map(({ name }) => name))];
   return names.map((name) => {
@@ -89,7 +89,7 @@ function reservedField({ id }: PublicEndpoint, name: ReservedParameter): Field {
   return { key, name, kind: 'encoding', required: true, control: 'code', ...RESERVED[name], read };
 }
 
-/** A field for each header that carries credentials, as far as plugins say which. */
+/** Returns a field for each header with credentials that a plugin describes. */
 function credentialFields({ id, api, auth }: PublicEndpoint, ways: PageData['auth']): Field[] {
   const open = auth.length > 1 ? ['Leave it empty to use another way in.'] : [];
   return [...new Set(auth)].flatMap((type): Field[] => {
@@ -103,13 +103,13 @@ function credentialFields({ id, api, auth }: PublicEndpoint, ways: PageData['aut
       const key = `${id} header ${name}`;
       return [{ ...field, key, hints: [...hints, ...open], control: 'lines', placeholder, read: jsonLine }];
     }
-    // What is JSON pays for one request: only a key is good for the others of its API.
+    // A JSON credential is a payment for one request. Only a key is good for the other endpoints of the API.
     const said = [...hints, 'For all endpoints of this API; never stored.', ...open];
     return [{ ...field, key: `api ${api} ${name}`, hints: said, control: 'password', read: headerText }];
   });
 }
 
-/** JSON, letter by letter as it was written: numbers keep their digits. */
+/** Reads JSON and keeps its text, so that numbers keep their digits. */
 function json(text: string): Content {
   try {
     JSON.parse(text);
@@ -119,7 +119,7 @@ function json(text: string): Content {
   }
 }
 
-/** JSON in one line of ASCII, for a header. */
+/** Reads JSON into one line of ASCII, for a header. */
 function jsonLine(text: string): Content {
   const content = json(text);
   if ('problem' in content) return content;
@@ -127,7 +127,7 @@ function jsonLine(text: string): Content {
   return { value: line.replace(/[^\x20-\x7e]/g, unicodeEscape) };
 }
 
-/** What a header can carry (RFC 9110, section 5.5), as far as browsers send it. */
+/** Reads a text that a header can carry (RFC 9110, section 5.5) and browsers send. */
 function headerText(text: string): Content {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return { value: text };
   return { problem: 'A header cannot carry this: there is a character that no key has.' };

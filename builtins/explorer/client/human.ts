@@ -1,9 +1,9 @@
 import type { Scaled } from './factor.ts';
 
-/** Beyond this the service takes no factor (`times`): an integer has no room for it. */
+/** The greatest exponent of a factor (`times`) that the service accepts, since an integer has no room for more. */
 const GREATEST_EXPONENT = 100;
 
-/** @returns the integer divided by the factor, every digit exact; undefined where the digits would have no end. */
+/** Divides an integer by a factor, with every digit exact. @returns undefined if the digits would have no end. */
 export function quotient(integer: string, factor: string): string | undefined {
   const [, sign, whole = '', part = '', power = '0'] = /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(factor) ?? [];
   const divisor = BigInt(`0${whole}${part}`);
@@ -11,7 +11,7 @@ export function quotient(integer: string, factor: string): string | undefined {
   if (divisor === 0n || Math.abs(exponent) > GREATEST_EXPONENT) return undefined;
   const value = BigInt(integer);
   const places = String(divisor).length * 4 + GREATEST_EXPONENT;
-  // A divisor divides a power of ten after as many steps as it has bits, or never: there are places enough.
+  // A divisor with n bits divides 10^n or no power of ten, so there are places enough.
   const grown = (value < 0n ? -value : value) * 10n ** BigInt(places - exponent);
   if (grown % divisor !== 0n) return undefined;
   const digits = String(grown / divisor).padStart(places + 1, '0');
@@ -20,7 +20,7 @@ export function quotient(integer: string, factor: string): string | undefined {
   return value < 0n !== (sign === '-') && value !== 0n ? `-${text}` : text;
 }
 
-/** Names of fields that hold a moment, where a path ends in one. */
+/** Matches paths whose last name looks like that of a time. */
 const MOMENT = /(?:[tT]ime(?:[sS]tamp)?|[dD]ate|_at|[a-z]At|[eE]xpir(?:y|es))['"\]]*$/;
 
 function momentOf(integer: string): string | undefined {
@@ -29,16 +29,16 @@ function momentOf(integer: string): string | undefined {
   return utcOf(Number(integer) * (integer.length === 10 ? 1000 : 1));
 }
 
-/** @param milliseconds of Unix time, as far away as a date can be. */
+/** Formats a time in UTC. @param milliseconds Unix time within the range of `Date`. */
 function utcOf(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace('T', ' ').replace('.000Z', ' UTC').replace('Z', ' UTC');
 }
 
 /**
- * A value as a person says it; undefined where the exact value says it already.
+ * Returns a value in a form for people; undefined if that is the exact value.
  *
- * @param exact as `decodeAbi` has it.
- * @param path where the upstream's answer held it: its last name tells a moment from an amount.
+ * @param exact the value as `decodeAbi` returns it.
+ * @param path its path in the upstream's answer, whose last name tells a time from an amount.
  */
 export function humanOf(exact: string, { type, factor }: Scaled, path = ''): string | undefined {
   if (type === 'string') return exact === '""' ? undefined : String(JSON.parse(exact));
@@ -49,14 +49,14 @@ export function humanOf(exact: string, { type, factor }: Scaled, path = ''): str
 }
 
 /**
- * A moment, and how long ago it was.
- * @param timestamp Unix seconds; may be further away than a date can be.
+ * Returns a time, and how long ago it was.
+ * @param timestamp Unix seconds; may be outside the range of `Date`.
  */
 export function timeText(timestamp: number): string {
   if (Number.isNaN(new Date(timestamp * 1000).getTime())) return `${timestamp} (Unix seconds)`;
   const age = Math.round(Date.now() / 1000 - timestamp);
   const seconds = Math.abs(age);
-  // Two of a unit are the first that it says well.
+  // A unit is used from two of it on.
   const [size, unit] =
     seconds < 120 ? [1, 's'] : seconds < 7200 ? [60, 'min'] : seconds < 172_800 ? [3600, 'h'] : [86_400, 'days'];
   const span = `${Math.floor(seconds / size)} ${unit}`;

@@ -10,7 +10,7 @@ import { Panel } from './panel.ts';
 import { onText } from './parts.ts';
 import { Welcome } from './welcome.ts';
 
-/** From this many endpoints on a person would rather search than read. */
+/** The number of endpoints from which on the page has a filter. */
 const MANY = 8;
 const FILTER = 'Filter endpoints';
 const TITLE = 'Signed data explorer';

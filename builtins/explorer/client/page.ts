@@ -3,29 +3,29 @@ import { ask, type CallOutcome } from './call.ts';
 import type { Field } from './fields.ts';
 import { type Asked, contentOf } from './request.ts';
 
-/** The address that must have signed. */
+/** The expected signer. */
 export interface Pin {
   readonly address: string;
-  /** Whether a person gave it; at first it is what the service says of itself. */
+  /** Whether a person gave it; at first it is the address that the service states. */
   readonly isOwnChoice: boolean;
 }
 
-/** A request that was sent, and what came of it so far. */
+/** A request that was sent, and its result so far. */
 export interface Sent {
   readonly asked: Asked;
   readonly controller: AbortController;
-  /** What there is to wait for; empty once there is an outcome. */
+  /** Describes the wait for a person; empty once there is an outcome. */
   readonly progress: string;
   readonly outcome?: CallOutcome;
-  /** The answer, as a person may have changed it. */
+  /** The answer, which a person may have edited. */
   readonly text: string;
 }
 
-/** All that a person has done on the page; it is kept nowhere else. Each change draws the page anew. */
+/** The state of the page, which is stored nowhere else. Each change redraws the page. */
 export class Page {
   readonly data: PageData;
   pin: Pin;
-  /** By the key of a field. */
+  /** Faults by the keys of their fields. */
   readonly problems = new Map<string, string>();
   readonly #texts = new Map<string, string>();
   readonly #sent = new Map<string, Sent>();
@@ -37,7 +37,7 @@ export class Page {
     this.#draw = draw;
   }
 
-  /** Has a person expect that an address has signed. */
+  /** Pins an address that a person expects as signer. */
   expect(address: string): void {
     this.pin = { address, isOwnChoice: true };
     this.#draw(this);
@@ -51,7 +51,7 @@ export class Page {
     this.#draw(this);
   }
 
-  /** Has each field say what is wrong with it. @returns whether all are right */
+  /** Checks all fields and shows their faults. @returns whether all are right */
   areRight(fields: readonly Field[]): boolean {
     for (const field of fields) {
       const content = contentOf(field, this.textOf(field));
@@ -62,7 +62,7 @@ export class Page {
     return !fields.some(({ key }) => this.problems.has(key));
   }
 
-  /** @param key one request at a time is under way for each. */
+  /** Returns the last request of a key. @param key allows one request at a time. */
   sentFor(key: string): Sent | undefined {
     return this.#sent.get(key);
   }
@@ -73,12 +73,12 @@ export class Page {
     const wait = (progress: string) => this.#show(key, { asked, controller, progress, text: '' });
     wait('Waiting for the answer');
     const outcome = await ask(asked, controller.signal, wait);
-    // Otherwise a later request took its place.
+    // If not, a later request has replaced this one.
     if (this.#sent.get(key)?.controller === controller)
       this.#show(key, { asked, controller, progress: '', outcome, text: outcome.text });
   }
 
-  /** Changes the answer, so that a person sees what the signature is good for. */
+  /** Changes the answer's text, so that a person sees what the signature protects. */
   edit(key: string, text: string): void {
     const sent = this.#sent.get(key);
     if (sent !== undefined) this.#show(key, { ...sent, text });

@@ -11,7 +11,7 @@ import { Copied, FieldView, fact, Section, type Shown } from './parts.ts';
 import { requestOf } from './request.ts';
 import { accessOf, costOf } from './welcome.ts';
 
-/** All that the page shows of an endpoint. */
+/** Shows an endpoint: its facts, a form and the answer. */
 export function Panel({ endpoint, page }: Shown) {
   const { api, name, description } = endpoint;
   return html`<article>
@@ -41,12 +41,12 @@ function About({ endpoint, page }: Shown) {
   </dl>`;
 }
 
-/** What becomes of digits that an integer has no place for. */
+/** Says whether digits that an integer cannot hold are cut or refused. */
 function fractionsOf({ exact }: NonNullable<PublicEndpoint['encoding']>): string {
   return exact === true ? 'refused, where an integer would lose digits' : 'cut, where an integer loses digits';
 }
 
-/** What a client chooses is called what the client's field for it is called. */
+/** Shows the encoding. A part that the client chooses is shown by the name of its field. */
 function encodingOf({ type, path, times, combine }: NonNullable<PublicEndpoint['encoding']>): VNode {
   const named = (value: string, name: ReservedParameter) => (value === '*' ? name : value);
   const factor = times === undefined ? undefined : named(times, '_times');
@@ -73,7 +73,7 @@ function RequestForm({ endpoint, page }: Shown) {
   </form>`;
 }
 
-/** Code for what the form holds at present. */
+/** Shows code for the form's current content. */
 function CodePart({ endpoint, fields, page }: Shown & { readonly fields: readonly Field[] }) {
   const headers = fields.filter(({ isHeader }) => isHeader).map(({ name }) => name);
   const asked = requestOf(endpoint, fields, page.textOf);

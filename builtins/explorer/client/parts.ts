@@ -5,16 +5,16 @@ import type { PublicEndpoint } from '../endpoint.ts';
 import type { Field } from './fields.ts';
 import type { Page } from './page.ts';
 
-/** Where a person gets the address of a signer, if not from the service. */
+/** Tells a person where to get a signer's address, if not from the service. */
 export const ELSEWHERE = 'from the operator, or from the TXT record at _node.<domain of the API>';
 
-/** What most views are drawn of. */
+/** The properties of most views. */
 export interface Shown {
   readonly endpoint: PublicEndpoint;
   readonly page: Page;
 }
 
-/** A term and what is said of it, for a list of facts. */
+/** Returns a term and its description, for a list of facts. */
 export function fact(term: ComponentChildren, ...said: readonly ComponentChildren[]): VNode {
   return html`<dt>${term}</dt>
     <dd>${said}</dd>`;
@@ -22,13 +22,13 @@ export function fact(term: ComponentChildren, ...said: readonly ComponentChildre
 
 let made = 0;
 
-/** An id for an element that another one refers to; those of Preact repeat where a root is rendered again. */
+/** Returns an ID for an element that another one refers to. Preact's own IDs repeat when a root is rendered again. */
 export function useNewId(): string {
   const [id] = useState(() => `e${made++}`);
   return id;
 }
 
-/** A part of the page under a heading. */
+/** Shows a part of the page under a heading. */
 export function Section({ title, extra = '', children }: RenderableProps<{ title: string; extra?: string }>) {
   return html`<section class="part ${extra}" aria-label=${title}>
     <h2>${title}</h2>
@@ -36,7 +36,7 @@ export function Section({ title, extra = '', children }: RenderableProps<{ title
   </section>`;
 }
 
-/** Code with a button that copies it, or selects it where a page may not write to the clipboard (plain HTTP). */
+/** Shows code with a button that copies it, or selects it where the clipboard is not allowed (plain HTTP). */
 export function Copied({ what, text, isBlock = false }: { what: string; text: string; isBlock?: boolean }) {
   const source = useRef<HTMLElement>(null);
   const [label, setLabel] = useState('Copy');
@@ -57,7 +57,7 @@ export function Copied({ what, text, isBlock = false }: { what: string; text: st
     </button>`;
 }
 
-/** Of controls whose text is no prose. The last attribute is no property everywhere, and then would be left out. */
+/** Attributes of controls whose text is not prose. `autocorrect` is set by hand: not all browsers have it as a property. */
 export const VERBATIM = {
   autocomplete: 'off',
   autocapitalize: 'off',
@@ -67,19 +67,19 @@ export const VERBATIM = {
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-/** A listener of a control, which gets its text. */
+/** Makes an event listener that passes on a control's text. */
 export function onText(use: (text: string) => void): (event: { readonly currentTarget: Control }) => void {
   return ({ currentTarget }) => use(currentTarget.value);
 }
 
-/** Sends the form of a field of several lines, as Enter does from a line. */
+/** Submits the form on Ctrl+Enter or Cmd+Enter in a field of several lines. */
 function sendByKeys(event: KeyboardEvent & { readonly currentTarget: HTMLTextAreaElement }): void {
   if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   event.currentTarget.form?.requestSubmit();
 }
 
-/** A control with its label, what there is to know of it and what is wrong with it. */
+/** Shows a control with its label, hints and fault. */
 export function FieldView({ field, page }: { field: Field; page: Page }) {
   const { name, kind, required, hints, control, placeholder = '' } = field;
   const id = useNewId();

@@ -2,25 +2,25 @@ import type { PublicEndpoint, ReservedParameter } from '../endpoint.ts';
 import type { ServiceRequest } from './call.ts';
 import type { Content, Field } from './fields.ts';
 
-/** A request, and how what it asked for is encoded. */
+/** A request, and the encoding of its answer. */
 export interface Asked extends ServiceRequest {
-  /** The types of the values, where the answer is encoded. */
+  /** The comma-separated types of the values; absent if the answer is raw. */
   readonly types?: string | undefined;
   readonly times?: string | undefined;
-  /** Where the upstream's answer has the values. */
+  /** The comma-separated paths of the values in the upstream's answer. */
   readonly paths?: string | undefined;
-  /** What a receipt must cover, where the endpoint makes receipts. */
+  /** The parameters that a receipt must cover; absent if the endpoint makes none. */
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What a field adds to a request, given its text; an empty text adds nothing. */
+/** Reads a field's text; an empty text adds nothing to the request. */
 export function contentOf({ required, control, read }: Field, text: string): Content {
   const isEmpty = (control === 'lines' ? text.trim() : text) === '';
   if (!isEmpty) return read(text);
   return required ? { problem: 'This is required.' } : { value: undefined };
 }
 
-/** The request that fields make, as far as they are filled in and right. */
+/** Makes a request of the fields, without those that are empty or wrong. */
 export function requestOf(endpoint: PublicEndpoint, fields: readonly Field[], textOf: (field: Field) => string): Asked {
   const given = fields.flatMap((field) => {
     const content = contentOf(field, textOf(field));
@@ -39,7 +39,7 @@ export function requestOf(endpoint: PublicEndpoint, fields: readonly Field[], te
   };
 }
 
-/** What was chosen where the operator left it open. */
+/** Returns the encoding, with the client's choices in the place of `*`. */
 function encodingOf({ encoding }: PublicEndpoint, values: Readonly<Record<string, unknown>>): Partial<Asked> {
   if (encoding === undefined) return {};
   const chosen = (pinned: string | undefined, name: ReservedParameter) => {
@@ -50,7 +50,7 @@ function encodingOf({ encoding }: PublicEndpoint, values: Readonly<Record<string
   return { types: chosen(type, '_type'), times: chosen(times, '_times'), paths: chosen(path, '_path') };
 }
 
-/** What a receipt covers: what was given, and the defaults of the rest. */
+/** Returns the parameters that a receipt covers: the given values, and the defaults of the others. */
 function coveredBy({ receipt, reserved, parameters }: PublicEndpoint, values: object): Asked['parameters'] {
   if (receipt === undefined) return undefined;
   const defaults = parameters.map(({ name, default: fallback }) => [name, fallback] as const);

@@ -11,7 +11,7 @@ const TYPES: Readonly<Record<string, string>> = {
   object: 'an object',
 };
 
-/** Keywords of JSON Schema in words, in the order in which a person reads them. */
+/** Words for keywords of JSON Schema, in the order in which a person reads them. */
 const WORDS: Readonly<Record<string, (value: string) => string>> = {
   type: (type) => type,
   enum: (values) => `one of ${values}`,
@@ -28,7 +28,7 @@ const WORDS: Readonly<Record<string, (value: string) => string>> = {
   maxItems: (most) => `with ${most} or fewer items`,
 };
 
-/** Keywords that say nothing of the value. */
+/** Keywords that do not restrict the value. */
 const SILENT = new Set(['title', 'description', 'examples']);
 
 function listed(value: unknown): string {
@@ -36,7 +36,7 @@ function listed(value: unknown): string {
   return texts.join(', ');
 }
 
-/** What a schema asks for in words; keywords that have none here stand as JSON behind them. */
+/** Describes a schema in words. Keywords without words here follow as JSON. */
 export function boundsOf({ type, ...schema }: Schema): string[] {
   const types = [type ?? []].flat().map((name) => TYPES[String(name)] ?? String(name));
   const known: Schema = { ...(types.length > 0 && { type: types.join(' or ') }), ...schema };
@@ -50,7 +50,7 @@ export function boundsOf({ type, ...schema }: Schema): string[] {
   ];
 }
 
-/** Whether a text stands for itself where a schema takes no text: a number or a boolean. */
+/** Returns whether a text is a number or a boolean for a schema that takes no texts. */
 export function isLiteral({ type }: Schema, text: string): boolean {
   const takesText = [type ?? 'string'].flat().includes('string');
   return !takesText && /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)$/.test(text);

@@ -8,15 +8,15 @@ import { humanOf } from './human.ts';
 import type { Page, Pin, Sent } from './page.ts';
 import type { Asked } from './request.ts';
 
-/** What the page says of an answer. */
+/** The page's verdict on an answer. */
 export interface Verdict {
-  /** `unpinned` where all is right, by an address for which the service alone speaks. */
+  /** The state; `unpinned` means valid, but signed by an address that only the service states. */
   readonly state: 'none' | 'good' | 'unpinned' | 'bad';
   readonly headline: string;
   readonly detail?: string;
-  /** The recovered address; a meaningless one if the answer was altered. Absent where the signature leads to none. */
+  /** The recovered address; a meaningless one if the answer was altered. Absent if the signature recovers to none. */
   readonly signer?: string | undefined;
-  /** Whether the pinned address itself cannot be one. */
+  /** Whether the pinned text is no address. */
   readonly isBadPin?: boolean;
   readonly verified?: Extract<Verification, { readonly ok: true }>;
 }
@@ -37,8 +37,8 @@ const HEADLINES: Record<Reason, string> = {
 };
 
 /**
- * Checks an answer as it stands in the page.
- * @param text JSON, which a person may have changed.
+ * Checks an answer's text on the page.
+ * @param text JSON, which a person may have edited.
  */
 function judge(text: string, { address, isOwnChoice }: Pin, { endpointId, parameters }: Asked): Verdict {
   const isBadPin = !isAddress(address);
@@ -65,28 +65,28 @@ function judge(text: string, { address, isOwnChoice }: Pin, { endpointId, parame
   return { state: 'unpinned', headline: 'Signed by the address that the service gives', ...seen };
 }
 
-/** The verdict on an answer, judged again only where the text or the pin is another. */
+/** Returns the verdict on an answer; checks again only if text, pin or request changed. */
 export function useVerdict({ pin }: Page, { outcome, asked, text = '' }: Partial<Sent> = {}): Verdict {
   const judged = () =>
     outcome && asked ? judge(text, pin, asked) : ({ state: 'none', headline: 'No answer yet' } as const);
   return useMemo(judged, [outcome, asked, text, pin]);
 }
 
-/** A signed value, with its type and factor as the name. */
+/** A signed value; its name is its type with the factor. */
 interface Value {
   readonly name: string;
   readonly human?: string | undefined;
   readonly exact: string;
 }
 
-/** The values of a good answer, where they are encoded in a way that is known. */
+/** Returns the values of a valid answer, if its encoding is known. */
 export function valuesOf({ verified }: Verdict, { types = '', times, paths = '' }: Asked): Value[] {
   if (verified?.kind !== 'encoded') return [];
   const kinds = scaled(types, times);
   const names = withFactors(types, times);
   const places = paths.split(',');
   return (decodeAbi(verified.data, types) ?? []).map(({ type, value: exact }, i) => {
-    // A path may have commas of its own: then its parts belong to no certain value.
+    // A path may have commas of its own. Then it is not known which part belongs to which value.
     const path = places.length === kinds.length ? places[i] : undefined;
     return { name: names[i] ?? type, human: humanOf(exact, kinds[i] ?? { type }, path?.trim()), exact };
   });

@@ -8,17 +8,17 @@ import { ELSEWHERE, fact, type Shown } from './parts.ts';
 import { requestOf } from './request.ts';
 import { useVerdict, type Verdict, valuesOf } from './verdict.ts';
 
-/** What a request costs in words; nothing where it costs nothing. */
+/** Returns the price of a request in words; `''` if it is free. */
 export function costOf({ prices = [] }: PublicEndpoint): string {
   return prices.map(priceText).join(', or ');
 }
 
-/** How a client gets in, in words. */
+/** Returns the ways of access in words. */
 export function accessOf({ auth }: PublicEndpoint, ways: PageData['auth']): string {
   return auth.map((type) => ways[type]?.title ?? type).join(' or ');
 }
 
-/** The first page: what the service is, and a card for each endpoint. */
+/** Shows the first page: about the service, and a card for each endpoint. */
 export function Welcome({ page, shown }: { page: Page; shown: readonly PublicEndpoint[] }) {
   const { node, openapi, title = 'Ask, and see who signed', description } = page.data;
   return html`<article class="welcome">
@@ -37,7 +37,7 @@ export function Welcome({ page, shown }: { page: Page; shown: readonly PublicEnd
   </article>`;
 }
 
-/** An endpoint at a glance. */
+/** Shows a card with the main facts of an endpoint. */
 function Card({ endpoint, page }: Shown) {
   const { id, api, name, description, auth, encoding, parameters, reserved } = endpoint;
   const { auth: ways } = page.data;
@@ -55,7 +55,7 @@ function Card({ endpoint, page }: Shown) {
   </section>`;
 }
 
-/** Asks only by its button: each answer costs the upstream a call and counts against the limit of requests. */
+/** Shows the last value. It is fetched only by a button: each call costs the upstream, and counts for the rate limit. */
 function LastValue({ endpoint, page }: Shown) {
   const key = `card ${endpoint.id}`;
   const sent = page.sentFor(key);
