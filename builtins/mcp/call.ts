@@ -12,13 +12,13 @@ import {
 import { INEXACT, invalidParameter, TOO_DEEP } from '../shared/parameter-value.ts';
 import { type EndpointTool, META } from './tools.ts';
 
-/** What a client calls a tool with. */
+/** The parameters of a `tools/call` message. */
 export interface ToolCall {
   readonly arguments?: Readonly<Record<string, unknown>> | undefined;
   readonly _meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Members of `_meta` (x402, transport MCP) in place of the headers of HTTP. */
+/** Members of `_meta` that replace HTTP headers (x402, transport MCP). */
 const PAYMENT = 'x402/payment';
 const SETTLEMENT = 'x402/payment-response';
 
@@ -27,8 +27,9 @@ function refusal(status: number, error: string): AskedResponse {
 }
 
 /**
- * MCP clients have keys of services as bearer tokens. A token that no plugin of the service looks for goes no further. Nothing is made
- * of a payment that is nested too deep.
+ * Returns the headers to ask an endpoint with. MCP clients send a service's API key as a bearer token.
+ * The `Authorization` header is passed on only if a plugin of the service reads it.
+ * Returns undefined for a payment that is nested too deeply.
  */
 function headersOf({ headers }: Exchange, { _meta }: ToolCall, credentials: Services['credentials']) {
   const [, token] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
@@ -48,7 +49,7 @@ function headerOf({ headers }: AskedResponse, name: string): string | undefined 
   return Object.entries(headers).find(([sent]) => sent.toLowerCase() === name)?.[1];
 }
 
-/** A signed answer, or why there is none: the terms of a payment as an object, other refusals as their text. */
+/** Makes a tool's result: the signed answer, or a refusal; a payment's terms are an object, other refusals a text. */
 function resultOf(response: AskedResponse, { verification }: EndpointTool): CallToolResult {
   const { status, body } = response;
   const settlement = headerOf(response, 'payment-response');
@@ -71,7 +72,7 @@ function resultOf(response: AskedResponse, { verification }: EndpointTool): Call
   };
 }
 
-/** Why arguments cannot be asked with, in the words of the service; they are no parameters of a request to it either. */
+/** Returns why arguments are refused, in the words of the service: arguments that the service would refuse in a request, too. */
 function faultIn(parameters: Parameters): string | undefined {
   try {
     const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
@@ -83,9 +84,9 @@ function faultIn(parameters: Parameters): string | undefined {
   }
 }
 
-/** Asks the endpoint of a tool as its client would by itself; a tool's result is the answer, whatever its mode. */
+/** Returns a function that asks a tool's endpoint as the client itself would. It waits for the answer in any mode. */
 export function caller({ ask, admit, credentials, log }: Pick<Services, 'ask' | 'admit' | 'credentials' | 'log'>) {
-  /** What is not asked counts as if it were. */
+  /** Refuses a call without asking the endpoint; the call still counts for rate limits. */
   const unasked = async (text: string, exchange: Exchange): Promise<AskedResponse> => {
     await admit(exchange);
     return refusal(400, text);

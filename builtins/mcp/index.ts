@@ -3,12 +3,12 @@ import { openApiPart } from './openapi.ts';
 import { openMcp } from './serve.ts';
 import { checkMcp, mcpKey, settingsIn } from './settings.ts';
 
-/** Bytes of a body, as of a request to an endpoint. */
+/** The most bytes of a message, as of a request to an endpoint. */
 const BODY_LIMIT = 65_536;
 
 /**
- * Serves the endpoints as tools to agents (Model Context Protocol, streamable HTTP). It keeps nothing of a client between two
- * messages: any process may answer the next one. Off unless `settings.mcp` is there.
+ * Serves the endpoints as tools to agents (Model Context Protocol, streamable HTTP). It keeps no state between two messages
+ * of a client, so any process may answer the next one. Off unless `settings.mcp` is set.
  */
 export const mcp = definePlugin({
   name: 'mcp',

@@ -24,6 +24,7 @@ const route = ({ path }: McpSettings): DescribedRoute => ({
   },
 });
 
+/** Describes the route for messages in the OpenAPI document. */
 export function openApiPart({ config }: DescribedService): OpenApiPart {
   const settings = settingsIn(config);
   return settings === undefined ? {} : { routes: [route(settings)] };

@@ -37,10 +37,12 @@ const Settings = closedObject({
     ),
   ),
 });
+/** The settings of the built-in, with defaults. */
 export interface McpSettings extends Static<typeof Settings> {
   readonly path: string;
 }
 
+/** The config key of the built-in. */
 export const mcpKey = optionalKey(
   'settings',
   'mcp',
@@ -51,38 +53,41 @@ export const mcpKey = optionalKey(
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** The settings, where the built-in is on. */
+/** Returns the settings; undefined where the built-in is off. */
 export function settingsIn(config: Config): McpSettings | undefined {
   const chosen = mcpKey.in(config) ?? false;
   return chosen === false ? undefined : { path: '/mcp', ...(chosen !== true && chosen) };
 }
 
-/** The names that a page of another site cannot have its browser ask for (DNS rebinding). */
+/** Returns the host names that clients may use. Other names are refused, against DNS rebinding by pages of other sites. */
 export function allowedHosts(config: Config, { hosts = [] }: McpSettings): readonly string[] {
   const own = hosts.map((host) => new URL(`http://${host}`).hostname);
   const servers = detailsOf(config).servers.flatMap((url) => (URL.canParse(url) ? new URL(url).hostname : []));
   return ['localhost', '127.0.0.1', '[::1]', ...own, ...servers];
 }
 
+/** The name of the tool that verifies answers. */
 export const VERIFY_TOOL = 'verify_answer';
-/** Characters of a tool's name, by the protocol. */
+/** The most characters of a tool's name in the protocol. */
 const LONGEST_NAME = 128;
 
-/** Characters of a tool's name that common clients take. */
+/** The most characters of a tool's name that common clients accept. */
 const COMMON_NAME = 64;
 const TOO_LONG = `models that take at most ${COMMON_NAME} characters refuse it: shorten the name, or settings.mcp.exclude it`;
 
 type Named = Pick<Endpoint, 'api' | 'name'>;
 
+/** Returns an endpoint's label, . */
 export function labelOf({ api, name }: Named): string {
   return `${api}/${name}`;
 }
 
+/** Returns the name of an endpoint's tool. */
 export function toolName({ api, name }: Named): string {
   return `${nameOf(api)}_${nameOf(name)}`;
 }
 
-/** The endpoints that are tools. */
+/** Returns the endpoints that are tools. */
 export function chosenOf<E extends Named>(endpoints: readonly E[], { include, exclude = [] }: McpSettings): E[] {
   return endpoints.filter((endpoint) => {
     const label = labelOf(endpoint);
@@ -90,7 +95,7 @@ export function chosenOf<E extends Named>(endpoints: readonly E[], { include, ex
   });
 }
 
-/** What the schema cannot say: names of no endpoint, and tools that agents could not tell apart. */
+/** Finds faults beyond the schema: names of unknown endpoints, and tools with the same name. */
 export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'endpoints'>): Finding[] {
   const settings = settingsIn(config);
   if (settings === undefined) return [];

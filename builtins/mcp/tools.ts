@@ -9,17 +9,17 @@ import { labelOf, toolName } from './settings.ts';
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const COMPONENTS = '#/components/schemas/';
 
-/** Members of what clients are told besides the protocol's own. */
+/** The prefix of this service's members of `_meta`. */
 export const META = 'signed-data-proxy';
 
-/** An endpoint as a tool, and what is said of how its answers are verified. */
+/** An endpoint as a tool, with how to verify its answers. */
 export interface EndpointTool {
   readonly endpoint: Endpoint;
   readonly tool: Tool;
   readonly verification: OpenApiObject;
 }
 
-/** A schema by itself: with what it refers to in the place of the references. */
+/** Replaces a schema's references by their targets, so that it needs no other document. */
 function whole(schema: unknown, schemas: unknown): unknown {
   if (Array.isArray(schema)) return schema.map((member) => whole(member, schemas));
   if (!isRecord(schema)) return schema;
@@ -31,19 +31,19 @@ function whole(schema: unknown, schemas: unknown): unknown {
   return { ...Object(target), ...Object.fromEntries(members.filter(([name]) => name !== '$ref')) };
 }
 
-/** Models read all of it, and few look into a proof. */
+/** Shortens a member's schema: models read all of it, and few need the inside of a proof. */
 function shortened([name, schema]: [string, unknown]): [string, unknown] {
   const { type, description, ...rest } = Object(schema);
   return [name, type === 'object' || type === 'array' ? { type, description } : { type, description, ...rest }];
 }
 
-/** What a signed answer of the endpoint is; where it costs something, clients may check the terms by the same schema. */
+/** Makes the schema of a tool's result: the signed answer, or the payment's terms if the endpoint costs something. */
 function outputSchema(endpoint: Endpoint, { document, auth }: ServiceDescription): Tool['outputSchema'] {
   const schemas = memberAt(document, 'components', 'schemas');
   const answer = memberAt(schemas, keys.encoding.of(endpoint) ? 'EncodedAnswer' : 'RawAnswer');
   const terms = endpoint.auth.flatMap(({ type }) => auth.get(type)?.responses?.[402]?.schema ?? []);
   const members = Object.entries(Object(memberAt(whole(answer, schemas), 'properties'))).map(shortened);
-  // A plugin may encode in its own way, under another name.
+  // `data` is not required, because a plugin may encode under another name.
   const required = ['node', 'endpointId', 'timestamp', 'signature'];
   const signed = { type: 'object', properties: Object.fromEntries(members), required };
   if (terms.length === 0) return { $schema: DIALECT, ...signed };
@@ -89,7 +89,7 @@ function verificationOf(endpoint: Endpoint, signer: string): OpenApiObject {
   };
 }
 
-/** The endpoints as tools. */
+/** Makes a tool of each endpoint. */
 export function toolsOf(endpoints: readonly Endpoint[], { describe, node }: Services): readonly EndpointTool[] {
   const description = describe();
   return endpoints.map((endpoint) => {

@@ -3,14 +3,14 @@ import { recoverAddress } from '../../lib/eth/eip191.ts';
 import { type Recover, verifyResponse } from '../../verify/response.ts';
 import { VERIFY_TOOL } from './settings.ts';
 
-/** An answer of the service has two while its operator moves to another key. Each costs a recovery. */
+/** The most signatures of an answer, each of which costs a recovery. The service's answers have two during a key rotation. */
 const MOST_SIGNATURES = 4;
 const TOO_MANY = `signatures must have at most ${MOST_SIGNATURES} entries`;
 const NO_ADDRESS = 'signer must be an address, with the right checksum if it has any';
 
 const text = (description: string) => ({ type: 'string', description });
 
-/** The tool that says whether an answer is signed, and by whom. */
+/** The tool that checks whether an answer is signed, and by which address. */
 export const verifyTool: Tool = {
   name: VERIFY_TOOL,
   title: 'Verify a signed answer',
@@ -37,7 +37,7 @@ export const verifyTool: Tool = {
   annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
 };
 
-/** @param own the signer where none is named. */
+/** Verifies an answer for the tool. @param own the expected signer if the call names none. */
 export function verifyAnswer(own: string, { answer, signer = own }: Readonly<Record<string, unknown>>): CallToolResult {
   const verdict = verdictOn(answer, String(signer));
   return { content: [{ type: 'text', text: JSON.stringify(verdict) }], structuredContent: verdict };
@@ -52,7 +52,7 @@ function verdictOn(answer: unknown, node: string) {
   return invalid(verified.reason === 'options' ? NO_ADDRESS : verified.message);
 }
 
-/** Many times as fast as the arithmetic that clients have: agents may send as many answers as they like. */
+/** Recovers a signer with the native library, many times faster than the JavaScript of clients: agents may send many answers. */
 const recoverNatively: Recover = (digest, signature) => {
   try {
     return { address: recoverAddress(Buffer.from(digest.slice(2), 'hex'), signature) };
