@@ -4,9 +4,9 @@ import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import type { Page } from './server.ts';
 
-/** Milliseconds in which hosts that are refused are worth one line. */
+/** Milliseconds between two log lines on refused hosts. */
 const QUIET_MS = 60_000;
-/** Characters of a host in the log: a client has chosen them. */
+/** The most characters of a host in the log, since a client has chosen them. */
 const MAX_HOST = 100;
 
 const NOT_ALLOWED: HttpResponse = {
@@ -14,10 +14,10 @@ const NOT_ALLOWED: HttpResponse = {
   body: JsonText.stringify({ error: 'Host not allowed: the operator can add it to settings.metrics.hosts' }),
 };
 
-/** `name`, `name:port` or `[address]:port`, as a `Host` header has it (RFC 9110, section 7.2). */
+/** Matches `name`, `name:port` or `[address]:port` of a `Host` header (RFC 9110, section 7.2). */
 const HOST = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::\d*)?$/;
 
-/** A name as it is compared: in lower case and without the dot of the root. */
+/** Returns a name in the form for comparisons: lower case, without the root's dot. */
 function plainName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
@@ -31,8 +31,8 @@ function isAllowed({ headersDistinct }: IncomingMessage, names: ReadonlySet<stri
 }
 
 /**
- * Shows a page to those alone who ask at an IP address, at `localhost` or at one of these names. A page of another site can have
- * its own name lead here, and its browser then asks at that name (DNS rebinding).
+ * Guards a page against DNS rebinding: another site can let its own name resolve to this address, and its visitors'
+ * browsers then send that name. Only IP addresses, `localhost` and the given names are accepted as host.
  */
 export function hostGuard(hosts: readonly string[], log: Log): (page: () => ReturnType<Page>) => Page {
   const names = new Set(['localhost', ...hosts.map(plainName)]);

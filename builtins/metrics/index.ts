@@ -35,14 +35,14 @@ const metricsKey = optionalKey(
     'Serves GET /metrics on its own port; default none',
   ),
 );
-/** Read only. */
+/** Config keys of the service, which this plugin only reads. */
 const servicePort = optionalKey('server', 'port', Type.Number());
 const serviceHost = optionalKey('server', 'host', Type.String());
 
 /** Prometheus's text format. */
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
-/** Under which workers exchange what they show. */
+/** The topic under which workers exchange their status. */
 const STATUS = 'status';
 
 const LOOPBACK = '127.0.0.1';
@@ -65,16 +65,16 @@ function check({ config }: CheckContext): Finding[] {
   ];
 }
 
-/** What every process of the service shows. */
+/** Returns the status of every process of the service. */
 async function processes({ status, workers }: Services): Promise<HttpResponse> {
   const shown = workers === undefined ? [status.read()] : await workers.gather(STATUS);
   return { status: 200, body: JSON.stringify({ processes: shown }) };
 }
 
-/** What keeps the counts, from the first start of the metrics until a config without them. */
+/** Returns a function that makes the recorder once; it keeps counting over reloads until a config has no metrics. */
 function lazily(services: Services): () => Promise<Recorder> {
   let begun: Promise<Recorder> | undefined;
-  // The library takes time and memory that a service without metrics should not pay for.
+  // A service without metrics should not spend time and memory on the library.
   const begin = async () => new (await import('./recorder.ts')).Recorder(services);
   return () => {
     begun ??= begin();
@@ -86,9 +86,8 @@ const keptRecorder = new StateKey<() => Promise<Recorder>>('metrics');
 const keptServer = new StateKey<MetricsServer>('metrics server');
 
 /**
- * Counts and times what happens in the service for Prometheus: `GET /metrics` on a port of its own, off unless `settings.metrics`
- * names it. Clients of the service do not use that port, so that it answers `/health` and `/ready` however busy they keep the
- * other one.
+ * Counts and times the service's work for Prometheus: `GET /metrics` on a port of its own, off unless `settings.metrics`
+ * names it. Clients do not use that port, so it also answers `/health` and `/ready` however busy the other port is.
  */
 export const metrics = definePlugin({
   name: 'metrics',
@@ -98,12 +97,12 @@ export const metrics = definePlugin({
   setup(services) {
     const { config, endpoints, states, meters, log, workers } = services;
     const address = metricsKey.in(config);
-    // Without an address too: names that other plugins cannot have do not depend on it.
+    // Made even without an address, so that the names that other plugins cannot use do not depend on it.
     const { stage, response, concluded } = traffic(meters, address === undefined ? [] : endpoints);
     const call = pluginCalls(meters);
     if (address === undefined) return {};
     const { port, host = LOOPBACK, hosts = [] } = address;
-    // Apart from the server: counters go on when the port changes.
+    // Kept apart from the server, so that counters continue when the port changes.
     const recorder = states.keep(keptRecorder, '', () => lazily(services));
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
     const guarded = hostGuard(hosts, log);

@@ -1,20 +1,20 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { heapLimit } from '../../lib/process/heap-limit.ts';
 
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two probes of the event loop. */
 const RESOLUTION_MS = 20;
-/** Milliseconds of delay from which requests feel that the event loop is blocked. */
+/** The least delay, in milliseconds, that counts as a blocked event loop. */
 const BLOCKED_MS = 100;
 
-/** Gauges of the library with names of counters, its lag that each scrape sets back, and the parts of the heap, a dozen series each. */
+/** Metrics that are left out: gauges named like counters, a lag that each scrape resets, and a dozen series of heap spaces. */
 const LEFT_OUT = /^nodejs_(?:active|eventloop_lag|heap_space)_/;
 
 let begun: Registry | undefined;
 
 /**
- * What the library observes of a process, under the names that dashboards for Node know, and a little more. It begins once, and for
- * good: the library's observers have no end.
- * @param version of the service.
+ * Returns the registry of process metrics: the library's own, under names that Node dashboards know, and a few more.
+ * It is made once, because the library's observers cannot be stopped.
+ * @param version the version of the service.
  */
 export function processMetrics(version: string): Registry {
   begun ??= observed(version);
@@ -26,7 +26,7 @@ function observed(version: string): Registry {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   for (const { name } of registry.getMetricsAsArray()) if (LEFT_OUT.test(name)) registry.removeSingleMetric(name);
-  // The library leaves it out where several processes answer for one.
+  // By default the library leaves it out of the sum over several processes.
   Object.assign(registry.getSingleMetric('process_start_time_seconds') ?? {}, { aggregator: 'min' });
   new Gauge({
     ...{ name: 'nodejs_heap_size_limit_bytes', help: 'Size that the heap may have', registers },
@@ -41,7 +41,7 @@ function observed(version: string): Registry {
   return registry;
 }
 
-/** Counts every delay once, so that scrapes, however many ask, miss none and take none from each other. */
+/** Counts each delay once, so that several scrapers miss none and take none from each other. */
 function countBlocks(registers: Registry[]): void {
   const blocked = new Counter({
     name: 'nodejs_eventloop_blocked_seconds_total',

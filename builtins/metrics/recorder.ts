@@ -5,13 +5,13 @@ import type { Workers } from '../../plugins-sdk/state.ts';
 import { processMetrics } from './process.ts';
 
 const PREFIX = 'signed_data_proxy_';
-/** Under which workers exchange what they measure. */
+/** The topic under which workers exchange their measurements. */
 const TOPIC = 'metrics';
 
-/** Seconds of a whole request or a call to another service. */
+/** Default buckets, in seconds, for a whole request or a call to another service. */
 const CALL_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Characters of a label's value; names out of a config are shorter. */
+/** The most characters of a label's value; names from a config are shorter. */
 const LONGEST_VALUE = 200;
 
 const UNMEASURED = 'an instrument cannot be measured';
@@ -21,16 +21,16 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'threw no error';
 }
 
-/** Keeps what is measured, in the form that Prometheus reads. */
+/** Records measurements in the form that Prometheus reads. */
 export class Recorder implements MeterSink {
   readonly #registry = new Registry();
   readonly #process: Registry;
   readonly #log: Log;
-  /** Mistakes that are in the log already. */
+  /** Mistakes that were logged already. */
   readonly #told = new Set<string>();
   readonly #workers: Workers | undefined;
 
-  /** @param workers whose measurements are added up. */
+  /** @param workers the other workers, whose measurements are added. */
   constructor({ log, version, workers }: Pick<Services, 'log' | 'version' | 'workers'>) {
     this.#log = log;
     this.#process = processMetrics(version);
@@ -38,7 +38,7 @@ export class Recorder implements MeterSink {
     workers?.offer(TOPIC, () => this.#values());
   }
 
-  /** All of it in Prometheus's text format, version 0.0.4. */
+  /** Returns all measurements in Prometheus's text format, version 0.0.4. */
   async text(): Promise<string> {
     if (this.#workers === undefined) return this.#all().metrics();
     const measured = await this.#workers.gather(TOPIC);
@@ -80,7 +80,7 @@ export class Recorder implements MeterSink {
     return Registry.merge([this.#process, this.#registry]);
   }
 
-  /** What cannot be read is no number, and would spoil a sum. */
+  /** Returns all values as JSON, without NaN of gauges that cannot be read: NaN would spoil a sum. */
   async #values(): Promise<object[]> {
     const metrics = await this.#all().getMetricsAsJSON();
     return metrics.map((metric) => ({ ...metric, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }));
@@ -90,12 +90,12 @@ export class Recorder implements MeterSink {
     return { name: PREFIX + name, help, registers: [this.#registry] };
   }
 
-  /** A plugin's mistake in measuring is no reason to refuse a request. */
+  /** Guards an instrument: a plugin's mistake in measuring is logged, and fails no request. */
   #heeding(instrument: Instrument, measure: Measure): Measure {
     const bounded = this.#bounded(instrument);
     return (labels, value) => {
       try {
-        // A sum with one NaN or infinite value in it stays that way.
+        // One NaN or infinite value would spoil a sum for good.
         if (!Number.isFinite(value))
           throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
         measure(bounded(labels), value);
@@ -105,7 +105,7 @@ export class Recorder implements MeterSink {
     };
   }
 
-  /** Copies the labels, since they are kept. Beyond the limit of an instrument, each value becomes `other`. */
+  /** Copies the labels, since they are kept. Beyond the instrument's limit of series, each value becomes `other`. */
   #bounded(instrument: Instrument): (labels: Labels) => Labels {
     const { labels: names = [], series } = instrument;
     if (names.length === 0 || series === Number.POSITIVE_INFINITY) return (labels) => ({ ...labels });
@@ -124,7 +124,7 @@ export class Recorder implements MeterSink {
     };
   }
 
-  /** Once for each instrument. */
+  /** Logs a mistake, once for each instrument. */
   #tell(message: string, { name }: Instrument, fields: Readonly<Record<string, unknown>>): void {
     const key = `${name} ${message}`;
     if (this.#told.has(key)) return;

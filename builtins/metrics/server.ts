@@ -4,17 +4,18 @@ import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/observe.ts';
 
-/** Milliseconds in which refused connections are worth one line. */
+/** Milliseconds between two log lines on refused connections. */
 const QUIET_MS = 60_000;
 
+/** Makes the response of one page. */
 export type Page = (request: IncomingMessage) => HttpResponse | Promise<HttpResponse>;
-/** What is served at each path. */
+/** The pages by path. */
 type Pages = Readonly<Record<string, Page>>;
 
-/** Milliseconds. */
+/** Deadlines of connections, in milliseconds. */
 const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheckingInterval: 1000 };
 
-/** A few scrapers and probes at a time. */
+/** Limits of connections: enough for a few scrapers and probes at a time. */
 const CONNECTIONS = { max: 64, perAddress: 32 };
 
 function send(response: ServerResponse, { status, headers = {}, body }: HttpResponse): void {
@@ -30,7 +31,7 @@ function refusal(status: number, error: string, headers = {}): HttpResponse {
 export class MetricsServer {
   readonly #address: Address;
   readonly #log: Log;
-  /** Those of each config that is at work; the last one answers. */
+  /** The pages of each config in use; the latest answers. */
   readonly #pages = new Set<Pages>();
   readonly #server: Server;
   #listening: Promise<void> | undefined;
@@ -41,31 +42,31 @@ export class MetricsServer {
     const server = createServer(DEADLINES, (request, response) => {
       void this.#answer(request).then((reply) => send(response, reply));
     });
-    // Node bounds neither the requests that it reads ahead nor the answers that nobody takes.
+    // Node bounds neither the requests that it reads ahead nor the answers that a client does not read.
     server.maxRequestsPerSocket = 1;
     const refused = atMostEvery(QUIET_MS, (limit: ConnectionLimit) =>
       log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] }),
     );
     limitConnections(server, () => CONNECTIONS, refused);
     surviveRefusals(server, (detail) => log.warn('connections to the metrics cannot be accepted', { detail }));
-    // None of them may hold a connection for nothing.
+    // Closes idle connections.
     server.timeout = 30_000;
     this.#server = server;
   }
 
-  /** Listens, unless it does so already. @throws Error that names the address and why it cannot be had. */
+  /** Adds pages, and listens unless it does so already. @throws Error with the address and the reason why it cannot listen. */
   async start(pages: Pages): Promise<void> {
     this.#pages.add(pages);
     this.#listening ??= this.#listen();
     await this.#listening;
   }
 
-  /** Has the pages of the config before answer again, or of the one after. */
+  /** Removes a config's pages, so that another config's answer. */
   remove(pages: Pages): void {
     this.#pages.delete(pages);
   }
 
-  /** Whether or not it ever listened. */
+  /** Closes the server, even if it never listened. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve());

@@ -39,7 +39,7 @@ const STAGE_SECONDS = {
   name: 'stage_duration_seconds',
   help: 'Duration of a stage of the pipeline: a plugin answered, all were silent, or the request was refused',
   labels: ['stage', 'outcome'],
-  // Most do a few microseconds of work, some make a call.
+  // Most stages do a few microseconds of work, some make a call.
   buckets: [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30],
 } as const;
 const PLUGIN_CALLS = {
@@ -61,7 +61,7 @@ const BUDGET_USED = {
 
 const seconds = (milliseconds: number) => milliseconds / 1000;
 
-/** The labels of an endpoint; empty texts where a request is for none. */
+/** Returns the labels of an endpoint; empty texts if a request is for none. */
 function labelsOf(endpoint: Pick<Endpoint, 'api' | 'name' | 'mode'> | undefined) {
   return { api: endpoint?.api ?? '', endpoint: endpoint?.name ?? '', mode: endpoint?.mode ?? '' };
 }
@@ -71,7 +71,7 @@ function firstRequests(endpoint: Endpoint) {
   return statuses.map((status) => ({ route: '/endpoints/:endpointId', ...labelsOf(endpoint), status }));
 }
 
-/** Counts and times requests and stages. No label holds what a client chose. */
+/** Counts and times requests and stages. No label holds a client's text. */
 export function traffic(meters: Meters, endpoints: readonly Endpoint[]) {
   const ended = ['signed', 'refused', 'abandoned'];
   const outcomesOf = (endpoint: Endpoint) => ended.map((outcome) => ({ ...labelsOf(endpoint), outcome }));
@@ -97,7 +97,7 @@ export function traffic(meters: Meters, endpoints: readonly Endpoint[]) {
     },
     stage({ stage, outcome, milliseconds, refusal, exchange: { resolved } }: StageEvent): void {
       stageSeconds({ stage, outcome }, seconds(milliseconds));
-      // The stages round that one are refused, too.
+      // Enclosing stages see the same refusal, so only the stage that refused counts it.
       if (refusal?.stage !== stage || resolved === undefined) return;
       const reason = upstreamClassOf(refusal);
       if (reason !== undefined) upstreamFailures({ api: resolved.api, endpoint: resolved.name, reason });
@@ -105,14 +105,14 @@ export function traffic(meters: Meters, endpoints: readonly Endpoint[]) {
   };
 }
 
-/** Counts and times the calls of plugins. What a plugin's calls may come to is there at 0 from its first one on. */
+/** Counts and times the calls of plugins. A plugin's first call creates the series of all outcomes, at 0. */
 export function pluginCalls(meters: Meters): (event: CallEvent) => void {
   const calls = meters.counter(PLUGIN_CALLS);
   const used = meters.counter(PLUGIN_SECONDS);
   const ratio = meters.histogram(BUDGET_USED);
   const known = new Set<string>();
   return ({ plugin, stage, milliseconds, budget, outcome }) => {
-    // A refusal of a later stage passes through the mode, too, and would count twice.
+    // A later stage's refusal also passes through the mode (`present`), where it would count twice.
     if (budget === undefined && stage === 'present') return;
     calls({ plugin, stage, outcome });
     if (budget === undefined) return;
