@@ -5,49 +5,51 @@ import type { Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { codeOf, explained, realFile } from '../shared/file-faults.ts';
 
-/** The key that names the file. */
+/** The config key of the file. */
 const FIELD = 'settings.audit.path';
-/** Milliseconds in which lines are collected. */
+/** Milliseconds for which lines are collected before a write. */
 const DELAY_MS = 50;
 /** Milliseconds between two attempts while the file cannot be written. */
 const RETRY_MS = 1000;
-/** Milliseconds that a stop has to write what is left. */
+/** Milliseconds that a stop has to write the remaining lines. */
 const CLOSE_TIMEOUT_MS = 3000;
-/** Characters that wait at most: those of some twenty thousand lines. */
+/** The most characters that wait to be written, about twenty thousand lines. */
 const MOST_WAITING = 8 << 20;
-/** Milliseconds in which a write that is under way goes on. */
+/** Milliseconds after which a write under way must have made the file longer. */
 const SETTLE_MS = 20;
 const LINE_FEED = 10;
 const BRACE = 0x7b;
 
+/** The file and the reports of an audit record. */
 export interface AuditFileOptions {
   readonly path: string;
-  /** Whether lines are on disk before they count as written. */
+  /** Whether lines count as written only when they are on disk (fsync). */
   readonly sync: boolean;
   readonly log: Log;
   /** Counts lines. */
   readonly counted: Measure<'outcome'>;
 }
 
-/** A file to which lines are appended behind the requests that they are of. Lines beyond what may wait are lost, and counted. */
+/** A file to which lines are appended after their requests. Lines beyond what may wait are dropped, and counted. */
 export class AuditFile {
   readonly #options: AuditFileOptions;
   readonly #waiting: string[] = [];
   readonly #closing = new AbortController();
   #characters = 0;
   #working: Promise<void> | undefined;
-  /** Lines lost since the file could be written last; nothing while it can. */
+  /** Lines lost since the last successful write; undefined while writes succeed. */
   #lostInOutage: number | undefined;
 
   constructor(options: AuditFileOptions) {
     this.#options = options;
   }
 
+  /** Whether the last write has failed. */
   get isFailing(): boolean {
     return this.#lostInOutage !== undefined;
   }
 
-  /** @throws Error that says what is wrong with the path. */
+  /** Checks that the file can be written and holds an audit record. @throws Error that says what is wrong with the path. */
   async start(): Promise<void> {
     const { path } = this.#options;
     await explained(FIELD, path, async () => {
@@ -60,6 +62,7 @@ export class AuditFile {
     });
   }
 
+  /** Queues a line, or drops it if too many wait. @param line without its line feed. */
   add(line: string): void {
     if (this.#characters + line.length > MOST_WAITING && this.#waiting.length > 0) this.#lose();
     else {
@@ -69,7 +72,7 @@ export class AuditFile {
     this.#working ??= this.#work();
   }
 
-  /** Writes what is left, within bounds. */
+  /** Writes the remaining lines, within 3 seconds. */
   async close(): Promise<void> {
     const { log, path, counted } = this.#options;
     this.#closing.abort();
@@ -80,7 +83,7 @@ export class AuditFile {
     log.error('the end of the audit record is lost', { path, lost });
   }
 
-  /** Ends when nothing waits, and after one more attempt once the service stops. */
+  /** Writes until no line waits; once the service stops, it makes one more attempt. */
   async #work(): Promise<void> {
     const { signal } = this.#closing;
     let isLast: boolean;
@@ -120,7 +123,7 @@ export class AuditFile {
   }
 }
 
-/** Opens the file each time, so that a program for logs may move it away. */
+/** Opens the file for each use, so that a log rotator may move it away. */
 async function withFile<T>(path: string, run: (file: FileHandle) => Promise<T>): Promise<T> {
   const file = await open(path, 'a+', 0o600);
   try {
@@ -130,19 +133,19 @@ async function withFile<T>(path: string, run: (file: FileHandle) => Promise<T>):
   }
 }
 
-/** @returns how many of the lines are whole in the file, when the system has not taken all. @throws Error of the system. */
+/** Appends lines. @returns how many are whole in the file, if the system took only a part. @throws Error of the system. */
 function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
   return withFile(path, async (file) => {
     const begin = (await isCutShort(file)) ? '\n' : '';
     const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
-    // The system does not mix one write with those of other processes.
+    // One write is not mixed with writes of other processes.
     const { bytesWritten } = await file.write(bytes);
     if (sync) await file.datasync();
     return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
   });
 }
 
-/** Whether a write, by whichever process, has left no line feed. One that is under way has left none yet, and the file grows. */
+/** Returns whether the last line lacks its line feed, by any process's write. A file that still grows has a write under way. */
 async function isCutShort(file: FileHandle): Promise<boolean> {
   let before: number | undefined;
   for (;;) {

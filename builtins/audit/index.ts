@@ -24,16 +24,16 @@ const AuditSchema = closedObject(
 );
 const auditKey = optionalKey('settings', 'audit', AuditSchema);
 
-/** Answers that requests came to before their outcomes were known. */
+/** Answers of requests whose outcome is not known yet. */
 const passed = new WeakMap<Exchange, Set<SignedResponse>>();
 
-/** @param record takes each answer that a request has come to, once. */
+/** Makes the hooks. @param record called once for each answer that a request got. */
 function hooksFor(record: (answer: SignedResponse, exchange: Exchange, isGiven: boolean) => void): Taps {
   return {
     answer: async (_, exchange, { next }) => {
       const answer = await next();
       if (exchange.outcome === undefined) passed.set(exchange, new Set(passed.get(exchange)).add(answer));
-      // Its client has left, or its mode has given up.
+      // The client has left, or the mode has given up.
       else record(answer, exchange, false);
       return answer;
     },
@@ -58,7 +58,7 @@ function fileFor({ states, log, meters }: Services, path: string, sync: boolean)
   return file;
 }
 
-/** A line for each signed answer that a request came to, in a file that it is written to behind the requests. */
+/** Records a line for each signed answer of a request in a file, which is written after the requests. */
 export const audit = definePlugin({
   name: 'audit',
   keys: [auditKey],

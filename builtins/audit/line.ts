@@ -2,19 +2,20 @@ import { clientName, type Exchange, type SignedResponse } from '../../plugins-sd
 import { signedFacts } from '../../plugins-sdk/observe.ts';
 import { payment } from '../shared/payment-facts.ts';
 
-/** Answers that have a line already: an answer that was kept is given again, over a reload, too. */
+/** Answers that have a line already; a cached answer is given again, also after a reload. */
 const recorded = new WeakSet<SignedResponse>();
 
+/** The facts of a line beside the answer and its request. */
 export interface LineOptions {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Whether the client was to get the answer; otherwise it was signed, and then withheld. */
+  /** Whether the answer was given to the client; otherwise it was signed and then withheld. */
   readonly isGiven: boolean;
   /** Whether the line shows the answer. */
   readonly withAnswer: boolean;
 }
 
-/** The line of an answer that a request came to: JSON without a line feed. */
+/** Returns the line of a request's answer: JSON without a line feed. Undefined if the answer is not the pipeline's. */
 export function lineOf(answer: SignedResponse, exchange: Exchange, options: LineOptions): string | undefined {
   const facts = signedFacts(answer);
   if (facts === undefined) return undefined;
