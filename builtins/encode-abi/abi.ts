@@ -10,8 +10,8 @@ export type AbiType =
   | { readonly kind: 'bool' | 'address' | 'string' | 'bytes'; readonly name: string };
 
 /**
- * What {@link encodeAbi} takes: a bigint for an integer, a boolean for `bool`, and text for `string`. It takes the bytes for
- * `bytes`, exactly N bytes for `bytesN`, and 20 bytes of `0x` hex for `address`.
+ * A value for {@link encodeAbi}: a bigint for an integer, a boolean for `bool`, text for `string`, bytes for `bytes`, exactly N
+ * bytes for `bytesN`, and 20 bytes of `0x` hex for `address`.
  */
 export type AbiValue = bigint | boolean | string | Uint8Array;
 
@@ -20,27 +20,28 @@ const WORD = 32;
 const ADDRESS_LENGTH = 42;
 const UTF8 = new TextEncoder();
 
-/** Every elementary type by its canonical name. `int`, `uint`, `byte` and `function` are aliases or no values, and absent. */
+/**
+ * Every elementary type by its canonical name. The aliases `int`, `uint` and `byte` are absent, and `function`, which is no
+ * value.
+ */
 const TYPES: ReadonlyMap<string, AbiType> = new Map(elementaryTypes().map((type) => [type.name, type]));
 
-/** The elementary ABI type of that canonical name (`int256`, `bytes32`, `string`, …), or undefined for any other text. */
+/** Returns the elementary ABI type of a canonical name (`int256`, `bytes32`, `string`, …); undefined for any other text. */
 export function parseType(text: string): AbiType | undefined {
   return TYPES.get(text);
 }
 
-/**
- * The canonical names of all elementary ABI types, for messages and suggestions.
- */
+/** Returns the canonical names of all elementary ABI types, for messages and suggestions. */
 export function typeNames(): string[] {
   return [...TYPES.keys()];
 }
 
 /**
- * The bytes of Solidity's `abi.encode(v1, v2, …)`: one 32-byte head per value, then the tails of the dynamic ones
+ * Encodes values like Solidity's `abi.encode(v1, v2, …)`: one 32-byte head per value, then the tails of the dynamic ones
  * (Solidity ABI specification, "Formal Specification of the Encoding").
  *
- * @throws TypeError when a value has not its type's {@link AbiValue} form, an integer is out of range, or the lists differ in
- * length.
+ * @throws TypeError if a value does not have its type's {@link AbiValue} form, an integer is out of range, or the lists differ
+ * in length.
  */
 export function encodeAbi(types: readonly AbiType[], values: readonly AbiValue[]): Uint8Array {
   if (types.length !== values.length) {
@@ -84,7 +85,7 @@ function elementaryTypes(): AbiType[] {
   return types;
 }
 
-/** The content of a dynamic value; undefined for a type that lies in its head. */
+/** Returns the content of a dynamic value; undefined for a static type, whose value is in the head. */
 function tailOf(type: AbiType, value: AbiValue | undefined): Uint8Array | undefined {
   if (type.kind === 'string') {
     if (typeof value !== 'string') throw wrongForm(type);
@@ -111,7 +112,7 @@ function writeStatic(bytes: Uint8Array, view: DataView, at: number, type: AbiTyp
   }
 }
 
-/** Two's complement, big-endian. Most values fit 64 bits, and shifting a bigint is what costs time here. */
+/** Writes two's complement, big-endian. Most values fit 64 bits, and shifts of a bigint are slow. */
 function writeInteger(view: DataView, at: number, value: bigint): void {
   const low = BigInt.asIntN(64, value);
   view.setBigInt64(at + 24, low);
@@ -124,7 +125,7 @@ function writeInteger(view: DataView, at: number, value: bigint): void {
   view.setBigInt64(at, BigInt.asIntN(64, value >> 192n));
 }
 
-/** An offset or a length: far below 2^32, since no value is longer than the response it came from. */
+/** Writes an offset or a length. Both are far below 2^32, since no value is longer than the response it came from. */
 function writeCount(view: DataView, at: number, count: number): void {
   view.setUint32(at + WORD - 4, count);
 }

@@ -6,12 +6,13 @@ import { prepare } from './endpoint-plan.ts';
 import { type Field, PlanError } from './fault.ts';
 import { isInteger, type Lists, multiplierOf } from './plan.ts';
 
-/** Paths that a recommendation names. */
+/** Most paths that a recommendation names. */
 const MOST_NAMED = 3;
 const NO_PARAMETER = 'holds braces that stand for no parameter: they are a part of the name or text';
 const ALONE = 'finds one value at most, which combine leaves as it is: list more paths, or write [*] for all of a list';
 const REFUSE = 'exact: true refuses what would be cut';
 
+/** Checks the encoding of an endpoint. */
 export function check(endpoint: EndpointDraft): Finding[] {
   const at = (field: Field) => `${endpoint.path}.encoding.${field}`;
   try {
@@ -27,7 +28,7 @@ export function check(endpoint: EndpointDraft): Finding[] {
   }
 }
 
-/** Said by `config validate` alone: nothing else could be written, so a start need not say it again. */
+/** Returns advice for `config validate` alone. There is no better way to write such paths, so a start does not repeat it. */
 export function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const pinned = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned ?? []);
   const paths = pinned.flatMap((lists) => (lists.combine === undefined ? (lists.paths ?? []) : []));
@@ -50,7 +51,7 @@ function pathWarnings({ paths = [], combine }: Lists): string[] {
   ];
 }
 
-/** What an author may have meant by a name that looks like an index. */
+/** Suggests the index that an author may have meant by a name. */
 function misread(name: string): string {
   const place = Math.abs(Number(name));
   const meant = name.startsWith('-') && place > 0 ? `-${place}:${place === 1 ? '' : 1 - place}` : String(place);

@@ -1,15 +1,15 @@
 import { type Decimal, decimalOf } from './decimal.ts';
 
-/** The numbers of a sorted list that count: what is signed is their sum, divided by how many they are. */
+/** Select the numbers of a sorted list that count. The signed value is their sum, divided by their count. */
 const COUNTED = {
   mean: (all: readonly bigint[]) => all,
   median: (all: readonly bigint[]) => all.slice((all.length - 1) >> 1, (all.length >> 1) + 1),
   min: (all: readonly bigint[]) => all.slice(0, 1),
   max: (all: readonly bigint[]) => all.slice(-1),
 };
-/** How an operator makes one number of several. */
+/** The ways to make one number of several. */
 export type Combine = keyof typeof COUNTED;
-/** Decimal places that the numbers may span together. */
+/** Most decimal places that the numbers may span together, which bounds the cost of their sum. */
 const MOST_PLACES = 5000;
 
 /** A sum, and how many numbers were added. */
@@ -18,7 +18,7 @@ export interface Quotient {
   readonly count: bigint;
 }
 
-/** What is left to divide, without a lost digit; undefined where the numbers are too far apart to be added. */
+/** Returns the exact sum that is yet to be divided; undefined if the numbers span more than {@link MOST_PLACES}. */
 export function combined(decimals: readonly Decimal[], combine: Combine): Quotient | undefined {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;

@@ -39,7 +39,7 @@ export function parseDecimal(text: string): Decimal | undefined {
   return normalized(sign === '-', whole + fraction, exponent - fraction.length);
 }
 
-/** The decimal of an integer. */
+/** Returns the decimal of an integer. */
 export function decimalOf(integer: bigint): Decimal {
   const negative = integer < 0n;
   return normalized(negative, (negative ? -integer : integer).toString(), 0);
@@ -51,7 +51,7 @@ export function equalDecimals(a: Decimal, b: Decimal): boolean {
 }
 
 /**
- * The exact product of `value` and `times` (1 when absent), divided by `divisor` and truncated toward zero.
+ * Returns the exact product of `value` and `times` (1 when absent), divided by `divisor` and truncated toward zero.
  *
  * Whether it is zero or too large is decided from the digit counts, so that no huge power is ever computed.
  *
@@ -80,15 +80,15 @@ export function scaleToInteger(value: Decimal, times?: Decimal, divisor = 1n): b
 export function isWhole(value: Decimal, times?: Decimal, divisor = 1n): boolean {
   const exponent = value.exponent + (times?.exponent ?? 0);
   if (value.digits === '' || times?.digits === '') return true;
-  // So many digits cannot end in so many zeros.
+  // The number lies between -1 and 1, and is not zero.
   if (value.digits.length + (times?.digits.length ?? 0) + exponent <= 0) return false;
-  // More zeros make no such divisor fit that did not.
+  // 64 zeros are enough: a divisor below 2^64 has fewer than 64 factors of 2 and of 5.
   const zeros = 10n ** BigInt(Math.max(0, Math.min(exponent, 64)));
   const coefficient = BigInt(value.digits) * BigInt(times?.digits ?? 1) * zeros;
   return coefficient % (10n ** BigInt(Math.max(0, -exponent)) * divisor) === 0n;
 }
 
-/** Whether it lies between -1 and 1 and is not zero: what is multiplied by it loses digits. */
+/** Whether a number lies between -1 and 1 and is not zero: as a multiplier it cuts digits. */
 export function isFraction({ digits, exponent }: Decimal): boolean {
   return digits !== '' && digits.length + exponent <= 0;
 }

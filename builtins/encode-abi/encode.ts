@@ -7,20 +7,20 @@ import type { Field } from './fault.ts';
 import type { Plan, PlannedValue } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
-/** How values become an encoding. */
+/** How the values of one response are extracted and encoded. */
 export interface Encoding {
   readonly plan: Plan;
-  /** What the requester has chosen of it. */
+  /** The fields that the requester has chosen. */
   readonly delegated: readonly Field[];
-  /** How one value is made of all that the paths find. */
+  /** How all values that the paths find become one; undefined: the first value of each path is encoded. */
   readonly combine: Combine | undefined;
-  /** Of the parameters that its paths hold. */
+  /** The values of the parameters in its paths. */
   readonly values: PathValues | undefined;
-  /** Hears that nothing is left of a number that is not zero. */
+  /** Called when a number other than zero is cut to 0. */
   onCutToZero(): void;
 }
 
-/** @throws Refusal */
+/** Extracts and encodes the values of an upstream response. @throws Refusal 502; 400 if a client's path costs too much. */
 export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded {
   if (text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
   const { combine, onCutToZero } = encoding;
@@ -28,7 +28,7 @@ export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded
     const found = find(encoding, data);
     const matches = found.map(({ match }) => match);
     const tokens = text === undefined ? [] : exactDigits(matches, text);
-    // Spread, the plan would cost more than its encoding.
+    // No spread of the plan: that would cost more time than the encoding.
     const items = found.map(({ match, planned: { type, times, exact } }, i): Item => {
       return { type, times, exact, value: match.value, token: tokens[i], onCutToZero };
     });
@@ -44,7 +44,7 @@ interface Found {
   readonly planned: PlannedValue;
 }
 
-/** @throws Refusal where a path finds nothing, PathError */
+/** Finds the values of a plan. @throws Refusal 502 if a path finds nothing, PathError */
 function find({ plan, delegated, values, combine }: Encoding, data: Json): readonly Found[] {
   const budget = fullBudget();
   return plan.flatMap((planned) => {
@@ -53,7 +53,7 @@ function find({ plan, delegated, values, combine }: Encoding, data: Json): reado
     const found = [matches ?? []].flat().map((match) => ({ match, planned }));
     if (found.length > 0) return found;
     const isClients = delegated.includes('path');
-    // What a client has sent stays out of the log.
+    // A client's path stays out of the log.
     const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
     throw new Refusal(502, `No value found at path: ${path.text}`, blame(reason, isClients));
   });
@@ -70,7 +70,7 @@ function refusalOf(cause: unknown, { delegated }: Encoding): unknown {
   return new Refusal(502, 'API call failed', blame(cause.message, isClients));
 }
 
-/** Operators have nothing to mend where a client has chosen what is wrong. */
+/** Says whose fault a refusal is: operators have nothing to mend if a client's choice is wrong. */
 function blame(reason: string | undefined, isClients: boolean) {
   return { reason, failureClass: isClients ? 'requester' : 'encode', fault: !isClients };
 }

@@ -11,15 +11,15 @@ import { checkPinned, type Lists, type Plan, planOf } from './plan.ts';
 const DELEGATED = '*';
 const FIELDS: readonly Field[] = ['type', 'path', 'times'];
 
-/** What is known of an endpoint's encoding before a request comes. */
+/** The part of an endpoint's encoding that is known before a request comes. */
 export interface Prepared {
   readonly pinned: Lists;
   readonly delegated: readonly Field[];
-  /** The whole plan, where nothing is delegated. */
+  /** The whole plan, if nothing is delegated. */
   readonly plan: Plan | undefined;
 }
 
-/** @throws PlanError */
+/** Reads the encoding of an endpoint; undefined without one. @throws PlanError */
 export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepared | undefined {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
@@ -37,9 +37,9 @@ export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepare
   return { pinned, delegated, plan: delegated.length === 0 ? planOf(pinned) : undefined };
 }
 
-/** The plan of a request that chooses a part of it. @throws Refusal 400 */
+/** Completes the plan by what a request chooses. @throws Refusal 400 */
 export function choose({ pinned, delegated }: Prepared, parameters: Parameters, exchange: Exchange): Plan {
-  // All must be there before one of them is read.
+  // Reports a missing parameter before any is parsed.
   const texts = delegated.map((field) => [field, reservedText(field, parameters, exchange)] as const);
   try {
     const chosen = texts.map(([field, text]) => readList(field, text, 'requester'));

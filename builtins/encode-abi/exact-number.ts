@@ -1,11 +1,11 @@
 import { withoutRoundedNumbers } from '../../lib/json/numbers.ts';
 import { follow, type Match } from '../shared/json-path/index.ts';
 
-/** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
+/** Matches every number that a double may round, and some others: it has 16 digits, or an exponent. */
 const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
 
 /**
- * The source texts of the numbers that `JSON.parse` rounds to a double: nothing where a match is no such number.
+ * Returns the source text of each matched number that `JSON.parse` rounds to a double; undefined for any other match.
  *
  * @param json the text that the matches were found in
  */

@@ -1,7 +1,7 @@
 /** The three members of an encoding. */
 export type Field = 'type' | 'path' | 'times';
 
-/** What is wrong with an encoding, and with which member. */
+/** A fault of an encoding, and the member that has it. */
 export class PlanError extends Error {
   override readonly name: string = 'PlanError';
   readonly field: Field;

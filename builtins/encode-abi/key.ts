@@ -1,7 +1,7 @@
 import { closedObject, optionalKey } from '../../plugins-sdk/config.ts';
 import { Type } from '../../plugins-sdk/index.ts';
 
-/** What others read as `keys.encoding`, with all that is to be said of it. */
+/** The config key `encoding` with its full schema; other plugins read it as `keys.encoding`. */
 export const encodingKey = optionalKey(
   'endpoint',
   'encoding',

@@ -10,10 +10,10 @@ import type { Lists } from './plan.ts';
 export const REQUESTER_TYPES = new Set(['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes']);
 export const MAX_REQUESTER_TEXT = 1024;
 
-/** Who wrote a list; an operator's paths may hold the parameters that are declared. */
+/** The author of a list. An operator's paths may hold the declared parameters. */
 export type Origin = 'requester' | { readonly declared: readonly string[] };
 
-/** The list that a member of an encoding is. An empty multiplier is none. @throws PlanError */
+/** Parses a member of an encoding as a list. An empty multiplier means none. @throws PlanError */
 export function readList(field: Field, text: string, origin: Origin): Lists {
   if (origin === 'requester' && text.length > MAX_REQUESTER_TEXT) {
     throw new PlanError(field, `is longer than ${MAX_REQUESTER_TEXT} characters`);
@@ -37,12 +37,12 @@ function pathsOf(text: string, origin: Origin): readonly CompiledPath[] {
 function typeOf(name: string, origin: Origin): AbiType {
   const type = origin !== 'requester' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
   if (type !== undefined) return type;
-  // What a client has sent stays out of the log.
+  // A client's text stays out of the log.
   if (origin === 'requester') throw new PlanError('type', 'a member is no type that clients may choose');
   throw new PlanError('type', `"${name}" is no type${suggestion(name)}`);
 }
 
-/** What other languages call their types, and what comes closest among those of the ABI. */
+/** Type names of other languages, and the closest ABI types. */
 const MEANT: Readonly<Record<string, string>> = {
   ...{ number: 'int256', integer: 'int256', int: 'int256', long: 'int256', bigint: 'int256', uint: 'uint256' },
   ...{ float: 'int256', double: 'int256', decimal: 'int256', fixed: 'int256', ufixed: 'uint256' },

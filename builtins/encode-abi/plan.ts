@@ -4,7 +4,7 @@ import type { Combine } from './combine.ts';
 import type { Decimal } from './decimal.ts';
 import { PlanError } from './fault.ts';
 
-/** One value of the answer: where it is, what it becomes, and what it is multiplied by. */
+/** One value to encode: its path, ABI type and multiplier. */
 export interface PlannedValue {
   readonly type: AbiType;
   readonly path: CompiledPath;
@@ -19,14 +19,14 @@ export type Plan = readonly PlannedValue[];
 export interface Lists {
   readonly types?: readonly AbiType[] | undefined;
   readonly paths?: readonly CompiledPath[] | undefined;
-  /** As long as the others, or a single one for all; absent: no multiplier. */
+  /** One multiplier for each path, or one for all; absent: none. */
   readonly times?: readonly (Decimal | undefined)[] | undefined;
   readonly exact?: boolean | undefined;
-  /** How one value is made of all that the paths find. */
+  /** How all values that the paths find become one. */
   readonly combine?: Combine | undefined;
 }
 
-/** What can be said before a request: the operator's own lists must fit each other. @throws PlanError */
+/** Checks that the operator's lists fit each other, as far as they are known before a request. @throws PlanError */
 export function checkPinned(lists: Lists, isTimesDelegated: boolean): void {
   const { types = [] } = lists;
   checkLengths(lists, types.length === 1 && !isTimesDelegated ? ', or set combine to make one number of them' : '');
@@ -35,7 +35,10 @@ export function checkPinned(lists: Lists, isTimesDelegated: boolean): void {
   if (wrong !== undefined) throw onlyIntegers(wrong);
 }
 
-/** @throws PlanError where the lengths do not fit, or a type that is no integer would be multiplied. */
+/**
+ * Builds the plan of complete lists.
+ * @throws PlanError if their lengths do not fit, or a type that is no integer would be multiplied.
+ */
 export function planOf(lists: Lists): Plan {
   checkLengths(lists);
   const { types = [], paths = [], exact = false, combine } = lists;
@@ -49,7 +52,7 @@ export function planOf(lists: Lists): Plan {
   });
 }
 
-/** What a list multiplies the value at a place by. */
+/** Returns the multiplier of the value at an index. */
 export function multiplierOf({ times = [] }: Lists, index: number): Decimal | undefined {
   return times.length === 1 ? times[0] : times[index];
 }
@@ -58,7 +61,7 @@ export function isInteger({ kind }: AbiType): boolean {
   return kind === 'int';
 }
 
-/** What is combined is one value: each list but that of paths has one member. */
+/** Checks the lists beside `combine`, which makes one value: types and multipliers have one member at most. */
 function checkCombined({ types = [], times = [] }: Lists): void {
   const [type, ...others] = types;
   if (type === undefined || others.length > 0 || !isInteger(type))
@@ -66,7 +69,7 @@ function checkCombined({ types = [], times = [] }: Lists): void {
   if (times.length > 1) throw new PlanError('times', 'combine makes one number: write one multiplier');
 }
 
-/** @param advice more of what an operator can do, which a requester cannot. */
+/** Checks that the lists are equally long. @param advice a further remedy, which operators have and requesters do not. */
 function checkLengths({ types, paths, times, combine }: Lists, advice = ''): void {
   if (combine !== undefined) {
     checkCombined({ types, times });
@@ -90,7 +93,7 @@ function onlyIntegers({ name }: AbiType): PlanError {
   return new PlanError('times', `only integers can be multiplied, not ${name}`);
 }
 
-/** Whether it changes nothing: a requester who must send `_times` for a type that is no integer may send 1. */
+/** Whether a multiplier changes nothing: a requester who must send `_times` for a type that is no integer may send 1. */
 function isOne({ negative, digits, exponent }: Decimal): boolean {
   return !negative && digits === '1' && exponent === 0;
 }

@@ -4,10 +4,10 @@ import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
 import { type Combine, combined, type Quotient } from './combine.ts';
 import { type Decimal, decimalOf, equalDecimals, isWhole, parseDecimal, scaleToInteger } from './decimal.ts';
 
-/** An upstream value that its ABI type has no place for. The text describes the value without showing it. */
+/** An upstream value that does not fit its ABI type. The message describes the value without showing it. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
-  /** Whether it is a number that fits with another factor. */
+  /** Whether the value is a number that would fit with another multiplier. */
   readonly isOfFactor: boolean;
 
   constructor(message: string, isOfFactor = false) {
@@ -23,7 +23,7 @@ export interface Item {
   readonly times?: Decimal | undefined;
   readonly token?: string | undefined;
   readonly exact?: boolean | undefined;
-  /** Hears that nothing is left of a number that is not zero. */
+  /** Called when a number other than zero is cut to 0. */
   readonly onCutToZero?: (() => void) | undefined;
 }
 
@@ -34,7 +34,7 @@ type TypeOf<K extends AbiType['kind']> = Extract<AbiType, { kind: K }>;
  */
 const HEX_INTEGER = /^0x0*([0-9a-fA-F]{1,128})$/;
 const MAX_INTEGER_TEXT = 4096;
-/** All texts of one response stay below this; only a list that selects a long text again and again exceeds it. */
+/** Most characters of all texts together. Only a list that selects a long text of the response repeatedly exceeds it. */
 const MAX_TEXTS = 1_048_576;
 const ZERO = decimalOf(0n);
 const ONE = decimalOf(1n);
@@ -46,10 +46,10 @@ const BOOLEAN_TEXTS: ReadonlyMap<unknown, boolean> = new Map([
 ]);
 
 /**
- * The ABI encoding of a list of values, each {@link coerce | coerced} to its type.
+ * Encodes a list of values, each {@link coerce | coerced} to its type.
  *
- * @param combine how one integer is made of all of them.
- * @throws ValueError when one of them does not fit its type, or when their texts are longer than 1 MiB together.
+ * @param combine how all of them become one integer.
+ * @throws ValueError if a value does not fit its type, or all texts together exceed 1 MiB.
  */
 export function encodeValues(items: readonly Item[], combine?: Combine): Uint8Array {
   let length = 0;
@@ -69,7 +69,7 @@ function combineItems(items: readonly Item[], combine: Combine): bigint {
 }
 
 /**
- * Turns a value of a JSON document into what `encodeAbi` takes for the type.
+ * Converts a JSON value to the form that `encodeAbi` takes for its type.
  *
  * - integers: JSON numbers, decimal texts and `0x` hex texts, multiplied by `times`, then truncated toward zero; the result
  *   must be in the type's range.
@@ -83,8 +83,8 @@ function combineItems(items: readonly Item[], combine: Combine): bigint {
  * @param token when `value` is a number that comes from a JSON text: its source text, whose digits count instead of the
  * double's.
  * @param exact whether an integer that would be truncated is refused.
- * @param onCutToZero called where a number other than zero becomes 0, unless it is multiplied by 0.
- * @throws ValueError for anything else.
+ * @param onCutToZero called when a number other than zero becomes 0, unless it is multiplied by 0.
+ * @throws ValueError for any other value.
  */
 export function coerce(item: Item): AbiValue {
   const { type, value, token } = item;
