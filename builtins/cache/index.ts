@@ -37,7 +37,7 @@ const cacheKey = optionalKey(
   'cache',
   closedObject(
     {
-      // No timer waits for its end, so that any time will do.
+      // No timer is set for it, so there is no upper limit.
       maxAge: Type.Integer({ minimum: 1, [DURATION]: 100, description: 'How long an answer is kept' }),
       staleWhileRevalidate: Type.Optional(
         millisecondsSchema('How much longer it is given out while a new one is made; default none'),
@@ -54,20 +54,20 @@ const MODE = 'sync';
 
 type Outcome = 'hit' | 'miss' | 'shared' | 'stale';
 
-/** What the look-up came to, for the request's line in the log. */
+/** The outcome of the lookup, for the request's log line. */
 const lookup = new ContextKey<Outcome>('cache', { logged: true });
 
 const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
-/** What the config says of an endpoint's answers. */
+/** The cache policy of an endpoint. */
 interface Terms {
-  /** Milliseconds that they are kept; 0 without a cache. */
+  /** Milliseconds for which an answer is kept; 0 without a cache. */
   readonly maxAge: number;
-  /** Milliseconds for which they stand in after that where there is no new one. */
+  /** Milliseconds after `maxAge` for which an old answer is returned if the upstream fails. */
   readonly staleIfError: number;
-  /** Milliseconds for which they are given out after that while a new one is made. */
+  /** Milliseconds after `maxAge` for which an old answer is returned while a new one is made. */
   readonly staleWhileRevalidate: number;
-  /** Begins their keys: the signer and all of the config that they may depend on. */
+  /** Prefix of the cache keys: hash of the signer and of all config that an answer may depend on. */
   readonly version: string;
 }
 
@@ -87,7 +87,7 @@ function policyOf(endpoint: Endpoint) {
   return endpoint.mode === MODE ? cacheKey.of(endpoint) : undefined;
 }
 
-/** What is unwise about the cache of an endpoint. */
+/** Warns of a cache without effect, and of one that requesters can fill. */
 function check(endpoint: EndpointDraft): Finding[] {
   const { path, mode } = endpoint;
   if (cacheKey.of(endpoint) === undefined) return [];
@@ -101,7 +101,7 @@ function check(endpoint: EndpointDraft): Finding[] {
 const LOOKUPS =
   'Look-ups of answers that may be cached: hit, miss, shared with a request under way; stale: an old one, as there was no new one yet';
 
-/** Counts look-ups, and says in the log and in the answer's headers what they came to. */
+/** Makes the function that records the outcome of a lookup: in the metrics, the log and the answer's headers. */
 function lookupsIn(meters: Meters) {
   const initial = ['hit', 'miss', 'shared', 'stale'].map((outcome) => ({ outcome }));
   const lookups = meters.counter({ name: 'cache_lookups_total', help: LOOKUPS, labels: ['outcome'], initial });
@@ -112,7 +112,7 @@ function lookupsIn(meters: Meters) {
   };
 }
 
-/** Milliseconds for which this process holds an answer of another one: only the engine knows for certain when it ends. */
+/** Milliseconds for which this process keeps an answer of another one: only the engine knows exactly when it expires. */
 const BORROWED_MS = 1000;
 /** Milliseconds of the budget beyond the longest wait for other processes. */
 const MARGIN_MS = 1000;
@@ -125,7 +125,7 @@ interface Cache {
 
 type Work = Flight<Question, SignedResponse>;
 
-/** A look-up that found nothing in this process. */
+/** A lookup that found nothing in this process. */
 interface Miss {
   readonly key: string;
   readonly terms: Terms;
@@ -133,13 +133,13 @@ interface Miss {
   told(outcome: Outcome, headers: Readonly<Record<string, string>>): void;
 }
 
-/** Gets answers that this process lacks: from another process, or from the upstream. */
+/** Makes the function that gets an answer which this process lacks: from another process, or from the upstream. */
 function fetching({ entries, replicas }: Cache) {
   const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) => {
     const staleFor = Math.max(terms.staleIfError, terms.staleWhileRevalidate);
     entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
   };
-  /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
+  /** @returns also whether the answer may be kept: it may lack its proof if all clients have left, which ends the work on it. */
   const make = async (miss: Miss, flight: Work) => {
     miss.told('miss', missed);
     const answer = await flight.next();
@@ -162,7 +162,7 @@ function fetching({ entries, replicas }: Cache) {
       isStored = isWhole;
       return answer;
     } finally {
-      // What is stored lets go of the lock by itself.
+      // `store` releases the lock itself.
       if (!isStored) lock?.release();
     }
   };
@@ -170,7 +170,7 @@ function fetching({ entries, replicas }: Cache) {
     replicas === undefined ? (await make(miss, flight)).answer : find(replicas, miss, flight);
 }
 
-/** Makes new answers beside the requests that get the old ones: one at a time for each. */
+/** Makes the function that renews an answer while requests get the old one: one renewal at a time per key. */
 function renewing(log: Log) {
   const underWay = new Set<string>();
   return (key: string, { api, name }: Endpoint, make: () => Promise<unknown>) => {
@@ -200,7 +200,7 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log
       return found.value;
     }
     if (found !== undefined && found.ttl <= 0 && -found.ttl < terms.staleWhileRevalidate) {
-      // What comes of it is nothing to tell of this request.
+      // The outcome of the renewal is not recorded for this request.
       const quiet = { key, terms, question, told: () => undefined };
       renew(key, exchange.endpoint, () => share(key, (flight) => fetchAnswer(quiet, flight)));
       told('stale', stale(-found.ttl, 'stale-while-revalidate'));
@@ -211,11 +211,11 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log
       isFirst = true;
       return fetchAnswer({ key, terms, question, told }, flight);
     });
-    // The work has begun by now, if it is this request's.
+    // `share` has called the function by now, if this request is the first.
     if (!isFirst) told('shared', collapsed);
     if (terms.staleIfError === 0) return answer;
     return answer.catch((error: unknown) => {
-      // Another one may have been kept meanwhile.
+      // Looked up again, since a newer answer may have been kept meanwhile.
       const old = isOutage(error) ? entries.get(key) : undefined;
       if (old === undefined || -old.ttl >= terms.staleIfError) throw error;
       told('stale', stale(-old.ttl, 'stale-if-error'));
@@ -224,10 +224,10 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log
   };
 }
 
-/** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
+/** Keeps signed answers for `maxAge`, and returns them unchanged, signature and timestamp included. */
 export const cache = definePlugin({
   name: 'cache',
-  // It waits for the calls of other processes, and gives up by itself before the budget ends.
+  // The cache waits for the calls of other processes, and gives up before the budget ends.
   budget: (_, endpoints) => Math.max(0, ...endpoints.map(longestWaitOf)) + MARGIN_MS,
   keys: [cacheKey],
   exposes: ['Cache-Status'],

@@ -19,7 +19,7 @@ interface Policy {
   readonly staleWhileRevalidate?: number;
 }
 
-/** @param policyOf of an endpoint whose answers are kept. */
+/** Describes what the cache adds to an operation. @param policyOf returns the policy of an endpoint with a cache. */
 export function describeCache(policyOf: (endpoint: Endpoint) => Policy | undefined): OpenApiPart {
   return {
     headers: { CacheStatus },

@@ -4,47 +4,47 @@ import { type Endpoint, type Exchange, type Question, SignedResponse } from '../
 import { randomId, requireAnswer, type StateArea, type Wanted } from '../../plugins-sdk/state.ts';
 import type { Found } from '../shared/cache-entries.ts';
 
-/** Milliseconds between two looks whether another process has the answer. */
+/** Milliseconds between two checks whether another process has stored the answer. */
 const POLL_INTERVAL_MS = 50;
-/** Bytes of answers that this process has in the engine at most: it is not only theirs. */
+/** Most bytes of answers that this process keeps in the engine, which other state needs, too. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** The right to ask the upstream for an answer, of all processes. */
+/** The right of one process among all to ask the upstream for an answer. */
 export interface Lock {
-  /** Stores the answer, for so many milliseconds, and then lets others go on. */
+  /** Stores the answer for `maxAge` milliseconds, then releases the lock. */
   store(answer: SignedResponse, maxAge: number): void;
   release(): void;
 }
 
-/** An answer of another process, or the right to make one; neither where the engine is away or the wait was too long. */
+/** An answer of another process, or the right to make one; neither if the engine is unreachable or the wait was too long. */
 export interface Search {
   readonly found?: Omit<Found<SignedResponse>, 'isGood'>;
   readonly lock?: Lock;
 }
 
-/** What is asked of an endpoint, by those who wait for its answer. */
+/** The endpoint, and the signal that all waiting clients have left. */
 type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
 
-/** How many timeouts of a call other processes are waited for: as long as one of theirs may take, with its wait for a slot. */
+/** The longest wait for another process, in timeouts of the API: one for its wait for a slot, one for its call. */
 const WAIT_IN_TIMEOUTS = 2;
 
-/** Milliseconds for which answers that other processes make are waited for. */
+/** Returns the longest wait for an answer that another process makes, in milliseconds. */
 export function longestWaitOf(endpoint: Endpoint): number {
   return WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
 }
 
 const lockOf = (key: string) => `lock ${key}`;
 
-/** Cached answers of all processes that share an engine: of those that miss one together, one asks the upstream. */
+/** Cached answers of all processes that share an engine. When several miss the same one, one of them asks the upstream. */
 export class ReplicaAnswers {
   readonly #area: StateArea;
   readonly #node: string;
   readonly #now: () => number;
-  /** What this process has in the engine, the oldest first. */
+  /** The answers that this process has stored in the engine, oldest first. */
   readonly #stored = new Map<string, { readonly until: number; readonly size: number }>();
   #bytes = 0;
 
-  /** @param service whose answers they are, and its clock in epoch milliseconds. */
+  /** @param service the signer of the answers, and the clock in epoch milliseconds. */
   constructor(area: StateArea, service: { readonly node: string; now(): number }) {
     this.#area = area;
     this.#node = service.node;
@@ -52,8 +52,9 @@ export class ReplicaAnswers {
   }
 
   /**
-   * @param key of the answer; that of another signer or config is another one.
-   * @param maxAge milliseconds that answers are kept.
+   * Finds an answer, or locks its key, or waits for the process that has the lock.
+   * @param key of the answer; it depends on the signer and the config.
+   * @param maxAge milliseconds for which answers are kept.
    */
   async search(key: string, maxAge: number, question: Question, { endpoint, clientSignal }: Asking): Promise<Search> {
     const longestWait = longestWaitOf(endpoint);
@@ -73,7 +74,7 @@ export class ReplicaAnswers {
     }
   }
 
-  /** @param ttl milliseconds after which the lock of a process that died is free. */
+  /** Locks a key, unless another process has. @param ttl milliseconds after which the lock of a process that died is free. */
   async #lock(key: string, ttl: number): Promise<Lock | undefined> {
     const token = randomId();
     const [area, name] = [this.#area, lockOf(key)];
@@ -105,8 +106,8 @@ export class ReplicaAnswers {
   }
 
   /**
-   * How old it is, its maker's clock says, which may differ from this one's; that it is not too old, the engine's does. One that is
-   * no answer to this question, or of this clock's future, counts as none.
+   * Reads a stored answer. Its age is estimated by its maker's clock, which may differ from this one; the engine's clock decides
+   * when it expires. An answer to another question, or from this clock's future, is ignored.
    */
   #found(text: string | undefined, maxAge: number, wanted: Wanted): Search['found'] {
     if (text === undefined) return undefined;
@@ -127,7 +128,7 @@ export class ReplicaAnswers {
   }
 }
 
-/** Another process may have stored the answer and let go of the lock since the look before. */
+/** Looks again under the lock: another process may have stored the answer and released the lock since the last look. */
 async function again(look: () => Promise<Search['found']>, lock: Lock): Promise<Search> {
   try {
     const found = await look();

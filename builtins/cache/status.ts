@@ -7,17 +7,17 @@ function statusOf(parameters: string): Headers {
   return Object.freeze({ 'Cache-Status': `${NAME}; ${parameters}` });
 }
 
-/** Made for this request. */
+/** The headers of an answer that was made for this request. */
 export const missed = statusOf('fwd=miss');
 
-/** Made for another request at the same time. */
+/** The headers of an answer that was made for another request at the same time. */
 export const collapsed = statusOf('fwd=miss; collapsed');
 
-/** Header objects that are kept: a frozen one is checked only once, and checking costs more than all else about it. */
+/** Most header objects that are kept. A frozen one is checked only once, and the check costs more than all else here. */
 const MOST_HITS = 1000;
 const hits = new Map<number, Headers>();
 
-/** Made before. @param milliseconds for which it will be given out. */
+/** Returns the headers of a cached answer. @param milliseconds until it expires. */
 export function hit(milliseconds: number): Headers {
   const seconds = Math.floor(milliseconds / 1000);
   const known = hits.get(seconds);
@@ -28,7 +28,7 @@ export function hit(milliseconds: number): Headers {
   return headers;
 }
 
-/** Made before, and given out since there is no new one yet. @param milliseconds that are over since it ended. */
+/** Returns the headers of an expired answer, for lack of a new one. @param milliseconds since it expired. */
 export function stale(milliseconds: number, detail: 'stale-if-error' | 'stale-while-revalidate'): Headers {
   return statusOf(`hit; ttl=-${Math.max(0, Math.ceil(milliseconds / 1000))}; detail=${detail}`);
 }
