@@ -24,15 +24,15 @@ export function withForm<P extends Pick<Parameter, 'in'>>(
   return parameters.map((one) => (one.in === 'body' ? { ...one, form: true } : one));
 }
 
-/** An object in the making. It has no prototype, so that every name is a member of its own. */
+/** An object under construction. It has no prototype, so that any name can be an own member. */
 export type Members = Record<string, unknown>;
 
-/** The names that lead to a parameter's place in the body. */
+/** Returns the member names on the way to a parameter's place in the body. */
 export function stepsOf({ name, nested }: Pick<Parameter, 'name' | 'nested'>): readonly string[] {
   return nested ? name.split('.') : [name];
 }
 
-/** Sets the member that the steps lead to. */
+/** Sets the member at the end of the steps. */
 export function setMember(members: Members, [step = '', ...further]: readonly string[], value: unknown): void {
   if (further.length === 0) members[step] = value;
   else {
@@ -42,7 +42,7 @@ export function setMember(members: Members, [step = '', ...further]: readonly st
   }
 }
 
-/** What is wrong with `style`, `nested` and `bodyType`. */
+/** Checks `style`, `nested` and `bodyType`. */
 export function checkBody(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
   const isForm = bodyType.of(endpoint) === 'form';
   const body = declared.filter((parameter) => parameter.in === 'body');

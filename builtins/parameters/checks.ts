@@ -19,7 +19,7 @@ import { compilePlacement, type Declared } from './placement.ts';
 
 const RESERVED = /^_(type|path|times)$/;
 
-/** What is wrong, or surprising, about the parameters and the path of an endpoint. */
+/** Checks the parameters and the path of an endpoint. */
 export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   const declared = withForm(endpoint, declaredParameters(endpoint, context));
   const placeholders = placeholdersOf(endpoint);
@@ -83,7 +83,7 @@ function checkPath(endpoint: EndpointDraft, declared: readonly Placed[]): Findin
   ];
 }
 
-/** What the operator pinned elsewhere wins, or travels beside it. */
+/** Finds parameters that the operator has pinned elsewhere: the pinned value wins, or is sent as well. */
 function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
   const headers = Object.entries(keys.headers.of(endpoint) ?? {});
   const headerNamed = (text: string) => headers.find(([name]) => name.toLowerCase() === text.toLowerCase());
@@ -126,12 +126,12 @@ function checkValues(endpoint: EndpointDraft, declared: readonly Placed[]): Find
   );
 }
 
-/** Values that there are, each with its config path. */
+/** Lists the values that are set, each with its config path. */
 function valuesAt(at: string, values: Readonly<Record<string, Json | undefined>>): [string, Json][] {
   return Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[childPath(at, key), value]]));
 }
 
-/** What the operator sends has to be in the map. */
+/** Checks that fixed and default values are in the map. */
 function checkMap({ at, map, fixed, default: fallback }: DeclaredParameter): Finding[] {
   if (map === undefined) return [];
   return valuesAt(at, { fixed, default: fallback })
@@ -139,7 +139,7 @@ function checkMap({ at, map, fixed, default: fallback }: DeclaredParameter): Fin
     .map(([path]) => error(path, 'is not in the map'));
 }
 
-/** What a value must be has to be a schema, and what the operator sends has to fit it. */
+/** Checks the schema, and that fixed and default values fit it. */
 function checkSchema({ at, schema, secret, fixed, default: fallback }: DeclaredParameter): Finding[] {
   if (schema === undefined) return [];
   const { findings, misfit } = parameterSchema({ schema, secret }, `${at}.schema`);

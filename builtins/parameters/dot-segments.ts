@@ -9,7 +9,7 @@ const DOT_SEGMENT = /(?:^|[/\\])\.\.?(?:;[^/\\]*)?(?:[/\\]|$)/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what URL parsers and servers leave out
 const INVISIBLE = /[\u0000-\u0020\u007f]+/g;
 
-/** The first two bytes of an over-long UTF-8 sequence, and the one that says the same in a sequence shorter by one. */
+/** The first two bytes of an over-long UTF-8 sequence, and the one byte that begins the same sequence one byte shorter. */
 const SHORTER: ReadonlyMap<number, number> = new Map([
   [0xfc80, 0xf8],
   [0xf880, 0xf0],
@@ -28,7 +28,7 @@ export function hasDotSegment(text: string): boolean {
   return DOT_SEGMENT.test(text.includes('%') ? fullyDecoded(text) : text.replace(INVISIBLE, ''));
 }
 
-/** The UTF-8 of a text, a character for each byte, in which nothing is left to decode. */
+/** Decodes a text until nothing is left to decode. @returns its UTF-8, with a character for each byte. */
 function fullyDecoded(text: string): string {
   // Decoding never makes a text longer.
   const bytes = Buffer.from(text);
@@ -37,7 +37,10 @@ function fullyDecoded(text: string): string {
   return bytes.toString('latin1', 0, end);
 }
 
-/** Writes a byte at the end, or what it completes, which may complete something in turn. @returns the new end */
+/**
+ * Appends a byte. A sequence that it completes is replaced by its decoded byte, which may complete another.
+ * @returns the new end
+ */
 function append(bytes: Buffer, end: number, byte: number): number {
   let size = end;
   for (let next = byte; next > SPACE && next !== DELETE; ) {
@@ -50,7 +53,7 @@ function append(bytes: Buffer, end: number, byte: number): number {
   return size;
 }
 
-/** The byte that those before `end` stand for, plus 256 for each of them; 0 where they stand for themselves. */
+/** Decodes the sequence that ends at `end`. @returns its byte, plus 256 for each byte of the sequence; 0 if there is none. */
 function codeAt(bytes: Buffer, end: number): number {
   const last = bytes[end - 1] ?? 0;
   const previous = bytes[end - 2] ?? 0;
@@ -65,7 +68,7 @@ function codeAt(bytes: Buffer, end: number): number {
   return low < 0 ? 0 : (length << 8) | (high << 4) | low;
 }
 
-/** Whether `%u00` stands before the last two bytes, as in the encoding of JavaScript's `escape`. */
+/** Whether `%u00` precedes the last two bytes, as in the encoding of JavaScript's `escape`. */
 function isWide(bytes: Buffer, end: number): boolean {
   if (bytes[end - 6] !== PERCENT || bytes[end - 5] !== LETTER_U) return false;
   return bytes[end - 4] === DIGIT_ZERO && bytes[end - 3] === DIGIT_ZERO;

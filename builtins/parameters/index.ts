@@ -14,7 +14,7 @@ import { describeParameters } from './openapi.ts';
 import { prepare } from './prepared.ts';
 import { questionFor, requestOf, resolvedOf } from './question.ts';
 
-/** What the endpoint ID commits to: names always, values unless they are secret. */
+/** Returns the parameters as the endpoint ID commits to them: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
   const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
   return [...withForm(endpoint, declaredParameters(endpoint, context))]
@@ -36,7 +36,7 @@ function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
 const NESTED =
   'a list or an object was given outside a body, where it counts as "1,2" or "[object Object]": strictParameters: true refuses it';
 
-/** Makes the question of a request's parameters: resolves, checks and places them. */
+/** Makes the question from a request's parameters: resolves, checks and places them. */
 export const parameters = definePlugin({
   name: 'parameters',
   required: true,
@@ -51,7 +51,7 @@ export const parameters = definePlugin({
     );
     return {
       hooks: {
-        // Clients hear of these before they hear of reserved parameters.
+        // Faults of these parameters are reported before those of reserved ones.
         validate: (given, exchange) => {
           const known = prepared(exchange.endpoint);
           if (known.reserved.length > 0) requestOf(known, resolvedOf(known, given, asWritten(given, exchange)));

@@ -9,7 +9,7 @@ import {
 import { apiHeaders } from '../shared/api-headers.ts';
 import { bodyType } from './body.ts';
 
-/** A header that the operator sends, and where it stands. */
+/** A header that the operator sends, and its config path. */
 interface SentHeader {
   readonly name: string;
   readonly value: string;
@@ -36,14 +36,14 @@ function sentHeaders(endpoint: EndpointDraft, declared: readonly DeclaredParamet
   return [...ofApi, ...own];
 }
 
-/** Warns of a type that the body has not. */
+/** Warns of a `Content-Type` that does not match the body. */
 function checkType(endpoint: EndpointDraft, type: string, at: string): Finding[] {
   if (bodyType.of(endpoint) === 'form')
     return /^\s*application\/x-www-form-urlencoded\b/i.test(type) ? [] : [warning(at, NO_JSON)];
   return /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(type) ? [warning(at, NO_FORM)] : [];
 }
 
-/** What upstreams will take for something else than the operator means. */
+/** Warns of config that upstreams will read otherwise than the operator means. */
 export function checkMisleading(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
   const body = declared.filter((parameter) => parameter.in === 'body');
   const isGet = (keys.method.of(endpoint) ?? 'GET') === 'GET';

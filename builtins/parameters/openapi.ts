@@ -17,13 +17,13 @@ function schemaOf(parameter: Parameter & Partial<Declared>): Readonly<Record<str
   };
 }
 
-/** Of one value for all parameters of a name, which has to be right for each of them. */
+/** Merges the schemas of all parameters with one name: the client sends one value, which must fit each. */
 function allOf(schemas: readonly Readonly<Record<string, Json>>[]): Readonly<Record<string, Json>> {
   const [first = {}, ...others] = schemas;
   return others.length === 0 ? first : { allOf: schemas };
 }
 
-/** What a client may and must give; nothing of fixed parameters and of secret values. */
+/** Describes what a client may and must send, without fixed parameters and secret values. */
 export function describeParameters(endpoint: Endpoint): DescribedOperation {
   const free = withForm(endpoint, keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
   const names = [...new Set(free.map(({ name }) => name))];

@@ -16,9 +16,9 @@ type Headers = OutgoingRequest['headers'];
 
 interface OwnHeaders {
   readonly bodyType: string;
-  /** Names as configured, which win over a parameter's. */
+  /** Headers of the API, which win over those of parameters. */
   readonly headers: Headers;
-  /** The same in lower case. */
+  /** Their names in lower case. */
   readonly named: ReadonlySet<string>;
 }
 
@@ -39,13 +39,13 @@ function headersOf(
   add('accept', 'application/json');
   add('user-agent', 'signed-data-proxy');
   const all = [...merged, ...Object.entries(headers)];
-  // All cookies travel in one header, beside those of the API.
+  // All cookies are sent in one header, together with those of the API.
   const own = parts.cookie && Object.entries(headers).find(([name]) => name.toLowerCase() === 'cookie');
   if (own) all.push([own[0], [own[1], parts.cookie].filter(Boolean).join('; ')]);
   return Object.freeze(Object.fromEntries(all));
 }
 
-/** Most requests have no headers or cookies from parameters, and share one object. */
+/** Prepares the headers. Most requests have none from parameters, and share one object. */
 function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
   const bare = headersOf(own, { headers: {}, cookie: undefined, body: undefined });
   const withBody = headersOf(own, { headers: {}, cookie: undefined, body: '' });
@@ -55,7 +55,7 @@ function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
   };
 }
 
-/** Of several parameters with one name the first. Only a body of JSON keeps types. */
+/** Returns the values for paths into the answer. Of parameters with one name the first counts. Only a JSON body keeps types. */
 function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: ReadonlySet<string>): Parameters {
   const sent = declared.flatMap(({ name, in: place, form }, index): [string, Json][] => {
     const value = values[index];
@@ -66,7 +66,7 @@ function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: Re
   return Object.freeze(Object.fromEntries(sent.reverse()));
 }
 
-/** Makes the request that asks an endpoint's upstream, of one value per declared parameter. @throws Refusal 400 */
+/** Prepares the upstream request of an endpoint. The returned function takes a value per parameter, and throws Refusal 400. */
 export function compileRequest(
   endpoint: Endpoint,
   declared: readonly Declared[],

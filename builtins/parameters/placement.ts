@@ -21,12 +21,12 @@ export interface RequestParts {
 /** Places resolved values, one per declared parameter and in the same order. @throws Refusal 400 */
 export type Placement = (values: Values) => RequestParts;
 
-/** Of all declared parameters, in the order of the config; `undefined` for one that has none. */
+/** The values of all declared parameters, in the order of the config; `undefined` for a parameter without one. */
 export type Values = readonly (Json | undefined)[];
 
 interface Placeholder {
   readonly name: string;
-  /** That of its value. */
+  /** Index of its value. */
   readonly index: number;
 }
 
@@ -43,14 +43,14 @@ function invalid(name: string): Refusal {
   return new Refusal(400, invalidParameter(name));
 }
 
-/** What to do about a list or an object where only text travels. @throws Refusal where it must not */
+/** Called for a list or an object in a place that takes only text. @throws Refusal to refuse it */
 export type OnNested = (name: string) => void;
 
 export const refuseNested: OnNested = (name) => {
   throw invalid(name);
 };
 
-/** As it travels outside a body. */
+/** Returns the text of a value outside a JSON body. */
 export function parameterText(value: Json): string {
   return typeof value === 'number' ? plainDigits(value) : unmarkedText(stringOf(value));
 }
@@ -67,7 +67,7 @@ function percentEncoded(name: string, value: string): string {
   return encodeURIComponent(value);
 }
 
-/** Adds `name=value`; of a list what its style makes of it. */
+/** Adds `name=value`, or for a list the pairs of its style. */
 function addPairs(pairs: string[], { name, style }: Declared, value: Json, onNested: OnNested): void {
   const encoded = (item: Json) => {
     if (typeof item === 'object') onNested(name);
@@ -91,7 +91,7 @@ function fill(parts: Parts, texts: readonly string[]): string {
   return parts.map((part, i) => (isPlaceholder(part) ? percentEncoded(part.name, texts[i] ?? '') : part)).join('');
 }
 
-/** @throws Refusal for what would lead to another resource than the one that the operator configured. */
+/** Fills a segment of the path. @throws Refusal if the path would name another resource than the operator configured. */
 function fillSegment(parts: Parts, values: Values): string {
   const texts = textsOf(parts, values);
   const segment = fill(parts, texts);
@@ -122,7 +122,7 @@ function compilePath(template: string, declared: readonly Declared[]): (values: 
 
 const none = Object.freeze({});
 
-/** Prepares what depends on the config only. */
+/** Prepares the placement of an endpoint's parameters, as far as it depends on the config alone. */
 export function compilePlacement(
   template: string,
   declared: readonly Declared[],
@@ -165,7 +165,7 @@ function checked(name: string, value: string, test: (value: string) => boolean):
   return value;
 }
 
-/** White space at its ends would get lost on the way (RFC 9110, section 5.5). */
+/** Whether a header value arrives unchanged: white space at its ends would be lost (RFC 9110, section 5.5). */
 function isWholeValue(value: string): boolean {
   return isHeaderValue(value) && !/^[\t ]|[\t ]$/.test(value);
 }

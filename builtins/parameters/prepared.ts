@@ -12,23 +12,23 @@ import { schemaInPlace } from './schema-in-place.ts';
 export interface PreparedParameter extends Declared, Pick<Parameter, 'fixed' | 'default' | 'map'> {
   readonly required: boolean;
   readonly secret: boolean;
-  /** Absent where the client may send anything, or nothing. */
+  /** Absent if the client may send any value, or none. */
   readonly misfit: Misfit | undefined;
 }
 
-/** What is known of an endpoint before a request comes. */
+/** The part of an endpoint's questions that is known before a request comes. */
 export interface Prepared {
   readonly id: string;
   readonly declared: readonly PreparedParameter[];
-  /** Names of the reserved parameters that it takes. */
+  /** Names of the reserved parameters that the endpoint takes. */
   readonly reserved: readonly string[];
   readonly hasReceipts: boolean;
-  /** The names that a request may have; without it any. */
+  /** The names that a request may send; absent: any. */
   readonly known: ReadonlySet<string> | undefined;
   request(values: Values): OutgoingRequest;
 }
 
-/** @param onNested told of a list or an object where only text travels; a strict endpoint refuses it. */
+/** Prepares an endpoint. @param onNested called for a list or an object where only text is sent; a strict endpoint refuses it. */
 export function prepare(endpoint: Endpoint, onNested: OnNested): Prepared {
   const isStrict = strictKey.of(endpoint) === true;
   const isRequired = requiredIn(endpoint);

@@ -19,7 +19,7 @@ import type { Values } from './placement.ts';
 import type { Prepared } from './prepared.ts';
 import { requestHashOf } from './request-hash.ts';
 
-/** `fixed`, else the client's value, else `default`. */
+/** Returns the value of each parameter: `fixed`, else the client's value, else `default`. */
 function resolve({ declared }: Prepared, given: Parameters): Values {
   return declared.map((one) => (one.fixed === undefined ? valueIn(one, given) : one.fixed));
 }
@@ -31,7 +31,7 @@ function requireAll({ declared }: Prepared, values: Values): void {
   throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
 }
 
-/** A receipt signs canonical JSON (RFC 8785), whose numbers are doubles. */
+/** Refuses numbers that a double would round: a receipt signs canonical JSON (RFC 8785), whose numbers are doubles. */
 function requireExact({ declared, reserved, hasReceipts }: Prepared, given: Parameters, written: Parameters): void {
   if (!hasReceipts || written === given) return;
   const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
@@ -44,11 +44,11 @@ function requireFit({ declared }: Prepared, { values, written }: Resolved): void
     const value = values[index];
     const marked = written[index];
     if (value === undefined || marked === undefined || misfit === undefined) continue;
-    // A schema sees doubles: a number between two of them fits where both do.
+    // A schema sees doubles only: a number between two of them fits if both do.
     const between = marked === value ? [] : neighbours(marked);
     const why = misfit(value) ?? (between.some((each) => misfit(each) !== undefined) ? INEXACT : undefined);
     if (why === undefined) continue;
-    // Why it does not fit may name members that the client has made up: that is no matter of the log.
+    // The log does not get `why`, which may contain names that the client has made up.
     throw new Refusal(400, invalidParameter(name, why), { reason: `parameter "${name}" does not fit its schema` });
   }
 }
@@ -63,13 +63,13 @@ function requireKnown({ known }: Prepared, given: Parameters): void {
   throw new Refusal(400, `Unknown parameter: ${clipped(unknown, NAMED)}`, { reason });
 }
 
-/** @throws Refusal 400 for a value that does not fit its schema or its place */
+/** Makes the upstream request. @throws Refusal 400 for a value that does not fit its schema or its place */
 export function requestOf(prepared: Prepared, resolved: Resolved): OutgoingRequest {
   requireFit(prepared, resolved);
   return prepared.request(resolved.written);
 }
 
-/** What plugins may see and change. */
+/** Returns the parameters that plugins may see and change: neither fixed nor secret. */
 function visibleOf({ declared }: Prepared, values: Values): Parameters {
   const seen = declared.flatMap(({ name, fixed, secret }, index): [string, Json][] => {
     const value = values[index];
@@ -97,19 +97,19 @@ interface Asked extends Pick<Question, 'reserved'>, Pick<Resolved, 'written'> {
 }
 
 /**
- * What tells an answer from all others of the same config. Values may be secret and of any length, so it is a hash: 43 characters
- * of base64url.
+ * Returns the key that identifies an answer among all of the same config. Values may be secret and of any length, so the key is a
+ * hash: 43 characters of base64url.
  */
 function keyOf({ id, reserved: names }: Prepared, { written, variation, reserved, requestHash }: Asked): string {
-  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
+  // One by one, since a value may be as deep as canonical JSON allows. The empty text stands for no value.
   const texts = written.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
-  // No JSON text holds a line feed, and all but the variation an endpoint has a fixed number of.
+  // Unambiguous: these texts hold no line feed, and an endpoint has a fixed number of them. The variation comes last.
   const asked = unmarkedJson([id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n'));
   return hash('sha256', asked + variation, 'base64url');
 }
 
-/** @throws Refusal 400 */
+/** Resolves a request's parameters. @throws Refusal 400 for unknown, missing or inexact ones */
 export function resolvedOf(prepared: Prepared, given: Parameters, written: Parameters): Resolved {
   requireKnown(prepared, given);
   const values = resolve(prepared, given);
@@ -147,10 +147,10 @@ function questionOf(prepared: Prepared, given: Parameters, variation: string, ex
   });
 }
 
-/** The question that the same parameters came to last: those of the same body are one frozen object. */
+/** The last question of each parameters object; requests with the same body share one such frozen object. */
 const asked = new WeakMap<Parameters, { readonly prepared: Prepared; readonly question: Question }>();
 
-/** @throws Refusal 400 */
+/** Returns the question of a request. @throws Refusal 400 */
 export function questionFor(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
   if (variation !== '' || writtenParameters.get(exchange) !== undefined)
     return questionOf(prepared, given, variation, exchange);

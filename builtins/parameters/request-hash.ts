@@ -4,7 +4,7 @@ import { CanonicalJsonError, jcs } from '../../lib/json/canonical-json.ts';
 import { type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
 
-/** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */
+/** Returns keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */
 function hashOf(parameters: Parameters): Hex {
   return toHex(keccak256(Buffer.from(jcs({ parameters }), 'utf8')));
 }
@@ -18,9 +18,9 @@ function hasHash(parameters: Parameters): boolean {
 }
 
 /**
- * What a receipt signs of a question.
+ * Returns the hash of a question's parameters, which a receipt signs.
  * @param parameters those that clients may give, defaults filled in.
- * @param names of the reserved parameters that the endpoint takes; one that was not sent counts as `null`.
+ * @param names reserved parameters that the endpoint takes; one that was not sent counts as `null`.
  * @throws Refusal 400 for a value that has no canonical JSON, such as one with a lone surrogate.
  */
 export function requestHashOf(parameters: Parameters, names: readonly string[], reserved: Parameters): Hex {

@@ -6,7 +6,7 @@ type Schema = Readonly<Record<string, Json>>;
 
 const SCALAR = ['string', 'number', 'boolean'];
 
-/** Whether a schema says which types it takes, at its top or in one of its alternatives. */
+/** Whether a schema names the types that it takes, at its top or in one of its alternatives. */
 function saysType(schema: unknown): boolean {
   if (!isRecord(schema)) return false;
   const inner = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => (Array.isArray(list) ? list : []));
@@ -14,8 +14,8 @@ function saysType(schema: unknown): boolean {
 }
 
 /**
- * What a parameter's value must be where it is sent. Outside a body of JSON that is a scalar, or a list with a style, unless the
- * schema names types: a pattern says nothing of a list, whose text would be sent.
+ * Returns the schema of a parameter's value in its place. Outside a JSON body it takes scalars, and lists if there is a style,
+ * unless the schema names types itself: a pattern alone would accept any list, and its text would be sent.
  */
 export function schemaInPlace({ in: place, style, form }: Partial<Declared>, schema: Schema = {}): Schema {
   if ((place === 'body' && !form) || saysType(schema)) return schema;
