@@ -10,12 +10,12 @@ import { definePlugin, type Parameters, perEndpoint, rawBody, writtenParameters 
 import { responses } from './openapi.ts';
 import { BODY_LIMIT, refusals } from './refusals.ts';
 
-/** Milliseconds per request: the server ends a request of which more has not come in 30 seconds. */
+/** Milliseconds per request: the server ends a request whose body has not arrived within 30 seconds. */
 const BUDGET_MS = 31_000;
 
 const JSON_TYPE = 'application/json';
 
-/** JSON as it is, in no compressed form. A charset means nothing: JSON is UTF-8 (RFC 8259, section 8.1). */
+/** Whether the headers announce uncompressed JSON. A charset is ignored: JSON is UTF-8 (RFC 8259, section 8.1). */
 function announcesJson(headers: IncomingHttpHeaders): boolean {
   const { 'content-type': full = '' } = headers;
   const type = full === JSON_TYPE ? full : full.replace(/;.*$/s, '').trim().toLowerCase();
@@ -23,7 +23,7 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
   return type === JSON_TYPE && !COMPRESSED.test(coding) && transfer.toLowerCase() === 'chunked';
 }
 
-/** A list of codings with one that changes the body; an empty list is one of none (RFC 9110, section 5.6.1). */
+/** Matches a list of codings that has one besides `identity`; list members may be empty (RFC 9110, section 5.6.1). */
 const COMPRESSED = /(?:^|,)[\t ]*(?!identity[\t ]*(?:,|$))[^\t ,]/i;
 
 function decode(bytes: Buffer): string {
@@ -41,20 +41,20 @@ function parse(text: string): unknown {
   }
 }
 
-/** What a body says, the same for all who send it: nobody can change it. */
+/** The content of a body. All requests with the same body share it, so it is frozen. */
 interface Said {
   readonly parameters: Parameters;
-  /** Whether it names parameters at all. */
+  /** Whether the body has a `parameters` member. */
   readonly hasParameters: boolean;
-  /** Those with a number that a double would round. */
+  /** The parameters with a number that a double would round, as the client wrote them. */
   readonly written: Parameters | undefined;
 }
 
-/** @throws Refusal */
+/** Reads and checks a body. @throws Refusal 400 */
 function read(bytes: Buffer): Said {
   const text = decode(bytes);
   const body = text === '' ? {} : parse(text);
-  // A shorter text cannot open and close as many.
+  // A shorter text cannot open and close that many levels.
   if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH)) throw refusals.tooDeep();
   if (!isRecord(body)) throw refusals.bodyNotObject();
   const { parameters = {} } = body;
@@ -64,7 +64,7 @@ function read(bytes: Buffer): Said {
   return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), written };
 }
 
-/** Matches, among others, every number that a double may round: it has 16 digits, or a negative exponent of three. */
+/** Matches every number that a double may round, and some others: 16 digits, or a negative exponent of three digits. */
 const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
 
 function writtenIn(text: string): Parameters | undefined {
@@ -73,7 +73,7 @@ function writtenIn(text: string): Parameters | undefined {
   return Object.keys(written).length > 0 ? frozen(written) : undefined;
 }
 
-/** Refuses on the way what could not be sent on: a number such as 1e999 that no double can hold. */
+/** Freezes a value deeply. It refuses a number such as 1e999, which no double holds: it could not be sent upstream. */
 function frozen<T>(value: T): T {
   if (typeof value === 'number' && !Number.isFinite(value)) throw refusals.invalidJson();
   if (typeof value !== 'object' || value === null) return value;
@@ -88,7 +88,7 @@ export const requestBody = definePlugin({
   openapi: () => ({ operation: () => ({ responses }) }),
   setup({ endpoints }) {
     const isStrict = perEndpoint(endpoints, (endpoint) => strictKey.of(endpoint) === true);
-    // Clients ask the same again and again.
+    // Clients often send the same body.
     const known = new TextMemo<Said>();
     return {
       hooks: {

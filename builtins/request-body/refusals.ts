@@ -1,7 +1,7 @@
 import { Refusal } from '../../plugins-sdk/index.ts';
 import { TOO_DEEP } from '../shared/parameter-value.ts';
 
-/** Bytes of a request body, as received. */
+/** Most bytes of a request body, as received. */
 export const BODY_LIMIT = 65_536;
 
 /** Refusals of the body itself. */
