@@ -53,9 +53,8 @@ export const rateLimit = definePlugin({
   setup({ config, states, meters, stateEngine, workers }) {
     const trust = trustKey.in(config) ?? false;
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
-    const buckets = states.keep(kept, JSON.stringify(limit), () =>
-      clientBuckets(limit, stateEngine, 'rate-limit', workers),
-    );
+    const make = () => clientBuckets(limit, stateEngine, 'rate-limit', workers);
+    const buckets = states.keep(kept, JSON.stringify(limit), make);
     const tells = tellsIn(config);
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = (take: TokenTake, key: string, exchange: Exchange): undefined => {
@@ -70,10 +69,9 @@ export const rateLimit = definePlugin({
           const ip = forwardedClient(exchange.socketAddress, exchange.headers['x-forwarded-for'], trust);
           clientAddress.set(exchange, ip);
           const key = clientKey(ip);
+          const answered = (take: TokenTake) => answer(take, key, exchange);
           const take = buckets.take(key);
-          return take instanceof Promise
-            ? take.then((taken) => answer(taken, key, exchange))
-            : answer(take, key, exchange);
+          return take instanceof Promise ? take.then(answered) : answered(take);
         },
         ...(tells && { respond: headers.respond }),
       },

@@ -54,10 +54,9 @@ export class LmdbState implements StateEngine {
       const { open } = await import('lmdb');
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
       // A step is confirmed by the commit that has it on disk.
-      const order = { overlappingSync: false, eventTurnBatching: false };
       // Free pages are looked up anew: others may have taken those of a transaction before.
-      const space = { maxFreeSpaceToRetain: 0 };
-      const env = open<string, Buffer>({ path, ...mode, ...order, ...space, ...ENCODINGS });
+      const order = { overlappingSync: false, eventTurnBatching: false, maxFreeSpaceToRetain: 0 };
+      const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
       this.#opened = await this.#transaction(env, () => ({ env, values: table('values'), buckets: table('buckets') }));
     });
@@ -90,7 +89,11 @@ export class LmdbState implements StateEngine {
   async close(): Promise<void> {
     const env = this.#opened?.env;
     this.#opened = undefined;
+    // A write that hangs holds a thread, and node waits for its threads at the exit.
+    const end = () => process.kill(process.pid, 'SIGKILL');
+    process.once('exit', end);
     await env?.close();
+    process.off('exit', end);
   }
 
   /** One atomic step for all processes. Steps that wait share a write to the disk. */

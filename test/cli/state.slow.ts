@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { held as holdFile } from '../state/file-setup.ts';
 import { CuttingProxy } from '../state/redis-proxy.ts';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { submitted } from '../support/async.ts';
@@ -14,7 +15,7 @@ import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { retried } from '../support/wait.ts';
+import { inTime, retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { folderWith, type Running } from './run.ts';
 import { ADDRESS } from './service-config.ts';
@@ -101,6 +102,21 @@ describe('state beyond a process', async () => {
     assert.equal(prlimit(running.child.pid, 'unlimited'), 0);
     await running.output(/the engine of settings\.state is back/);
     await answered(await redeem(transaction));
+  });
+
+  it('in a file that hangs holds up no end of its process', async (t) => {
+    const path = `${await folderWith(t, {})}/state`;
+    const { running } = await start(t, { type: 'file', path });
+    const release = await holdFile(path);
+    try {
+      await running.output(/the engine of settings\.state is away .*no answer within 750 ms/);
+      running.child.kill('SIGTERM');
+      const { signal, stdout } = await inTime(running.ended, 'the end of the process');
+      assert.equal(signal, 'SIGKILL');
+      assert.match(stdout, /ERROR the engine of settings\.state did not stop in time engine=file\n\S+ INFO stopped\n$/);
+    } finally {
+      await release();
+    }
   });
 
   it('in a file that is damaged stops the start', async (t) => {
