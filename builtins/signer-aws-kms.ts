@@ -61,12 +61,21 @@ function requestHandler(client: HttpClient) {
   };
 }
 
-/** What an operator can do about the usual ones; the names of all others say by themselves what they mean. */
+const UNACCEPTED = 'the AWS credentials are not accepted';
+/** What an operator can do: of the names some mislead, such as that of a signature which is the request's. */
 const MEANINGS = new Map([
   ['AccessDeniedException', 'the AWS credentials do not allow it for this key: see keyId'],
   ['CredentialsProviderError', 'no AWS credentials were found in the environment, a profile or a role'],
+  ['DisabledException', 'the key is disabled'],
+  ['ExpiredTokenException', UNACCEPTED],
+  ['InvalidArnException', 'see keyId'],
+  ['InvalidKeyUsageException', 'the key is not for signing: see keyId'],
+  ['InvalidSignatureException', UNACCEPTED],
+  ['KMSInvalidStateException', 'the key cannot be used now, it may wait for its deletion'],
   ['NotFoundException', 'there is no such key there: see keyId and region'],
   ['ThrottlingException', 'more requests than the quota of the AWS account'],
+  ['UnrecognizedClientException', UNACCEPTED],
+  ['SyntaxError', 'the answer is not one of KMS'],
 ]);
 
 /** Says by its name what went wrong: a text of the server's may quote what it was sent. */

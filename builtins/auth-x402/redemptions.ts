@@ -32,9 +32,7 @@ const ENDING = 'the request that has the payment is over, and the state does not
 const alreadyUsed = () => new Refusal(401, 'Payment already used');
 
 /** A 401 that counts as a fault of the service's: the client paid in time, and the ledger begins too late. */
-function tooOld(reason: string): Refusal {
-  return new Refusal(401, 'Payment too old', { reason, fault: true });
-}
+const tooOld = (reason: string): Refusal => new Refusal(401, 'Payment too old', { reason, fault: true });
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 

@@ -61,9 +61,7 @@ export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
 }
 
 /** Returns how old a payment may be, in milliseconds since its block. */
-export function greatestAge(terms: Pick<Terms, 'expiry'>): number {
-  return EXTRA_AGE_MS + expiryOf(terms);
-}
+export const greatestAge = (terms: Pick<Terms, 'expiry'>): number => EXTRA_AGE_MS + expiryOf(terms);
 
 function checkUrl(path: string, text: string): Finding[] {
   if (!URL.canParse(text)) return [error(path, 'is no valid URL')];

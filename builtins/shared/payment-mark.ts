@@ -69,22 +69,16 @@ export const MOST_REFUNDS = 3;
 export const CLOCK_MARGIN_MS = 900_000;
 
 /** Returns the milliseconds for which to remember a payment that is usable until `end`. */
-export function lifeUntil(end: number, now: number): number {
-  return Math.max(end - now, 0) + CLOCK_MARGIN_MS;
-}
+export const lifeUntil = (end: number, now: number): number => Math.max(end - now, 0) + CLOCK_MARGIN_MS;
 
 const OPEN: ReadonlySet<PaymentState> = new Set(['held', 'redeemed', 'settling', 'unknown']);
 const HELD: ReadonlySet<PaymentState> = new Set(['held', 'settling', 'unknown']);
 
 /** Returns whether the payment has no known end. */
-export function isOpen({ state }: Mark): boolean {
-  return OPEN.has(state);
-}
+export const isOpen = ({ state }: Mark): boolean => OPEN.has(state);
 
 /** Returns whether a request holds the payment and may still give it up. */
-export function isHeld({ by, state }: Mark): boolean {
-  return by !== undefined && HELD.has(state);
-}
+export const isHeld = ({ by, state }: Mark): boolean => by !== undefined && HELD.has(state);
 
 /** Parses a mark; returns undefined for any other text. */
 export function markIn(text: string | undefined): Mark | undefined {

@@ -125,8 +125,17 @@ describe('the signer aws-kms', async () => {
       failing('com.amazonaws.kms#AccessDeniedException'),
       'KMS GetPublicKey: AccessDeniedException: the AWS credentials do not allow it for this key: see keyId',
     ],
-    ['of credentials that are none', failing('ExpiredTokenException'), 'KMS GetPublicKey: ExpiredTokenException'],
-    ['behind a stranger', faults.html(), 'KMS GetPublicKey: SyntaxError'],
+    [
+      'of credentials that are none',
+      failing('UnrecognizedClientException'),
+      'KMS GetPublicKey: UnrecognizedClientException: the AWS credentials are not accepted',
+    ],
+    [
+      'of a secret that is another',
+      failing('InvalidSignatureException'),
+      'KMS GetPublicKey: InvalidSignatureException: the AWS credentials are not accepted',
+    ],
+    ['behind a stranger', faults.html(), 'KMS GetPublicKey: SyntaxError: the answer is not one of KMS'],
     ['behind an endless answer', faults.endless(), /^KMS GetPublicKey: too-large: POST http:\S+ failed: /],
     ['behind a reset', faults.reset(), /^KMS GetPublicKey: network: POST http:\S+ failed: /],
   ];
@@ -148,7 +157,7 @@ describe('the signer aws-kms', async () => {
     ['signs something else', signing((hash) => derOf(Buffer.from(hash).reverse())), notBy],
     ['signs nothing', json({}), notDer],
     ['signs with garbage', signing(() => Buffer.alloc(71, 48).toString('base64')), notDer],
-    ['has disabled the key', failing('DisabledException'), 'KMS Sign: DisabledException'],
+    ['has disabled the key', failing('DisabledException'), 'KMS Sign: DisabledException: the key is disabled'],
     [
       'may not',
       failing('AccessDeniedException'),
