@@ -9,6 +9,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ENOSPC: 'no room is left on its disk: make room',
   EDQUOT: 'the disk quota is used up: make room',
   EISDIR: 'it is a directory: add the name of a file',
+  ENXIO: 'it is no regular file: change path',
 };
 
 /** Returns the code of a system error, such as `ENOSPC`; for other errors their message. */

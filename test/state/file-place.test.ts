@@ -1,6 +1,8 @@
 /** The state file is in a place where it can be. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chmod, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { stateFile } from '../../builtins/state-file/index.ts';
@@ -35,6 +37,11 @@ describe('the place of the state file', () => {
       `settings.state: ${at('file/state')} cannot be used (ENOTDIR): a part of its path is no directory: change path`,
       `settings.state: ${at('directory')} cannot be used (EISDIR): it is a directory: add the name of a file`,
     ]);
+    const server = createServer().listen(at('socket'));
+    t.after(() => server.close());
+    await once(server, 'listening');
+    const noFile = `settings.state: ${at('socket')} cannot be used (ENXIO): it is no regular file: change path`;
+    assert.equal(await refusal(at('socket')), noFile);
     assert.equal(await refusal('/dev/null'), 'settings.state: /dev/null is no regular file: change path');
   });
 
