@@ -2,18 +2,18 @@ interface Entry<V> {
   readonly key: string;
   value: V;
   expiresAt: number;
-  /** Where the entry stands in the heap. */
+  /** Index of the entry in the heap. */
   place: number;
 }
 
-/** A new key may push out two expired entries, so that the map shrinks again after a flood without ever pausing. */
+/** Most expired entries that one insert evicts: two, so that the map shrinks after a flood and no insert takes long. */
 const DROPPED_PER_INSERT = 2;
 
 /**
- * A bounded map with an expiry for each entry. A live entry is never pushed out: when every place is taken by one, a
- * new key is refused. An expired entry is as good as absent, for reading and as room. Finding room costs O(log n),
- * whatever the ends are: a binary heap keeps the entry that ends first in front. The unit of time is the caller's, and
- * so is the clock: each method that needs the time is told it. An entry is live while `now < expiresAt`.
+ * A bounded map with an expiry for each entry. A live entry is never evicted: when the map is full of live entries, a
+ * new key is refused. An expired entry counts as absent, for reads and for room. Eviction costs O(log n): a binary heap
+ * keeps the entry that expires first in front. The caller chooses the clock and its unit, and passes the time as `now`.
+ * An entry is live while `now < expiresAt`.
  */
 export class BoundedTtlMap<V> {
   readonly #capacity: number;
@@ -31,25 +31,25 @@ export class BoundedTtlMap<V> {
     this.#capacity = capacity;
   }
 
-  /** Entries held, expired ones that nobody has dropped yet included; never more than the capacity. */
+  /** Number of entries held, including expired ones not yet evicted; never more than the capacity. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The value of a live entry. */
+  /** Returns the value of a live entry. */
   get(key: string, now: number): V | undefined {
     return this.#find(key, now)?.value;
   }
 
-  /** When a live entry ends. */
+  /** Returns when a live entry expires. */
   expiry(key: string, now: number): number | undefined {
     return this.#find(key, now)?.expiresAt;
   }
 
   /**
-   * Adds an entry, or gives the one of that key a new value and end.
+   * Adds an entry, or replaces the value and the expiry of the entry of that key.
    *
-   * @returns `false`, and nothing has changed, when the key is new and every place is taken by a live entry.
+   * @returns `false`, with nothing changed, when the key is new and the map is full of live entries.
    * @throws RangeError when `expiresAt` is NaN.
    */
   set(key: string, value: V, expiresAt: number, now: number): boolean {
@@ -64,7 +64,7 @@ export class BoundedTtlMap<V> {
     return true;
   }
 
-  /** Takes an entry out. @returns whether there was one, live or expired. */
+  /** Removes an entry. @returns whether there was one, live or expired. */
   delete(key: string): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;
@@ -87,7 +87,7 @@ export class BoundedTtlMap<V> {
     }
   }
 
-  /** Puts an entry where it belongs, from a free place on: those above that end later move down, or those below up. */
+  /** Sifts an entry up or down from the index `free` to its place, so that no entry lies above one that expires earlier. */
   #settle(entry: Entry<V>, free: number): void {
     let place = free;
     for (;;) {

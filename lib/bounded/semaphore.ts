@@ -4,7 +4,7 @@ import type { AbortSource } from './abort-source.ts';
 /** Gives the slot back. Only the first call counts. */
 export type Release = () => void;
 
-/** No slot came free within the time that the caller was ready to wait. */
+/** Thrown when no slot came free within the caller's timeout. */
 export class SlotTimeout extends Error {
   override readonly name = 'SlotTimeout';
 
@@ -13,10 +13,11 @@ export class SlotTimeout extends Error {
   }
 }
 
+/** How many slots there are, and how many of them each name may hold. */
 export interface SlotLimits {
   /** Slots in all. */
   readonly limit: number;
-  /** How many of them those of a name may have; others may have all. */
+  /** Most slots that a name may hold at once. A name without a cap may hold all. */
   readonly caps?: ReadonlyMap<string, number> | undefined;
 }
 
@@ -26,13 +27,13 @@ interface Waiter {
 }
 
 /**
- * A counting semaphore: at most `limit` holders at a time. A freed slot goes straight to the first of those who wait and may have
- * it. It is never up for grabs in between, so nobody can overtake.
+ * A counting semaphore: at most `limit` holders at a time. A freed slot goes straight to the first waiter whose name may hold
+ * one more, so a newcomer cannot overtake.
  */
 export class Semaphore {
   #limits: SlotLimits;
   #inUse = 0;
-  /** Slots held, by name. */
+  /** Number of slots held, by name. */
   readonly #held = new Map<string, number>();
   readonly #waiting = new Set<Waiter>();
 
@@ -51,8 +52,8 @@ export class Semaphore {
   }
 
   /**
-   * Has other limits in force from now on. Slots that are held count, so that there may be none for a while.
-   * @returns what has those before them in force again, unless there are newer ones.
+   * Puts new limits in force. Slots already held count against them, so none may be free for a while.
+   * @returns a function that restores the previous limits, unless newer ones are in force.
    */
   change(limits: SlotLimits): () => void {
     const before = this.#limits;
@@ -62,14 +63,14 @@ export class Semaphore {
     };
   }
 
-  /** Takes a slot when one is free, else gives `undefined`. */
+  /** Takes a slot if one is free; otherwise returns `undefined`. */
   tryAcquire(name = ''): Release | undefined {
     return this.#allows(name) ? this.#take(name) : undefined;
   }
 
   /**
-   * Waits for a slot. A caller that gave up has left the queue by the time its promise is rejected.
-   * @param timeoutMs - longest wait in milliseconds; it does not matter when a slot is free
+   * Waits for a slot. By the time the promise rejects, the caller has left the queue.
+   * @param timeoutMs - longest wait in milliseconds; ignored when a slot is free
    * @param signal - ends the wait when it aborts
    * @throws {SlotTimeout} after `timeoutMs`
    * @throws the signal's reason (an `AbortError` unless the aborting side chose another) when it aborts or had aborted

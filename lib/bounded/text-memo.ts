@@ -1,12 +1,16 @@
-/** Texts that are remembered at most, and the characters of each: a longer one is worked out each time. */
+/** When this many texts are remembered, the next new one first empties the memo. */
 const MOST_TEXTS = 1000;
+/** A longer text is never remembered. */
 const MOST_CHARACTERS = 512;
 
-/** What short texts come to, worked out once as long as few others come in between. */
+/** Remembers the results of a function of short texts, in bounded memory. */
 export class TextMemo<T> {
   readonly #results = new Map<string, T>();
 
-  /** @param work makes the result, which others get as well; what it throws is not remembered. */
+  /**
+   * Returns the remembered result for a text, or computes it.
+   * @param work computes the result, which later callers share. An error that it throws is not remembered.
+   */
   of(text: string, work: (text: string) => T): T {
     if (text.length > MOST_CHARACTERS) return work(text);
     const known = this.#results.get(text);

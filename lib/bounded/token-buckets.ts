@@ -7,30 +7,30 @@ export interface BucketLimit {
   readonly window: number;
 }
 
-/** What was taken from a bucket. */
+/** The outcome of taking tokens from a bucket. */
 export interface Taken {
-  /** Tokens that were taken, from 0 to what was asked for. */
+  /** Tokens that were taken, from 0 to the number asked for. */
   readonly granted: number;
   /** Whole milliseconds until the bucket holds a token; 0 when all that was asked for was granted. */
   readonly retryAfter: number;
-  /** Tokens in the bucket now, a fraction included; negative when more was spent than it held. */
+  /** Tokens left in the bucket, fractions included; negative when more was spent than it held. */
   readonly left: number;
 }
 
-/** What is kept of a bucket. */
+/** The stored state of a bucket. */
 export interface Bucket {
-  /** Tokens that were missing at that time. */
+  /** Tokens that were missing at the time `at`. */
   readonly used: number;
-  /** Milliseconds. */
+  /** Time of this state, in milliseconds. */
   readonly at: number;
 }
 
 /**
- * The arithmetic of a token bucket. It is exact in integers: tokens are counted in parts, `window` of them to the
- * token, of which `max` flow in per millisecond.
- * @param bucket nothing: a full one.
- * @param take `debt` tokens that were spent already, and `n` at most beside them.
- * @returns also the bucket, and the milliseconds until it is full.
+ * Refills a bucket and takes tokens from it, in exact integers. A token is counted as `window` parts, of which `max`
+ * flow in per millisecond.
+ * @param bucket `undefined` for a full one.
+ * @param take first deducts `debt` tokens that were spent already, then takes at most `n`.
+ * @returns also the new state of the bucket, and as `ttl` the milliseconds until it is full.
  */
 export function takeFrom(
   bucket: Bucket | undefined,
@@ -46,7 +46,7 @@ export function takeFrom(
   return { granted, retryAfter, left: max - after.used, bucket: after, ttl: Math.ceil(missing / max) };
 }
 
-/** What a client's bucket answered. */
+/** The outcome of taking one token from a client's bucket. */
 export interface TokenTake {
   /** Whether a token was taken. A refusal costs nothing. */
   readonly allowed: boolean;
@@ -55,12 +55,12 @@ export interface TokenTake {
 }
 
 /**
- * Rate limits by client. The answer may be a promise (a shared engine) or not (in memory): await it.
+ * Rate limits by client. `take` returns a promise where a shared engine keeps the buckets, and a plain value in memory.
  */
 export interface ClientBuckets {
-  /** @param key - the client, as `clientKey` gives it: a short text. */
+  /** Takes one token. @param key - the client, as `clientKey` returns it: a short text. */
   take(key: string): TokenTake | Promise<TokenTake>;
-  /** Tokens that are missing from a client's bucket, as far as this process knows. */
+  /** Returns the tokens that are missing from a client's bucket, as far as this process knows. */
   used(key: string): number;
 }
 
@@ -69,25 +69,24 @@ const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
 /**
  * A token bucket for each client, in bounded memory.
  *
- * A bucket that is full again is as good as absent and gives up its place. No other bucket ever does. Clients that find no
- * place share one bucket. So:
+ * A bucket that is full again equals an absent one and may be evicted. No other bucket ever is. Clients for whom there is
+ * no room share one bucket. So:
  *
- * - Nobody is ever let in more often than a bucket of his own would let him, whoever else comes and however many they are.
- *   A flood of addresses resets nobody.
- * - A client with a place is counted exactly. It keeps its tokens, however many others come.
- * - While the table is full all new clients together get what one would get. So does a client that finds a place while the
- *   shared bucket is not full again: what it has drawn of that is not forgotten.
+ * - No client is let in more often than a bucket of its own would allow. A flood of addresses resets nobody.
+ * - A client with its own bucket is counted exactly, and keeps its tokens however many others come.
+ * - While the table is full, all new clients together get what one client would get.
+ * - A client that gets its own bucket starts with the state of the shared one, so what it drew from that still counts.
  */
 export class TokenBuckets implements ClientBuckets {
   readonly #limit: BucketLimit;
   readonly #elapsed: () => number;
   readonly #buckets: BoundedTtlMap<Bucket>;
-  /** That of all clients without a place. */
+  /** The bucket of all clients for whom there is no room. */
   #shared: Bucket | undefined;
 
   /**
    * @param capacity most clients with a bucket of their own.
-   * @param now milliseconds; the process's monotonic clock by default. One that goes back neither fills nor drains a bucket.
+   * @param now the clock, in milliseconds; default the process's monotonic one. A step back neither fills nor drains a bucket.
    */
   constructor({ max, window }: BucketLimit, capacity = 100_000, now?: () => number) {
     this.#limit = { max, window };
@@ -95,7 +94,7 @@ export class TokenBuckets implements ClientBuckets {
     this.#elapsed = steadyClock(now);
   }
 
-  /** Clients that have a place, those with a full bucket that nobody has dropped yet included. */
+  /** Number of clients with a bucket of their own, including full ones not yet evicted. */
   get size(): number {
     return this.#buckets.size;
   }
@@ -105,19 +104,19 @@ export class TokenBuckets implements ClientBuckets {
     return granted === 1 ? ALLOWED : { allowed: false, retryAfter };
   }
 
-  /** Tokens that are missing from a client's bucket, rounded up. */
+  /** Returns the tokens that are missing from a client's bucket, rounded up. */
   used(key: string): number {
     return Math.ceil(this.#limit.max - this.#take(key, 0, 0).left);
   }
 
-  /** Takes tokens out of a client's bucket until it holds no more than so many; below zero: as many are owed. */
+  /** Takes tokens out of a client's bucket until at most `left` remain; a negative `left` is a debt. */
   lower(key: string, left: number): void {
     this.#take(key, 0, Math.max(this.#take(key, 0, 0).left - left, 0));
   }
 
   #take(key: string, n: number, debt: number): Taken {
     const now = this.#elapsed();
-    // A full bucket that is still there is its client's own.
+    // Even a bucket that has expired, being full again, is read: it is the client's own, and the shared one is not.
     const known = this.#buckets.get(key, Number.NEGATIVE_INFINITY) ?? this.#shared;
     const taken = takeFrom(known, this.#limit, { n, debt, now });
     const hasTaken = taken.granted > 0 || debt > 0;

@@ -1,7 +1,7 @@
 const WORD = 64;
 const ELEMENTARY = /^(?:bool|address|string|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(\d{1,3}))$/;
 
-/** Whether a text is a comma-separated list of elementary types by their canonical names, such as `int256,string`. */
+/** Checks whether a text is a comma-separated list of elementary types by their canonical names, such as `int256,string`. */
 export function areElementary(types: string): boolean {
   return types.split(',').every((type) => {
     const [, bits] = ELEMENTARY.exec(type.trim()) ?? [undefined, '0'];
@@ -9,19 +9,19 @@ export function areElementary(types: string): boolean {
   });
 }
 
-/** A value as a person reads it. */
+/** A decoded value as text for a person: a string in quotes, bytes in hex. */
 export interface Decoded {
   readonly type: string;
   readonly value: string;
 }
 
 /**
- * The values of ABI-encoded data (Solidity ABI specification, "Formal Specification of the Encoding").
+ * Decodes ABI-encoded data (Solidity ABI specification, "Formal Specification of the Encoding").
  *
  * @param data `0x` hex.
  * @param types elementary types, comma-separated.
- * @returns undefined for data that is not letter by letter what `abi.encode` makes of values of these types. Ciphertexts,
- * which stand in the place of an integer, are never mistaken for one.
+ * @returns undefined unless the data is exactly what `abi.encode` makes of values of these types. So a ciphertext in the
+ * place of an integer is never mistaken for one.
  */
 export function decodeAbi(data: string, types: string): readonly Decoded[] | undefined {
   const hex = data.slice(2).toLowerCase();
@@ -62,7 +62,7 @@ function quotedText(content: string): string | undefined {
   }
 }
 
-/** Of lower-case digits, one by one: texts may be long, and `parseInt` takes ten times as long. */
+/** Reads lower-case hex digits one by one: texts may be long, and `parseInt` takes ten times as long. */
 function bytesOf(hex: string): Uint8Array {
   const digit = (at: number) => {
     const code = hex.charCodeAt(at);

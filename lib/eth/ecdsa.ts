@@ -6,17 +6,17 @@ import { toHex } from './hex.ts';
 type Secp256k1 = typeof import('secp256k1');
 
 /**
- * What does the arithmetic on the curve: libsecp256k1 as a native binding (`secp256k1`), or the JavaScript inside `ethers`. Both
- * give the same bytes.
+ * The library that computes on the curve: libsecp256k1 as a native binding (`secp256k1`), or the JavaScript inside `ethers`.
+ * Both return the same bytes.
  */
 export type EcdsaBackend = 'secp256k1' | 'ethers';
 
 /** ECDSA on secp256k1. Keys and hashes have 32 bytes, signatures 64 (r ‖ s), public keys 65 (0x04 ‖ x ‖ y). */
 interface Ecdsa {
   publicKeyOf(key: Uint8Array): Uint8Array;
-  /** The nonce is deterministic (RFC 6979), s in the lower half of the curve order (EIP-2). */
+  /** Signs with a deterministic nonce (RFC 6979), and with s in the lower half of the curve order (EIP-2). */
   sign(hash: Uint8Array, key: Uint8Array): { readonly signature: Uint8Array; readonly recoveryId: number };
-  /** @throws Error when the signature recovers to no public key. */
+  /** Returns the signer's public key. @throws Error when the signature recovers to none. */
   recover(hash: Uint8Array, signature: Uint8Array, recoveryId: number): Uint8Array;
 }
 
@@ -37,7 +37,7 @@ function native(): Ecdsa | undefined {
       recover: (hash, signature, recoveryId) => secp256k1.ecdsaRecover(signature, recoveryId, hash, false),
     };
   } catch {
-    // Not installed, not built for this platform, or forbidden: the caller says what follows.
+    // The binding is not installed, not built for this platform, or forbidden. Callers fall back or fail.
     return undefined;
   }
 }
@@ -59,10 +59,10 @@ function javaScript(): Ecdsa {
 
 const backends: Readonly<Record<EcdsaBackend, Ecdsa | undefined>> = { secp256k1: native(), ethers: javaScript() };
 
-/** The backend used where the caller does not choose: the faster one, if it can be loaded. */
+/** The backend for callers that choose none: the native one, which is faster, if it can be loaded. */
 export const defaultBackend: EcdsaBackend = backends.secp256k1 === undefined ? 'ethers' : 'secp256k1';
 
-/** @throws Error when the backend cannot be loaded: another one never takes its place unasked. */
+/** Returns a backend. @throws Error when it cannot be loaded; there is no silent fallback to the other one. */
 export function ecdsaOf(backend: EcdsaBackend): Ecdsa {
   const ecdsa = backends[backend];
   if (ecdsa === undefined) throw new Error(`the ECDSA backend ${backend} is not available`);

@@ -12,7 +12,7 @@ const TEXT_PREFIX = '\x19Ethereum Signed Message:\n';
 const PERSONAL_PREFIX = Buffer.from(`${TEXT_PREFIX}32`, 'latin1');
 
 /**
- * What the service signs: keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)).
+ * Returns the digest that the service signs: keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)).
  *
  * @param timestamp Unix seconds: a non-negative integer, a safe one when it is a number.
  * @returns 32 bytes.
@@ -29,7 +29,8 @@ export function dataDigest(endpointId: Hex | Uint8Array, timestamp: number | big
 }
 
 /**
- * What a client of a paid endpoint signs: keccak256(encodePacked(address node, bytes32 endpointId, uint64 expiresAt)).
+ * Returns the digest that a client of a paid endpoint signs:
+ * keccak256(encodePacked(address node, bytes32 endpointId, uint64 expiresAt)).
  *
  * @param expiresAt Unix seconds: a non-negative safe integer.
  * @returns 32 bytes.
@@ -44,7 +45,7 @@ export function paymentDigest(node: Address, endpointId: Hex, expiresAt: number)
 }
 
 /**
- * The hash that a personal signature of a 32-byte digest signs (EIP-191, version 0x45):
+ * Returns the hash that a personal signature of a 32-byte digest signs (EIP-191, version 0x45):
  * keccak256("\x19Ethereum Signed Message:\n32" ‖ digest).
  *
  * @returns 32 bytes.
@@ -58,10 +59,10 @@ export function personalDigest(digest32: Uint8Array): Uint8Array {
 }
 
 /**
- * The hash that a personal signature of a text signs (EIP-191, version 0x45), as wallets sign what they show. It is
+ * Returns the hash that a personal signature of a text signs (EIP-191, version 0x45), as wallets do for a text they show. It is
  * keccak256("\x19Ethereum Signed Message:\n" ‖ number of UTF-8 bytes in decimal ‖ UTF-8 bytes).
  *
- * @param text A lone surrogate counts as U+FFFD, which is what it becomes in UTF-8.
+ * @param text a lone surrogate counts as U+FFFD, which it becomes in UTF-8.
  * @returns 32 bytes.
  */
 export function personalTextDigest(text: string): Uint8Array {
@@ -70,8 +71,8 @@ export function personalTextDigest(text: string): Uint8Array {
 }
 
 /**
- * The signer of an EIP-191 personal signature of a 32-byte digest. A wrong signature over some digest recovers to
- * another address rather than failing, so the caller must compare.
+ * Returns the signer of an EIP-191 personal signature of a 32-byte digest. A signature of another digest does not fail
+ * but recovers to another address, so the caller must compare.
  *
  * @param signature r ‖ s ‖ v, 65 bytes, v being 27 or 28 (not the bare recovery id 0 or 1).
  * @returns The address with its checksum.
@@ -84,7 +85,7 @@ export function recoverAddress(digest32: Uint8Array, signature: Hex, backend: Ec
 }
 
 /**
- * The signer of an EIP-191 personal signature of a text: what `verifyMessage` of ethers returns. As with
+ * Returns the signer of an EIP-191 personal signature of a text, as `verifyMessage` of ethers does. As with
  * {@link recoverAddress} the caller must compare.
  *
  * @param signature r ‖ s ‖ v, 65 bytes, v being 27 or 28 (not the bare recovery id 0 or 1).
@@ -97,7 +98,7 @@ export function recoverTextSigner(text: string, signature: Hex, backend: EcdsaBa
 }
 
 /**
- * The signer of a 32-byte hash, whatever it is the hash of: a personal message or EIP-712 typed data. As with
+ * Returns the signer of a 32-byte hash, be it that of a personal message or of EIP-712 typed data. As with
  * {@link recoverAddress} the caller must compare.
  *
  * @throws Error saying what is wrong with the signature.
@@ -118,9 +119,9 @@ function recoverSigner(message: Uint8Array, { bytes, recoveryId }: Signature, ba
 }
 
 /**
- * The address of a public key: the last 20 bytes of its hash, with the EIP-55 checksum.
+ * Returns the address of a public key: the last 20 bytes of its hash, with the EIP-55 checksum.
  *
- * @param publicKey Uncompressed: 0x04 ‖ x ‖ y, 65 bytes.
+ * @param publicKey uncompressed: 0x04 ‖ x ‖ y, 65 bytes.
  */
 export function addressOfPublicKey(publicKey: Uint8Array): Address {
   return checksumAddress(toHex(keccak256(publicKey.subarray(1)).subarray(12)));

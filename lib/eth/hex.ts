@@ -1,10 +1,10 @@
 import { clipped } from '../text/clipped.ts';
 import { keccak256 } from './keccak.ts';
 
-/** `0x` and hex digits. The type cannot say that their number is even; {@link isHex} checks it. */
+/** `0x` and hex digits. The type cannot express that their number is even; {@link isHex} checks it. */
 export type Hex = `0x${string}`;
 
-/** 20 bytes of {@link Hex}. Those that this library returns carry the EIP-55 checksum. */
+/** 20 bytes of {@link Hex}. Addresses that this library returns carry the EIP-55 checksum. */
 export type Address = Hex;
 
 const HEX = /^0x[0-9a-fA-F]*$/;
@@ -12,35 +12,35 @@ const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const SHOWN_CHARACTERS = 80;
 
-/** True for `0x` and an even number of hex digits of either case, even none. */
+/** Checks for `0x` and an even number of hex digits, in either case; there may be none. */
 export function isHex(value: unknown): value is Hex {
   return typeof value === 'string' && value.length % 2 === 0 && HEX.test(value);
 }
 
-/** True for `0x` and 64 hex digits of either case. */
+/** Checks for `0x` and 64 hex digits of either case. */
 export function isBytes32(value: unknown): value is Hex {
   return typeof value === 'string' && BYTES_32.test(value);
 }
 
-/** True for what {@link checksumAddress} accepts. */
+/** Checks whether {@link checksumAddress} accepts a value. */
 export function isAddress(value: unknown): value is Address {
   if (typeof value !== 'string' || !ADDRESS.test(value)) return false;
   return isSingleCase(value) || value === withChecksum(value);
 }
 
-/** Whether two hex texts mean the same bytes. */
+/** Checks whether two hex texts stand for the same bytes. */
 export function isSameHex(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }
 
-/** Lower-case hex of the bytes, with `0x`. */
+/** Returns bytes as lower-case hex, with `0x`. */
 export function toHex(bytes: Uint8Array): Hex {
   return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
 }
 
 /**
- * The bytes of a hex string.
- * @throws Error when it is no {@link isHex}. The text never shows the value, which may be a key.
+ * Returns the bytes of a hex string.
+ * @throws Error when {@link isHex} is false. The message never shows the value, which may be a key.
  */
 export function toBytes(hex: Hex): Buffer {
   // Buffer.from alone would stop silently at the first character that is no hex digit.
@@ -49,7 +49,7 @@ export function toBytes(hex: Hex): Buffer {
 }
 
 /**
- * The address with its checksum (EIP-55). All-lower and all-upper digits carry no checksum and are accepted.
+ * Returns an address with its checksum (EIP-55). All-lower and all-upper digits carry no checksum and are accepted.
  *
  * @throws Error naming the value when it is no address, or is mixed-case and its checksum is wrong.
  */

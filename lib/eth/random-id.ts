@@ -3,17 +3,17 @@ import type { Hex } from './hex.ts';
 
 const ID_BYTES = 32;
 const DIGITS = 2 * ID_BYTES;
-/** Random digits are drawn for many ids at once: one call to the generator costs more than a hundred ids. */
+/** Random hex digits for many ids, drawn at once: a call to the generator costs more than making a hundred ids. */
 let pool = Buffer.alloc(0);
 let used = 0;
 
-/** 32 random bytes as `0x` hex. */
+/** Returns 32 random bytes as `0x` hex. */
 export function randomId(): Hex {
   if (used === pool.length) {
     pool = Buffer.from(randomBytes(128 * ID_BYTES).toString('hex'), 'latin1');
     used = 0;
   }
   used += DIGITS;
-  // A slice of a text would keep all of it in memory for as long as the id is kept.
+  // The pool is a buffer: a slice of a long string would keep the whole string in memory for as long as the id lives.
   return `0x${pool.toString('latin1', used - DIGITS, used)}`;
 }

@@ -8,8 +8,8 @@ import { signatureHex } from './statements.ts';
 const SCALAR = 32;
 
 /**
- * Of the two signatures that one makes of any, s and n − s, the one that Ethereum takes (EIP-2), as r ‖ s in 64 bytes. Where s was
- * in the upper half, it is negated, and the recovery id has to change too.
+ * Returns r ‖ s in 64 bytes with the s that Ethereum accepts (EIP-2): of s and n − s, which are equally valid, the lower one.
+ * If s was negated, the recovery id has to change too.
  */
 function lowS(rs: Uint8Array) {
   if (rs.length !== 2 * SCALAR) throw new Error('r and s must be 64 bytes');
@@ -23,10 +23,9 @@ function lowS(rs: Uint8Array) {
 }
 
 /**
- * A wallet's signature as the service gives it out: `v` 0 and 1 become 27 and 28. `s` comes into the lower half of the
- * curve order (EIP-2).
- * @param signature r ‖ s ‖ v, 65 bytes in hex, whoever sent it.
- * @throws Error saying what is wrong with it; it shows nothing of the value.
+ * Normalizes a wallet's signature: `v` 0 and 1 become 27 and 28, and `s` moves to the lower half of the curve order (EIP-2).
+ * @param signature r ‖ s ‖ v, 65 bytes in hex, from any source.
+ * @throws Error that says what is wrong and shows nothing of the value.
  */
 export function normalizedSignature(signature: unknown): Hex {
   if (!isHex(signature) || signature.length !== 132) throw new Error('the signature is not 65 bytes of 0x hex');
@@ -39,13 +38,13 @@ export function normalizedSignature(signature: unknown): Hex {
 }
 
 /**
- * Adds what an HSM or a key service leaves out. A bare ECDSA signature becomes one with s in the lower half of the curve order
- * (EIP-2) and with v. That is found by trying both.
+ * Completes the bare ECDSA signature of an HSM or a key service: s moves to the lower half of the curve order (EIP-2), and v is
+ * added, found by trying both values.
  *
  * @param hash the 32 bytes that were signed.
- * @param rs r ‖ s, 64 bytes; of a DER-encoded signature what {@link parseDerSignature} gives.
- * @param address whose signature it must be, with the EIP-55 checksum.
- * @throws Error when it is not by that address.
+ * @param rs r ‖ s, 64 bytes; {@link parseDerSignature} reads them from a DER-encoded signature.
+ * @param address the expected signer, with the EIP-55 checksum.
+ * @throws Error when the signature is not by that address.
  */
 export function recoverableSignature(hash: Uint8Array, rs: Uint8Array, address: Address): Hex {
   const { rs: low } = lowS(rs);
@@ -58,14 +57,14 @@ function isBy(address: Address, hash: Uint8Array, signature: Hex): boolean {
   try {
     return recoverFromHash(hash, signature) === address;
   } catch {
-    // Not every r is the x of a point.
+    // Not every r is the x coordinate of a point on the curve.
     return false;
   }
 }
 
 /**
- * r ‖ s, 64 bytes, of a DER-encoded signature (`Ecdsa-Sig-Value`, RFC 3279, section 2.2.3), as key services and TLS libraries
- * write it. Only the one encoding is taken that DER has for two numbers, and only numbers below the curve order.
+ * Returns r ‖ s, 64 bytes, of a DER-encoded signature (`Ecdsa-Sig-Value`, RFC 3279, section 2.2.3), as key services and TLS
+ * libraries write it. Accepts only the unique DER encoding of the two numbers, both below the curve order.
  *
  * @throws Error for anything else.
  */
@@ -78,7 +77,7 @@ export function parseDerSignature(der: Uint8Array): Uint8Array {
 }
 
 /**
- * The address of a public key in DER (`SubjectPublicKeyInfo`, RFC 5480), as key services give it out.
+ * Returns the address of a public key in DER (`SubjectPublicKeyInfo`, RFC 5480), as key services export it.
  *
  * @throws Error when it is no key on secp256k1.
  */
@@ -93,7 +92,7 @@ function jwkOf(der: Uint8Array) {
   try {
     return createPublicKey({ key: Buffer.from(der), format: 'der', type: 'spki' }).export({ format: 'jwk' });
   } catch {
-    // Also of curves that JWK has no name for.
+    // The bytes are no key, or a key on a curve for which JWK has no name.
     return {};
   }
 }

@@ -12,9 +12,9 @@ interface TypedData {
 }
 
 interface Signable {
-  /** What the elliptic-curve signature is of: 32 bytes, keccak256 of the preimage. */
+  /** The 32 bytes that the elliptic-curve signature is over: keccak256 of the preimage. */
   readonly hash: Uint8Array;
-  /** For signers that hash what they sign themselves. */
+  /** Returns the bytes before hashing, for signers that do the hashing themselves. */
   preimage(): Uint8Array;
 }
 
@@ -30,21 +30,21 @@ export interface TypedStatement extends Signable {
   data(): TypedData;
 }
 
-/** What a signer signs: an answer, or the receipt of one. */
+/** An answer or its receipt, in a form that a signer can sign. */
 export type Statement = PersonalStatement | TypedStatement;
 
-/** @throws RangeError unless the digest has 32 bytes. */
+/** Makes a statement of a digest. @throws RangeError unless the digest has 32 bytes. */
 export function personalStatement(digest: Uint8Array): PersonalStatement {
   const preimage = () => Buffer.concat([Buffer.from('\x19Ethereum Signed Message:\n32', 'latin1'), digest]);
   return { kind: 'personal', digest, hash: personalDigest(digest), preimage };
 }
 
-/** What a receipt binds together: what was asked, of which endpoint, what was answered, and when. */
+/** The four values that a receipt binds together: endpoint, request, answer and time. */
 export interface Receipt {
   readonly endpointId: Hex;
   /** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": {…}}`. */
   readonly requestHash: Hex;
-  /** keccak256 of `data`; of a raw answer the hash that is signed. */
+  /** keccak256 of `data`; for a raw answer, the hash that is signed. */
   readonly dataHash: Hex;
   /** Unix seconds. */
   readonly timestamp: number;
@@ -76,7 +76,7 @@ const DOMAIN_SEPARATOR = keccak256(
 );
 
 /**
- * A receipt as EIP-712 typed data: domain `{name: 'Signed Data Receipt', version: '1'}`, type
+ * Makes a receipt's EIP-712 typed data: domain `{name: 'Signed Data Receipt', version: '1'}`, type
  * `Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)`.
  */
 export function receiptStatement({ endpointId, requestHash, dataHash, timestamp }: Receipt): TypedStatement {
@@ -98,11 +98,11 @@ interface Answer {
   /** Unix seconds. */
   readonly timestamp: number;
   readonly data: Hex;
-  /** Whether the data is the hash of what is shown, rather than shown itself; default false. */
+  /** Whether `data` is the hash of the value in the response (a raw answer), not the value itself; default false. */
   readonly isHash?: boolean;
 }
 
-/** @param id the endpoint's ID, where it is known as bytes. */
+/** Makes the statement of an answer. @param id the endpoint's ID; bytes save a conversion. */
 export function answerStatement(
   { endpointId, timestamp, data }: Answer,
   id: Uint8Array | Hex = endpointId,
@@ -110,13 +110,13 @@ export function answerStatement(
   return personalStatement(dataDigest(id, timestamp, toBytes(data)));
 }
 
-/** The receipt of an answer, as a statement beside it. @param requestHash of what was asked. */
+/** Makes the receipt of an answer, with the hashes that the response shows. @param requestHash hash of the request. */
 export function receiptBeside({ endpointId, timestamp, data, isHash }: Answer, requestHash: Hex) {
   const shown = { requestHash, dataHash: isHash ? data : toHex(keccak256(toBytes(data))) };
   return { name: 'receipt', shown, typed: receiptStatement({ endpointId, timestamp, ...shown }) };
 }
 
-/** The 65 bytes of a signature in hex: r ‖ s ‖ v, v being 27 or 28. @param recoveryId 0 or 1. */
+/** Returns the 65 bytes of a signature in hex: r ‖ s ‖ v, v being 27 or 28. @param recoveryId 0 or 1. */
 export function signatureHex(rs: Uint8Array, recoveryId: number): Hex {
   return `${toHex(rs)}${recoveryId === 0 ? '1b' : '1c'}`;
 }

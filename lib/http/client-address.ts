@@ -1,17 +1,17 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Above the length of any IPv6 address with its zone; what is longer is not even looked at. */
+/** Longer than any IPv6 address with its zone; a longer text is not parsed. */
 const LONGEST_ADDRESS = 128;
 
-/** How an address with a port is written: `1.2.3.4:555`, `[2001:db8::1]` or `[2001:db8::1]:443`. */
+/** Forms of an address with a port: `1.2.3.4:555`, `[2001:db8::1]` or `[2001:db8::1]:443`. */
 const IPV4_WITH_PORT = /^([\d.]+):\d{1,5}$/;
 const BRACKETED_IPV6 = /^\[([^\]]+)\](?::\d{1,5})?$/;
 
 const DOTTED_TAIL = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 /**
- * Reads one bare IP address and gives its canonical text. IPv4 is four decimal numbers; IPv6 is as RFC 5952 writes it
+ * Parses one bare IP address and returns its canonical text. IPv4 is four decimal numbers; IPv6 is as RFC 5952 writes it
  * (lower-case, zeros compressed), without a zone id. An IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) is the IPv4 address.
  *
  * Strict: no leading zeros, no short or octal forms (`127.1`, `010.0.0.1`), no port, no brackets, no white space.
@@ -20,23 +20,23 @@ const DOTTED_TAIL = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
  */
 export function parseAddress(text: string): string | undefined {
   if (text.length > LONGEST_ADDRESS || isIP(text) === 0) return undefined;
-  // Rebuilt from its numbers in every case: a part cut out of a header would keep the whole header in memory.
+  // Always rebuilt from its numbers: a slice of a header would keep the whole header in memory.
   if (isIPv4(text)) return ipaddr.IPv4.parse(text).toString();
   const address = parseIPv6(text);
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
 }
 
 /**
- * The canonical text of an IP address. Text that is no address comes back as it is. So a socket without an address (a
- * Unix socket, one already closed) needs no special case.
+ * Returns the canonical text of an IP address, and any other text unchanged. So a socket without an address (a Unix
+ * socket, one already closed) needs no special case.
  */
 export function normalizeAddress(ip: string): string {
-  // What is IPv4 here is in its canonical form, and no part of a longer text.
+  // Valid IPv4 is canonical already, and the texts that callers pass are no slices of longer ones.
   return isIPv4(ip) ? ip : (parseAddress(ip) ?? ip);
 }
 
 /**
- * Whose request this is: the socket's address, or the one that a trusted proxy reports in `X-Forwarded-For`.
+ * Returns the client's address: the socket's, or the one that a trusted proxy reports in `X-Forwarded-For`.
  *
  * Entries are separated by commas; white space and double quotes round an entry are dropped, and so is a port
  * (`1.2.3.4:555`, `[2001:db8::1]:443`). IPv6 without brackets is read as an address without a port. Every place
@@ -59,8 +59,8 @@ export function forwardedClient(
 }
 
 /**
- * The key of limits: an IPv4 address, or the /64 of an IPv6 address (`2001:db8:1:2::/64`). One subscriber commands at
- * least that many addresses (RFC 6177). IPv4-mapped addresses count as IPv4. Text that is no address is its own key.
+ * Returns the key by which a client is limited: its IPv4 address, or the /64 of its IPv6 address (`2001:db8:1:2::/64`).
+ * One subscriber has at least a /64 (RFC 6177). IPv4-mapped addresses count as IPv4. Text that is no address is its own key.
  */
 export function clientKey(ip: string): string {
   const address = normalizeAddress(ip);
@@ -72,7 +72,7 @@ export function clientKey(ip: string): string {
 function parseIPv6(text: string) {
   const zone = text.indexOf('%');
   const address = zone === -1 ? text : text.slice(0, zone);
-  // The library takes the deprecated `::1.2.3.4` for the IPv4-mapped `::ffff:1.2.3.4`; in hex it tells them apart.
+  // The library takes the deprecated `::1.2.3.4` for the IPv4-mapped `::ffff:1.2.3.4`; in hex it distinguishes them.
   return ipaddr.IPv6.parse(address.replace(DOTTED_TAIL, (_, a, b, c, d) => `${hexGroup(a, b)}:${hexGroup(c, d)}`));
 }
 

@@ -2,12 +2,12 @@ import { jsonIn } from '../json/value.ts';
 import { type HttpClient, RequestFailure, type RequestFailureKind } from './client/index.ts';
 import type { HttpTarget } from './target.ts';
 
-/** The node gave no usable answer. The message is fit for the log: it shows neither the path of a URL nor a text of the node's. */
+/** Thrown when a node gave no usable answer. The message is safe to log: it has no URL path and no text of the node in it. */
 export class JsonRpcFailure extends Error {
   override readonly name = 'JsonRpcFailure';
-  /** The code of the error object, where the node sent one. */
+  /** The code of the JSON-RPC error object, if the node sent one. */
   readonly code: number | undefined;
-  /** How the request failed, where no answer could be taken. */
+  /** How the HTTP request failed, if no answer could be read. */
   readonly kind: RequestFailureKind | undefined;
 
   constructor(message: string, code?: number, kind?: RequestFailureKind) {
@@ -17,25 +17,25 @@ export class JsonRpcFailure extends Error {
   }
 }
 
-/** What one question may cost. */
+/** The limits of one request to a node. */
 export interface JsonRpcLimits {
-  /** Milliseconds, everything included. */
+  /** Milliseconds for the whole request. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Asks a node one question, over JSON-RPC 2.0.
- * @param params a list, or an object of names.
- * @returns the `result`, whatever its shape.
+ * Sends one request to a node, over JSON-RPC 2.0.
+ * @param params positional (an array) or named (an object).
+ * @returns the `result`, of any shape.
  * @throws JsonRpcFailure naming the method.
  */
 export type JsonRpc = (method: string, params: object, limits: JsonRpcLimits) => Promise<unknown>;
 
-/** Bytes of an answer: a receipt of some thousand events, or a block of some ten thousand transactions by their hashes. */
+/** Most bytes of an answer: a receipt with some thousand events fits, and a block with some ten thousand transaction hashes. */
 const LARGEST_ANSWER = 1024 * 1024;
 
-/** @param maxBytes largest acceptable answer. Default 1 MiB. */
+/** Creates a JSON-RPC client of one node. @param maxBytes largest acceptable answer. Default 1 MiB. */
 export function createJsonRpc(client: HttpClient, target: HttpTarget, maxBytes = LARGEST_ANSWER): JsonRpc {
   const { url } = target;
   const headers = { 'content-type': 'application/json', accept: 'application/json', ...target.headers };
@@ -70,7 +70,7 @@ function resultOf(body: Buffer, asked: number): unknown {
   return result;
 }
 
-/** The text of an error may quote a key out of the URL. */
+/** Leaves out the error's message, which may quote a key from the URL. */
 function failureOf(error: unknown): JsonRpcFailure {
   const { code }: { readonly code?: unknown } = Object(error);
   return typeof code === 'number'

@@ -5,13 +5,13 @@ import { atMostEvery } from '../time/at-most-every.ts';
 export interface Address {
   readonly host: string;
   readonly port: number;
-  /** Whether a worker does not share it with the others. */
+  /** Whether a worker has the port for itself, rather than sharing it with the other workers. */
   readonly exclusive?: boolean;
-  /** Config path of `host` and `port`, for whoever reads why they cannot be had. */
+  /** Config path of `host` and `port`, for the text of an error. */
   readonly path?: string;
 }
 
-/** @throws Error that names the address, why it cannot be had, and what to change. */
+/** Starts to listen. @throws Error that names the address, why listening failed, and what to change. */
 export function listen(server: Server, { port, host, exclusive = false, path }: Address): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -23,12 +23,12 @@ export function listen(server: Server, { port, host, exclusive = false, path }: 
   });
 }
 
-/** Milliseconds in which it is said once that connections cannot be accepted. */
+/** Least milliseconds between two reports that connections cannot be accepted. */
 const QUIET_MS = 60_000;
 
 /**
- * Keeps a server that listens alive where the system lets it accept no connection: without memory for one, say.
- * @param told why, now and then.
+ * Keeps a listening server alive when the system cannot accept a connection, for example for lack of memory.
+ * @param told called with the system's message, at most once in {@link QUIET_MS}.
  */
 export function surviveRefusals(server: Server, told: (detail: string) => void): void {
   const tell = atMostEvery(QUIET_MS, told);
@@ -44,7 +44,7 @@ function cureOf(code: string | undefined, path: string): string {
   return `: no interface of this machine has the address; set ${path}.host to one that it has, or to 0.0.0.0 for all`;
 }
 
-/** The URL of a server that listens. */
+/** Returns the URL of a listening server. */
 export function urlOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;

@@ -1,16 +1,16 @@
 import { parseAddress } from './client-address.ts';
 
-/** A server that is asked again and again. */
+/** A server to which many requests go, and the headers that all of them carry. */
 export interface HttpTarget {
   /** Without user name and password, which the HTTP client refuses. */
   readonly url: URL;
-  /** For every request, with lower-case names. */
+  /** Headers of every request, with lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
  * Turns the user name and password of a URL into basic authentication (RFC 7617).
- * @param headers sent too; one called `authorization` wins over what the URL says.
+ * @param headers further headers; `authorization` among them wins over the URL's credentials.
  * @throws Error that shows nothing of the URL.
  */
 export function httpTarget(url: string, headers: Readonly<Record<string, string>> = {}): HttpTarget {
@@ -24,21 +24,21 @@ export function httpTarget(url: string, headers: Readonly<Record<string, string>
     const basic = { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
     return { url: target, headers: { ...(credentials === ':' ? {} : basic), ...Object.fromEntries(named) } };
   } catch {
-    // The error of the parser has the URL in it.
+    // The parser's own error contains the URL.
     throw new Error('the URL is not valid');
   }
 }
 
-/** What to write in front of a host, with or without a port, that stands where a URL belongs; nothing for a URL. */
+/** Returns the fault of a host, with or without a port, in place of a URL; `undefined` for a URL and for an empty text. */
 export function missingScheme(text: string, schemes = 'https:// or http://'): string | undefined {
-  // What stands before a port is a host, though it looks like a scheme.
+  // In `localhost:8080` the host looks like a scheme.
   const isUrl = /^[a-z][\w+.-]*:/i.test(text) && !/^[\w.-]+:\d/.test(text);
   return isUrl || text === '' ? undefined : `has no scheme: write ${schemes} in front`;
 }
 
 /**
- * Whether a host, as a URL names it, is always this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291,
- * section 2.5.3).
+ * Checks whether the hostname of a URL always means this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3;
+ * RFC 4291, section 2.5.3).
  */
 export function isLoopback(hostname: string): boolean {
   const address = parseAddress(hostname.replace(/^\[|\]$/g, ''));
@@ -46,7 +46,7 @@ export function isLoopback(hostname: string): boolean {
   return address === '::1' || address.startsWith('127.');
 }
 
-/** A URL, if it is one: read once, where `URL.canParse` would read it a second time. */
+/** Parses a URL; returns `undefined` if it is invalid. `URL.canParse` would have it parsed twice. */
 export function urlOf(url: string | URL): URL | undefined {
   try {
     return new URL(url);
@@ -55,7 +55,7 @@ export function urlOf(url: string | URL): URL | undefined {
   }
 }
 
-/** Whether others can read what is sent to a URL: over plain HTTP, and beyond this machine. */
+/** Checks whether others can read requests to a URL: it is plain HTTP to another machine. */
 export function isReadableOnTheWay(text: string | undefined): boolean {
   const url = text === undefined ? undefined : urlOf(text);
   return url?.protocol === 'http:' && !isLoopback(url.hostname);

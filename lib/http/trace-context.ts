@@ -1,13 +1,13 @@
-/** What the headers `traceparent` and `tracestate` of W3C Trace Context say. */
+/** The parsed headers `traceparent` and `tracestate` (W3C Trace Context). */
 export interface TraceContext {
-  /** 32 hex digits. */
+  /** ID of the trace: 32 hex digits. */
   readonly traceId: string;
-  /** Of the sender's span: 16 hex digits. */
+  /** ID of the sender's span: 16 hex digits. */
   readonly parentId: string;
   readonly isSampled: boolean;
-  /** The header to send where nothing is added to the trace. */
+  /** The `traceparent` to send on when no span is added to the trace. */
   readonly traceparent: string;
-  /** The text of the other header, where it is valid. */
+  /** The text of `tracestate`, if it is valid. */
   readonly tracestate: string | undefined;
 }
 
@@ -16,15 +16,15 @@ type Headers = Readonly<Record<string, string | undefined>>;
 const PARENT =
   /^(?<version>(?!ff)[0-9a-f]{2})-(?<traceId>(?!0{32})[0-9a-f]{32})-(?<parentId>(?!0{16})[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<more>-.*)?$/;
 
-/** Members of `tracestate` that a service has to take at most. */
+/** Most members of a valid `tracestate`. */
 const MOST_MEMBERS = 32;
 const MEMBER =
   /^([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
- * Reads the headers of a request, repeated ones joined by commas. A header of a later version counts by what version 00 knows of it.
- * @param headers by lower-case names.
- * @returns nothing without a valid `traceparent`: then `tracestate` does not count either.
+ * Reads the trace context of a request. Of a `traceparent` of a later version it reads the part that version 00 defines.
+ * @param headers by lower-case names, with repeated headers joined by commas.
+ * @returns `undefined` without a valid `traceparent`; `tracestate` alone is ignored.
  */
 export function readTraceContext(headers: Headers): TraceContext | undefined {
   const { traceparent, tracestate } = headers;
@@ -41,6 +41,7 @@ export function readTraceContext(headers: Headers): TraceContext | undefined {
   };
 }
 
+/** Returns a `traceparent` of version 00. */
 export function writeTraceparent({
   traceId,
   parentId,
@@ -50,7 +51,7 @@ export function writeTraceparent({
 }
 
 function isState(text: string): boolean {
-  // Of all white space that `trim` takes, only these two may surround members; an expression for them takes quadratic time.
+  // Only spaces and tabs may surround members, while `trim` removes any white space. A trimming regex would take quadratic time.
   if (!/^[\t\x20-\x7e]*$/.test(text)) return false;
   const members = text
     .split(',')

@@ -1,4 +1,4 @@
-/** How many arrays and objects may lie inside each other. */
+/** Most arrays and objects that may be nested inside each other. */
 export const MAX_JSON_DEPTH = 256;
 
 /** Thrown by {@link canonicalJson} and {@link jcs}. */
@@ -6,27 +6,29 @@ export class CanonicalJsonError extends Error {
   override readonly name = 'CanonicalJsonError';
 }
 
-// What JSON.stringify may have to escape; a string without any of it only needs its quotes.
+// Characters that JSON.stringify may escape. A string without them only needs quotes.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what JSON escapes
 const NEEDS_ESCAPING = /[\u0000-\u001f"\\\ud800-\udfff]/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
-// Up to here an insertion sort is quicker than Array.prototype.sort; beyond it its quadratic worst case would tell.
+// Up to this length insertion sort is faster than Array.prototype.sort. In longer lists its quadratic worst case would show.
 const SHORT_LIST = 32;
 
 /**
- * The stable text of a JSON value: no white space, and the keys of every object sorted by UTF-16 code units. Numbers and strings are as
- * JSON.stringify writes them (a lone surrogate as an escape). `undefined`, also as a key's value, is `null`.
+ * Returns the stable text of a JSON value: no white space, and the keys of every object sorted by UTF-16 code units. Numbers
+ * and strings are as JSON.stringify writes them (a lone surrogate as an escape). `undefined`, also as a key's value, is `null`.
  * For a value that came from JSON.parse and has no lone surrogates this is RFC 8785.
  *
- * @throws CanonicalJsonError for a non-finite number, a bigint, a function or a symbol. So does an object that is neither plain nor an
- * array: a Date, Map or Buffer has no one JSON form. So does a value that contains itself, or is nested deeper than {@link MAX_JSON_DEPTH}.
+ * @throws CanonicalJsonError for a non-finite number, a bigint, a function or a symbol; for an object that is neither plain
+ * nor an array, since a Date, Map or Buffer has no single JSON form; and for a value that contains itself, or is nested deeper
+ * than {@link MAX_JSON_DEPTH}.
  */
 export function canonicalJson(value: unknown): string {
   return write(value, 0, false);
 }
 
 /**
- * The JSON Canonicalization Scheme (RFC 8785): as {@link canonicalJson}, but nothing that JSON lacks is let through.
+ * Returns the text of the JSON Canonicalization Scheme (RFC 8785): as {@link canonicalJson}, but strict about values that JSON
+ * cannot express.
  *
  * @throws CanonicalJsonError also for `undefined` anywhere and for a lone surrogate in a string or key.
  */
@@ -94,7 +96,7 @@ function quote(text: string, strict: boolean): string {
 
 function isRecord(value: object): value is Record<string, unknown> {
   const prototype = Object.getPrototypeOf(value);
-  // The prototype of plain objects is the end of the chain; that of another realm is so too.
+  // A plain object's prototype ends the chain, also when it comes from another realm.
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 

@@ -2,10 +2,10 @@ import { canonicalJson } from './canonical-json.ts';
 
 let trust: (text: string) => JsonText;
 
-/** Text that is known to be JSON, since it was written as such. It never changes. */
+/** Immutable text that is known to be JSON, because it was written as JSON. */
 export class JsonText {
   readonly json: string;
-  /** Nobody can pass for one: the guard looks for this. */
+  /** A private field cannot be forged: the guard checks for it. */
   readonly #checked = true;
 
   protected constructor(json: string) {
@@ -21,21 +21,21 @@ export class JsonText {
     return typeof value === 'object' && value !== null && #checked in value;
   }
 
-  /** @throws TypeError for what has no JSON form: a function, a symbol, `undefined`, a cycle, a bigint. */
+  /** Writes a value as JSON. @throws TypeError for a value without a JSON form: function, symbol, `undefined`, cycle, bigint. */
   static stringify(value: unknown): JsonText {
-    // Typed as text, but it is `undefined` for some values.
+    // The result is typed as a string but is `undefined` for some values.
     const text: unknown = JSON.stringify(value);
     if (typeof text !== 'string') throw new TypeError('has no JSON form');
     return new JsonText(text);
   }
 }
 
-/** For text that has just been written as JSON: it is not looked at again. */
+/** Wraps text that the caller has just written as JSON, without checking it. */
 export function trustedJson(text: string): JsonText {
   return trust(text);
 }
 
-/** {@link canonicalJson} as what `encode` may show: text that need not be looked at again. @throws CanonicalJsonError */
+/** Returns {@link canonicalJson} as a {@link JsonText}, which `encode` may return unchecked. @throws CanonicalJsonError */
 export function canonicalText(value: unknown): JsonText {
   return trust(canonicalJson(value));
 }

@@ -1,20 +1,20 @@
-/** A value of an answer that is no list and no object, and the encoding that suits it. */
+/** A scalar value in an answer, and an encoding that suits it. */
 export interface Leaf {
   readonly path: string;
   readonly value: string | number | boolean | null;
   readonly type: string;
-  /** What to multiply it by, so that no digit is lost; of integers alone. */
+  /** Multiplier that keeps every digit; for integer types alone. */
   readonly times?: string;
 }
 
-/** Items of a list that are looked at. */
+/** Items of each list that are visited. */
 const ITEMS = 3;
 const MAX_DEPTH = 32;
 
 /**
- * The first so many values of an answer, each with its path.
+ * Returns the first `most` scalar values of an answer, each with its path.
  *
- * @param written JSON of a value as the upstream wrote it: a double may have lost digits that its type depends on.
+ * @param written returns the JSON of a value as the upstream wrote it: a double may have lost digits on which the type depends.
  */
 export function leavesOf(data: unknown, most: number, written: (json: string) => string): Leaf[] {
   const found: Leaf[] = [];
@@ -31,12 +31,12 @@ export function leavesOf(data: unknown, most: number, written: (json: string) =>
   return found;
 }
 
-/** A member in a path. */
+/** Returns the part of a path that leads to a member of an object. */
 export function pathStep(key: string): string {
   return /^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key.replace(/[\\']/g, '\\$&')}']`;
 }
 
-/** @param json of a value that is no list and no object. */
+/** Suggests an encoding. @param json the JSON of a scalar value. */
 function typeOf(json: string): Pick<Leaf, 'type' | 'times'> {
   const value: unknown = JSON.parse(json);
   const text = String(value);

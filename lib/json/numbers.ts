@@ -4,21 +4,21 @@ import type { Json } from './value.ts';
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const DIGIT_ZERO = 0x30;
 
-/** The number that a text in JSON's number syntax stands for, when a double keeps its digits. */
+/** Returns the number that a text in JSON's number syntax stands for; `undefined` if a double would lose digits of it. */
 export function exactNumber(text: string): number | undefined {
   if (!JSON_NUMBER.test(text)) return undefined;
   const value = Number(text);
   return Number.isFinite(value) && keepsDigits(text, value) ? value : undefined;
 }
 
-/** Whether the double that a decimal literal was converted to is written with the same digits again. */
+/** Checks whether the double of a decimal literal is written with the same digits as the literal. */
 export function keepsDigits(literal: string, value: number): boolean {
   return significant(literal) === significant(String(value));
 }
 
 /**
- * A finite number without an exponent: `1e21` as `1000000000000000000000`, `1e-7` as `0.0000001`. No double takes more than
- * 327 characters.
+ * Writes a finite number without an exponent: `1e21` as `1000000000000000000000`, `1e-7` as `0.0000001`. No double takes more
+ * than 327 characters.
  */
 export function plainDigits(value: number): string {
   const text = String(value);
@@ -26,25 +26,26 @@ export function plainDigits(value: number): string {
   if (power === undefined) return text;
   const exponent = Number(power);
   const digits = first + rest;
-  // JavaScript writes an exponent from 21 on, and a double has at most 17 digits.
+  // JavaScript writes positive exponents from 21 on, and a double has at most 17 digits: none come after the point.
   return sign + (exponent < 0 ? `0.${'0'.repeat(-exponent - 1)}${digits}` : digits.padEnd(exponent + 1, '0'));
 }
 
-/** Whether JSON can carry every number: a double makes infinity of `1e400`. */
+/** Checks whether JSON can express every number in a value. The double of `1e400` is infinity, which JSON cannot. */
 export function isFiniteJson(value: Json): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
 }
 
 /**
- * A string without an end goes to that of the text. To look for its end anew at each later quote would take seconds. A number is passed
- * over where it has at most fifteen digits and no exponent: every double keeps these.
+ * Matches strings, and numbers that a double might round. A number with at most fifteen digits and no exponent is passed over:
+ * every double keeps these. An unterminated string matches up to the end of the text, because searching for its end again from
+ * each later quote would take seconds.
  */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?(?:[\d.]{16}|[\d.]+[eE])[-+.\deE]*/gs;
 
 /**
- * JSON text with a replacement for each number that a double would round. By default that is a number that is too large
- * (`1e999`). Parsed, it is infinite, and {@link isFiniteJson} finds it.
+ * Replaces each number in JSON text that a double would round. The default replacement, `1e999`, is parsed as infinity, which
+ * {@link isFiniteJson} finds.
  */
 export function withoutRoundedNumbers(json: string, instead: (literal: string) => string = () => '1e999'): string {
   return json.replace(STRING_OR_NUMBER, (token) =>
@@ -52,37 +53,38 @@ export function withoutRoundedNumbers(json: string, instead: (literal: string) =
   );
 }
 
-/** Begins a text that stands for a number. Nobody outside the process knows it, and it is the same in a URL. */
+/** The prefix of a text that stands for a number. It is secret to the process, and URL encoding leaves it unchanged. */
 const MARK = `number${randomUUID().replaceAll('-', '')}`;
 const MARKED = new RegExp(`"${MARK}([^"]*)"`, 'g');
 const STRING_OR_ANY_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/gs;
 
-/** The value of JSON in which a marked text stands for each number that a double would round. @throws SyntaxError */
+/** Parses JSON, with a marked text in place of each number that a double would round. @throws SyntaxError */
 export function parseMarked(json: string): Json {
   return JSON.parse(withoutRoundedNumbers(json, (literal) => `"${MARK}${literal}"`));
 }
 
-/** The same with a marked text for each number, so that none is written otherwise. @param json that JSON.parse accepts. */
+/** Parses JSON, with a marked text in place of every number, so that each keeps its spelling. @param json valid JSON. */
 export function parseAllMarked(json: string): Json {
   const marked = json.replace(STRING_OR_ANY_NUMBER, (token) => (token.startsWith('"') ? token : `"${MARK}${token}"`));
   return JSON.parse(marked);
 }
 
+/** Checks whether a value contains a marked text. */
 export function isMarked(value: Json): boolean {
   return JSON.stringify(value).includes(MARK);
 }
 
-/** The members in which there is a marked text. */
+/** Returns the members that contain a marked text. */
 export function markedMembers(members: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => isMarked(value)));
 }
 
-/** A marked value as `JSON.parse` reads it: with doubles. */
+/** Returns a marked value as `JSON.parse` would have read it: with doubles. */
 export function unmarked<T extends Json>(value: T): T {
   return JSON.parse(unmarkedJson(JSON.stringify(value)));
 }
 
-/** A marked value with the doubles just below its numbers, and just above. */
+/** Returns a marked value twice: with the doubles just below its numbers, and with those just above. */
 export function neighbours(marked: Json): readonly Json[] {
   const json = JSON.stringify(marked);
   return [-1n, 1n].map((step) =>
@@ -90,7 +92,7 @@ export function neighbours(marked: Json): readonly Json[] {
   );
 }
 
-/** The next double; the last one stays. */
+/** Returns the next double in the direction of `step`, or the value itself if there is none. */
 function neighbour(value: number, step: bigint): number {
   if (value === 0) return Number(step) * Number.MIN_VALUE;
   const bits = new BigInt64Array(new Float64Array([value]).buffer);
@@ -100,17 +102,17 @@ function neighbour(value: number, step: bigint): number {
   return Number.isFinite(next) ? next : value;
 }
 
-/** JSON with the numbers of marked texts as they were written. */
+/** Returns JSON with each marked text replaced by its number, spelt as it was. */
 export function unmarkedJson(json: string): string {
   return json.replace(MARKED, '$1');
 }
 
-/** A text with the numbers of marked texts in it as they were written. */
+/** Returns a text without the prefixes of marked texts, so that their numbers read as they were spelt. */
 export function unmarkedText(text: string): string {
   return text.replaceAll(MARK, '');
 }
 
-/** Digits without sign, point, exponent, leading and trailing zeros; takes time in proportion to the literal. */
+/** Returns the digits without sign, point, exponent, leading and trailing zeros, in linear time. */
 function significant(literal: string): string {
   const digits = literal.replace(/[eE].*|\D/gs, '');
   let start = 0;

@@ -3,23 +3,23 @@ import { isFiniteJson } from './numbers.ts';
 import { isDeeperThan } from './skip.ts';
 import type { Json } from './value.ts';
 
-/** Matches every number that is too large for a double, and some others. Such a number has an exponent of three digits, or 210 digits before one of two. */
+/** Matches every number too large for a double, and some others: an exponent of three digits, or 210 digits in a row. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
-/** The text is JSON, and beyond what its reader can handle; the message says how. */
+/** Thrown for JSON text that exceeds a limit of {@link readJson}; the message says which. */
 export class JsonLimitError extends Error {
   override readonly name = 'JsonLimitError';
 }
 
 /**
- * What `JSON.parse` makes of a text, if every later stage can handle it.
+ * Parses JSON text, within the limits that every later stage can handle.
  *
  * @throws SyntaxError
- * @throws JsonLimitError beyond {@link MAX_JSON_DEPTH} levels, and for a number that is too large for a double. A number that a later
- * member of the same name replaces does not count.
+ * @throws JsonLimitError beyond {@link MAX_JSON_DEPTH} levels, and for a number that is too large for a double. A number does
+ * not count if a later member of the same name replaces it.
  */
 export function readJson(text: string): Json {
-  // A shorter text cannot open and close as many.
+  // A shorter text cannot open and close that many levels.
   if (text.length > 2 * MAX_JSON_DEPTH && isDeeperThan(text, MAX_JSON_DEPTH))
     throw new JsonLimitError(`nested deeper than ${MAX_JSON_DEPTH} levels`);
   const value: Json = JSON.parse(text);

@@ -1,17 +1,18 @@
-/** What JSON text stands for. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
+/** Checks whether a value is an object other than an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether its members are its own: methods of a class are not its instances'. */
+/** Checks whether an object is plain, rather than the instance of a class, whose methods are not its own members. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** What a text says as JSON; `undefined` where it is none. */
+/** Parses a text as JSON; returns `undefined` if it is invalid. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);

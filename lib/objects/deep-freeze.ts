@@ -1,7 +1,7 @@
-// Taken before any plugin is loaded, since a plugin may replace them.
+// Captured before any plugin is loaded, since a plugin may replace them.
 const { freeze, isFrozen, values } = Object;
 
-/** Freezes JSON at every level; parameters are at most 64 KB and bounded in depth. */
+/** Freezes a JSON value at every level. Recursion is safe: parameters are at most 64 KB and bounded in depth. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || isFrozen(value)) return value;
   for (const member of values(value)) deepFreeze(member);

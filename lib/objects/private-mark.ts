@@ -1,14 +1,14 @@
-/** Has a private field of a subclass stand on the object that it is given. */
+/** Its constructor returns the given object, so that the private field of a subclass is added to that object. */
 class OnGiven {
   constructor(given: object) {
-    // biome-ignore lint/correctness/noConstructorReturn: that is what it is for.
+    // biome-ignore lint/correctness/noConstructorReturn: that is the purpose of this class.
     return given;
   }
 }
 
 /**
- * Tells which objects one module has seen; nobody else can mark an object. It is for objects that every request makes: entries of a
- * `WeakSet` cost each garbage collection more than the objects do.
+ * Creates a mark by which one module recognizes its objects; no other code can set it. It is for objects that every request
+ * creates, where a `WeakSet` is too slow: its entries cost each garbage collection more than the objects do.
  */
 export function privateMark<T extends object>(): { has(value: unknown): value is T; add(value: T): T } {
   return class Marked extends OnGiven {
@@ -18,7 +18,7 @@ export function privateMark<T extends object>(): { has(value: unknown): value is
       return typeof value === 'object' && value !== null && #isMarked in value;
     }
 
-    /** Marks an object that is not frozen yet. @returns it. */
+    /** Marks an object, which must not be frozen yet. @returns the object. */
     static add(value: T): T {
       if (!Marked.has(value)) new Marked(value);
       return value;

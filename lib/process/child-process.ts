@@ -5,29 +5,29 @@ const WITH_PARENT = ['--pdeathsig', 'KILL', '--'];
 
 let setpriv: string | null | undefined;
 
-/** A program that has the kernel end another with its parent, where there is one: a busy process notices nothing itself. */
+/** Finds `setpriv`, which makes the kernel kill a child when its parent ends: a busy child would not notice that itself. */
 function endsWithParent(): string | null {
   const works = (path: string) => spawnSync(path, [...WITH_PARENT, 'true']).status === 0;
   if (setpriv === undefined) setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find(works) ?? null;
   return setpriv;
 }
 
-/** Those that run now. */
+/** The processes that are running. */
 const running = new Set<OwnedProcess>();
 
 function killAll(): void {
   for (const one of running) one.kill('was killed with the service');
 }
 
-/** A process of node that is this one's own: started when it is made, ended once, and gone when this one is gone. */
+/** A child process of Node.js: the constructor starts it, it is never restarted, and it does not outlive this process. */
 export class OwnedProcess {
-  /** For its streams and messages. Whoever disconnects it will not hear of its end. */
+  /** The child, for its streams and messages. Do not disconnect it: {@link ended} would not resolve. */
   readonly child: ChildProcess;
-  /** Resolves once it has ended and all that it sent was read; the reason is the rest of a sentence: `was ended by SIGABRT`. */
+  /** Resolves when the child has ended and all its output was read. The reason completes a sentence: `was ended by SIGABRT`. */
   readonly ended: Promise<string>;
   #reason: string | undefined;
 
-  /** @param args flags of node and what it is to run. */
+  /** @param args flags of node, then the script to run and its arguments. */
   constructor(args: readonly string[], options: SpawnOptions) {
     const wrapper = endsWithParent();
     const [file, all] =
@@ -35,15 +35,15 @@ export class OwnedProcess {
     this.child = spawn(file, all, { windowsHide: true, ...options });
     if (running.size === 0) process.once('exit', killAll);
     running.add(this);
-    // Where memory is short, it has to go, and not the service.
+    // If the machine runs out of memory, the kernel is to kill the child and not the service.
     if (this.child.pid !== undefined) writeFile(`/proc/${this.child.pid}/oom_score_adj`, '1000', () => undefined);
     this.ended = this.#end();
   }
 
-  /** Ends it, whatever it is doing. @param reason is what is said of it, if it is the first. */
+  /** Kills the child, whatever it is doing. @param reason the text for {@link ended}; the first one counts. */
   kill(reason = 'was killed'): void {
     this.#reason ??= reason;
-    // A child that could not be started has no number: node would send the signal to a stranger.
+    // A child that could not be started has no process ID: node would send the signal to another process.
     if (this.child.pid !== undefined) this.child.kill('SIGKILL');
   }
 

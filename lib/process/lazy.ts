@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 
 const require = createRequire(import.meta.url);
 
-/** A module that takes long to load, loaded when it is first needed. */
+/** Returns a function that loads a slow module on its first call. */
 function lazy<T>(name: string): () => T {
   let loaded: T | undefined;
   return () => {
@@ -12,21 +12,21 @@ function lazy<T>(name: string): () => T {
   };
 }
 
-/** Most services never need it, and it costs a third of their start and memory. */
+/** Loads ethers. Most services never need it, and it costs a third of the time to start and of the memory. */
 export const ethers = lazy<typeof import('ethers')>('ethers');
 
-/** Needed by signers that answer in DER. */
+/** Loads noble's secp256k1, for signers that answer in DER. */
 export const noble = lazy<typeof import('@noble/curves/secp256k1')>('@noble/curves/secp256k1');
 
-/** Needed from the first upstream call on. */
+/** Loads undici, which is needed from the first upstream call on. */
 export const undici = lazy<typeof import('undici')>('undici');
 
-/** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has called yet. */
+/** Milliseconds. By then the port is open, if other plugins start fast, and perhaps no request has come yet. */
 const SOON_MS = 100;
 
-/** Does soon after the start what the first request would have to wait for. */
+/** Calls `load` soon after the start, so that the first request need not wait for it. */
 export function loadSoon(load: () => unknown): void {
-  // What fails, such as where no file descriptor is left, is left to that request.
+  // A failure, for example because no file descriptor is left, will be reported when a request loads the module.
   void setTimeout(SOON_MS, undefined, { ref: false })
     .then(load)
     .catch(() => undefined);

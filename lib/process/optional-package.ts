@@ -1,8 +1,8 @@
 /**
- * Loads a package that only those install who use it.
+ * Loads a package that operators install only if they use it.
  *
- * @param load such as `() => import('ioredis')`.
- * @param missing what is thrown where the package, or one that it needs, is not there: which setting needs it, and the command.
+ * @param load imports it, for example `() => import('ioredis')`.
+ * @param missing error text if the package, or one that it needs, is not installed: which setting needs it, and the command.
  */
 export async function optionalPackage<T>(load: () => Promise<T>, missing: string): Promise<T> {
   try {

@@ -1,4 +1,4 @@
-/** A PEM as it is read: Docker and dotenv hand on `\n` as two characters, where a line ends. */
+/** Returns a PEM with real line ends: Docker and dotenv pass `\n` on as two characters. */
 export function pemText(text: string): string {
   return text.replace(/(?:\\r)?\\n/g, '\n');
 }

@@ -2,26 +2,26 @@ import { distance } from 'fastest-levenshtein';
 
 const LONGEST_NAME = 100;
 
-/** The known name that a misspelt one most likely stands for. */
+/** Returns the known name that a misspelt one most likely stands for. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_NAME) return undefined;
   const allowed = Math.max(name.length < 3 ? 1 : 2, Math.floor(name.length / 3));
   let best: { readonly name: string; readonly edits: number } | undefined;
   for (const candidate of known) {
     const edits = Math.min(distance(name, candidate), distance(name.toLowerCase(), candidate.toLowerCase()));
-    // Replacing every letter is no misspelling.
+    // A name that differs in every letter was not misspelt.
     if (edits <= allowed && edits < candidate.length && edits < (best?.edits ?? Infinity))
       best = { name: candidate, edits };
   }
   return best?.name;
 }
 
-/** A member that is none of the known ones, and the absent one that it most likely stands for. */
+/** Finds a member of `value` that is unknown, and returns it with the absent known name that it most likely stands for. */
 export function misspelt(
   value: object,
   known: readonly string[],
 ): { readonly name: string; readonly meant: string } | undefined {
-  // Every result of a plugin passes here: a list of its keys would cost half as much again.
+  // This runs for every result of a plugin, and a list of the keys would cost half as much again.
   for (const name in value) {
     if (known.includes(name)) continue;
     const absent = known.filter((member) => !(member in value));
@@ -31,7 +31,7 @@ export function misspelt(
   return undefined;
 }
 
-/** `, did you mean "x"?`, or without a near name the known ones. */
+/** Returns `, did you mean "x"?`, or a list of the known names if none is near. */
 export function hint(name: string, known: readonly string[], what: string): string {
   const near = nearest(name, known);
   if (near !== undefined) return `, did you mean "${near}"?`;

@@ -1,4 +1,4 @@
-/** The same function, without effect within so many milliseconds of its last call that had one. */
+/** Returns a throttled `work`: calls within so many milliseconds of the last one that was carried out do nothing. */
 export function atMostEvery<A extends readonly unknown[]>(milliseconds: number, work: (...args: A) => void) {
   let last = Number.NEGATIVE_INFINITY;
   return (...args: A): void => {

@@ -1,10 +1,10 @@
-/** A promise, and what resolves it from elsewhere. */
+/** A promise with the function that resolves it. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   resolve(value: T): void;
 }
 
-/** @returns a promise that somebody else resolves. */
+/** Makes a promise that other code resolves. */
 export function deferred<T>(): Deferred<T> {
   let resolve: (value: T) => void = () => undefined;
   const promise = new Promise<T>((done) => {

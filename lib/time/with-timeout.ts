@@ -1,11 +1,11 @@
 import { LONGEST_TIMER } from './timer.ts';
 
-/** Stands for the result of work that did not end in time. */
+/** The result of work that did not end in time. */
 export const LATE: unique symbol = Symbol('late');
 
-/** What somebody else's work comes to, if it comes in time; otherwise {@link LATE}. */
+/** Waits for the result of `work`, and returns {@link LATE} if it does not come in time. The work itself goes on. */
 export function withTimeout<T>(milliseconds: number, work: Promise<T>): Promise<T | typeof LATE>;
-/** @param late returns what is to be had otherwise, or throws. */
+/** @param late called if the work is late: returns the result instead, or throws. */
 export function withTimeout<T>(milliseconds: number, work: Promise<T>, late: () => T): Promise<T>;
 export async function withTimeout<T>(milliseconds: number, work: Promise<T>, late: () => T | typeof LATE = () => LATE) {
   let timer: NodeJS.Timeout | undefined;

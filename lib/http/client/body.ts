@@ -15,21 +15,21 @@ const CODINGS = new Map<string, Compression | 'identity'>([
   ['br', 'br'],
 ]);
 
-/** Codings that a text names. */
+/** Most content codings that the text of a fault names. */
 const MOST_NAMES = 4;
 
 const tooLarge = (maxBytes: number) => new Fault('too-large', `the answer is larger than ${maxBytes} bytes`);
 
-/** The body of an answer, which arrives in pieces. */
+/** Collects the body of an answer from its chunks. */
 export class AnswerBody {
   readonly #coding: Compression | 'identity';
   readonly #maxBytes: number;
-  /** Of the bytes as they arrive. */
+  /** Most bytes before decompression. */
   readonly #limit: number;
   #buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** @throws Fault where the headers say that it cannot be taken. */
+  /** @throws Fault when the headers show an unknown coding or a body that is too large. */
   constructor(
     { 'content-encoding': encoding = '', 'content-length': length }: BoundedResponse['headers'],
     most: number,
@@ -38,12 +38,12 @@ export class AnswerBody {
     if (coding === undefined) throw new Fault('encoding', unreadable(String(encoding)));
     this.#coding = coding;
     this.#maxBytes = most;
-    // A coding adds a little to data that cannot be compressed.
+    // Compression makes incompressible data a little longer.
     this.#limit = coding === 'identity' ? most : most + Math.ceil(most / 256) + 1024;
     if (Number(length) > this.#limit) throw tooLarge(most);
   }
 
-  /** @throws Fault where it gets too long. */
+  /** Adds a chunk. @throws Fault when the body gets too large. */
   append(chunk: Buffer): void {
     const length = this.#length + chunk.length;
     if (length > this.#limit) throw tooLarge(this.#maxBytes);
@@ -57,15 +57,15 @@ export class AnswerBody {
     this.#length = length;
   }
 
-  /** What arrived, decompressed; a promise of it rejects with a Fault. */
+  /** Returns the decompressed body. It is a promise, which may reject with a Fault, if there is something to decompress. */
   read(): Buffer | Promise<Buffer> {
     const bytes = this.#buffer.subarray(0, this.#length);
-    // No bytes are no body, whatever coding was announced: clients agree on that.
+    // An empty body is not decompressed, whatever coding was announced: HTTP clients agree on that.
     return this.#coding === 'identity' || this.#length === 0 ? bytes : decoded(this.#coding, bytes, this.#maxBytes);
   }
 }
 
-/** What is wrong with codings that are not read, by their names where these are some. */
+/** Returns the text of a fault about unsupported codings. Names them only if they look like names. */
 function unreadable(codings: string): string {
   const names = codings.split(',', MOST_NAMES).map((name) => name.trim());
   const shown = names.every((name) => /^[\w.-]{1,32}$/.test(name)) ? names.join(', ') : undefined;
@@ -75,7 +75,7 @@ function unreadable(codings: string): string {
     : `the answer has the unknown content encoding ${shown}`;
 }
 
-/** What decompresses a coding, or a deflate stream without its header. */
+/** The decompressor of each coding; `raw` is for a deflate stream without a zlib header. */
 const decompress = {
   gzip: promisify(gunzip),
   br: promisify(brotliDecompress),
@@ -84,31 +84,31 @@ const decompress = {
 };
 
 /**
- * The body that one coded stream stands for. Clients disagree about what follows the first stream, and what two clients read
- * differently must not be signed.
+ * Decompresses a body of exactly one coded stream. HTTP clients disagree about bytes after the first stream, and a body that two
+ * clients read differently must not be signed.
  *
- * @throws Fault
+ * @throws Fault when the body is invalid, too large, or more than one stream.
  */
 async function decoded(coding: Compression, coded: Buffer, maxBytes: number): Promise<Buffer> {
   const isRaw = coding === 'deflate' && !hasZlibHeader(coded);
-  // The bound must be at least 1.
+  // zlib requires a bound of at least 1.
   const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
   const result: unknown = await decompress[isRaw ? 'raw' : coding](coded, options).catch((error) => {
     throw error.code === 'ERR_BUFFER_TOO_LARGE'
       ? tooLarge(maxBytes)
       : new Fault('encoding', `the answer is not valid ${coding}`);
   });
-  // With `info` it is another result than its type says.
+  // With `info` the result is an object, which the type does not declare.
   const { buffer: body, engine } = result as { readonly buffer: Buffer; readonly engine: Zlib };
   if (body.length > maxBytes) throw tooLarge(maxBytes);
-  // The length at the end of gzip counts its last member alone (RFC 1952, section 2.3.1), so it shows one before that has data.
+  // The length at the end of gzip is that of the last member alone (RFC 1952, section 2.3.1): an earlier one with data shows.
   const isOne =
     coding !== 'gzip' || (coded.readUInt32LE(coded.length - 4) === body.length && !coded.includes(AFTER_EMPTY_MEMBER));
   if (engine.bytesWritten === coded.length && isOne) return body;
   throw new Fault('encoding', `the answer is more than one ${coding} stream`);
 }
 
-/** Checksum and length of no data, and the start of another member. */
+/** Checksum and length of an empty gzip member, and the start of another member. */
 const AFTER_EMPTY_MEMBER = Buffer.from('00000000000000001f8b08', 'hex');
 
 /**

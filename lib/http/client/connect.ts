@@ -9,24 +9,25 @@ import { faultText, proxyFault } from './faults.ts';
 import type { HttpProxy } from './proxies.ts';
 import { openTunnel } from './tunnel.ts';
 
-/** What servers are shown and believed, as PEM texts. */
+/** The TLS settings for connections to servers. Certificates and keys are PEM texts. */
 export interface ClientTls {
-  /** The certificate that the client shows, and those that lead to its authority. */
+  /** The client's certificate, followed by its intermediate certificates. */
   readonly cert?: string | undefined;
   /** The private key of that certificate. */
   readonly key?: string | undefined;
-  /** The authorities that servers' certificates must be of, in place of those of Node.js. */
+  /** The authorities that are trusted to issue servers' certificates, in place of those of Node.js. */
   readonly ca?: string | undefined;
-  /** The name that servers are asked for, and that their certificates must have, in place of the host in the URL. */
+  /** The name that is sent to servers (SNI) and that their certificates must have, in place of the host in the URL. */
   readonly servername?: string | undefined;
 }
 
-/** Milliseconds for which the addresses of a name are used, and after which they do when the resolver has no others yet. */
+/** Milliseconds for which the addresses of a name are used without another lookup. */
 const ADDRESSES_KEPT_MS = 10_000;
+/** Milliseconds that a repeated lookup may take before the old addresses are used again. */
 const PATIENCE_MS = 250;
 const MOST_NAMES = 1000;
 
-/** A name is looked up once for all who ask meanwhile. */
+/** Known addresses by host name. Concurrent calls for a name share one lookup. */
 const addresses = new LRUCache<string, LookupAddress[]>({
   max: MOST_NAMES,
   ttl: ADDRESSES_KEPT_MS,
@@ -35,7 +36,10 @@ const addresses = new LRUCache<string, LookupAddress[]>({
   fetchMethod: (host) => promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true }),
 });
 
-/** Few threads of node look up names: silent ones hold up others, which are then reached where they were, until they are asked for again. */
+/**
+ * Returns the addresses of a host. Node.js looks names up on a few threads, which silent name servers can block. So a slow
+ * lookup is not waited for when old addresses are known: these count as fresh again.
+ */
 async function addressesOf(host: string): Promise<LookupAddress[]> {
   const found = addresses.fetch(host);
   const old = addresses.get(host, { allowStale: true });
@@ -50,13 +54,13 @@ const lookup: LookupFunction = (host, { all }, callback) => {
   );
 };
 
-/** Connects to a server, and tells `opening` of each socket for it, also of one that is still connecting. */
+/** Connects to a server. Calls `opening` with each socket that it opens, while the socket is still connecting. */
 export type Connect = (target: buildConnector.Options, opening: (socket: Socket) => void) => Promise<Socket>;
 
-/** Opens connections to a server, through its proxy where it has one. */
+/** Returns a function that connects to servers, through the proxy if there is one. */
 export function connectorThrough(proxy: HttpProxy | undefined, tls?: ClientTls): Connect {
   const { buildConnector } = undici();
-  // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
+  // No connect timeout: at its own deadline a call destroys its socket, even one that is still connecting.
   const options = { timeout: 0, lookup };
   const [toServer, toProxy] = [buildConnector({ ...options, ...tls }), buildConnector(options)];
   if (proxy === undefined) return (target, opening) => connected(toServer, target, opening);
@@ -66,7 +70,7 @@ export function connectorThrough(proxy: HttpProxy | undefined, tls?: ClientTls):
     const socket = await connected(toProxy, way, opening).catch((error) => {
       throw proxyFault(`the proxy cannot be reached: ${faultText(error)}`);
     });
-    // A proxy that is asked for an http URL sends the request on itself.
+    // An http URL needs no tunnel: the proxy forwards the request itself.
     if (target.protocol !== 'https:') return socket;
     await openTunnel(socket, target.port ? (target.host ?? '') : `${target.host}:443`, proxy.headers);
     return connected(toServer, { ...target, httpSocket: socket }, opening);
@@ -79,7 +83,7 @@ function connected(
   opening: (socket: Socket) => void,
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
+    // The result is typed as void but is the socket. There is no other way to reach it while it is connecting.
     const socket: unknown = connect(target, (error, done) => (error === null ? resolve(done) : reject(error)));
     if (socket instanceof Socket) opening(socket);
   });

@@ -1,7 +1,7 @@
 import { undici } from '../../process/lazy.ts';
 import type { RequestFailureKind, RequestPhase } from './request.ts';
 
-/** Ends a call. Its message is fit for a log, and it has no code: nothing is sent again for it. */
+/** An error that ends a call. Its message is safe to log. It has no code, so that the request is not repeated. */
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly kind: RequestFailureKind;
@@ -14,9 +14,10 @@ export class Fault extends Error {
   }
 }
 
-/** A proxy gave no way to the server. */
+/** Makes the fault of a proxy that opened no way to the server. */
 export const proxyFault = (message: string) => new Fault('network', message, 'connect');
 
+/** The error codes of a connection that the server closed. */
 export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 const UNTRUSTED = 'its certificate is of no authority that this process trusts';
@@ -56,18 +57,18 @@ const EXPLANATIONS = new Map([
   ['UND_ERR_NOT_SUPPORTED', 'the request has a header that is not supported'],
 ]);
 
-/** Whether bytes are a short SETTINGS or GOAWAY of HTTP/2, one of which its servers begin with (RFC 9113, section 4.1). */
+/** Whether bytes are a short SETTINGS or GOAWAY frame, with which an HTTP/2 server begins (RFC 9113, section 4.1). */
 function isHttp2(bytes: string): boolean {
   return bytes.startsWith('\0\0') && ['\u0004', '\u0007'].includes(bytes.charAt(3)) && bytes.slice(5, 9) === '\0\0\0\0';
 }
 
-/** What undici says where a server sends what it has not been asked for. */
+/** Texts for undici's messages about servers that send something unasked. */
 const UNASKED = new Map([
   ['bad response', 'it sent 100 Continue unasked'],
   ['bad upgrade', 'it turned to another protocol unasked'],
 ]);
 
-/** Says what happened by the error's code, and by words that are constants: other messages of undici can quote what was sent. */
+/** Describes an error by its code and by constant texts, since undici's own messages can quote what was sent. */
 export function faultText(error: Error): string {
   if (error instanceof Fault) return error.message;
   if (error instanceof undici().errors.HTTPParserError) return parserText(error);
@@ -77,7 +78,7 @@ export function faultText(error: Error): string {
   return code ? `${EXPLANATIONS.get(code) ?? UNKNOWN} (${code})` : UNKNOWN;
 }
 
-/** The same, for what came when the answer was complete. */
+/** As {@link faultText}, for an error after the answer was complete. */
 export function endFaultText(error: Error): string {
   return UNASKED.has(error.message) ? 'it went on after the end of the answer' : faultText(error);
 }
@@ -87,7 +88,7 @@ function parserText(error: Error): string {
   return error.message.includes('Invalid EOF') ? CUT_SHORT : 'the answer is not valid HTTP';
 }
 
-/** What a request was about that failed before it was sent. */
+/** Returns the phase in which a request failed before it was sent. */
 export function phaseOf(error: Error): Exclude<RequestPhase, 'answer'> {
   const code = codeOf(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns';
@@ -95,6 +96,7 @@ export function phaseOf(error: Error): Exclude<RequestPhase, 'answer'> {
   return /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|EPROTO)/.test(code) ? 'tls' : 'connect';
 }
 
+/** Returns the error's code, or an empty text if it has none. */
 export function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(error.code) ? error.code : '';
 }

@@ -8,39 +8,39 @@ import { type BoundedRequest, type BoundedResponse, failure, parseTarget, Reques
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 
 const DEFAULT_CONNECTIONS = 128;
-/** Origins that are remembered without a call under way. */
+/** At this number of origins, the connections to those without a call under way are closed. */
 const MOST_POOLS = 1000;
 
 /** Limits of an {@link HttpClient}. */
 export interface HttpClientOptions {
   /** Most sockets per origin; further requests wait for one, within their own timeout. Default 128. */
   readonly connections?: number | undefined;
-  /** What servers are shown and believed, over https; proxies are not. */
+  /** TLS settings for https servers. They do not apply to proxies. */
   readonly tls?: ClientTls | undefined;
 }
 
 /**
- * An HTTP/1.1 client with keep-alive sockets of its own. It goes through the proxies that `HTTP_PROXY`, `HTTPS_PROXY` and
- * `NO_PROXY` name when it is made. It reaches an https URL through a tunnel, an http URL by asking the proxy for it.
+ * An HTTP/1.1 client with keep-alive sockets of its own. It uses the proxies that `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`
+ * name when it is created. An https URL is reached through a tunnel; requests to an http URL are forwarded by the proxy.
  */
 export interface HttpClient {
   /**
    * Sends one request and reads the whole answer.
    *
-   * A request of which nothing was sent, because its connection ended first, is sent again on a new one, twice at most.
-   * So is, once, a GET, HEAD or OPTIONS when the server closes the connection before the answer (RFC 9110, section
-   * 9.2.2). Other requests are never repeated once they may have been sent: they use no connection that has been idle.
+   * If the connection ends before anything was sent, the request is sent again on a new one, at most twice. If the server
+   * closes a reused connection before the answer, a GET, HEAD or OPTIONS is repeated once (RFC 9110, section 9.2.2). Any
+   * other request is never repeated once it may have been sent, and uses no connection that has been idle.
    *
-   * A body whose end is the end of the connection (no length, not chunked: HTTP/1.0) is accepted when the connection
-   * was closed in order. Nothing tells a cut there.
+   * A body that ends with the connection (no length, not chunked: HTTP/1.0) is accepted when the connection was closed
+   * in order. A truncated one cannot be detected.
    * @throws {RequestFailure}
    */
   request(request: BoundedRequest): Promise<BoundedResponse>;
-  /** Ends calls that wait for a server as `aborted`, closes every socket, and refuses calls from then on. */
+  /** Ends the calls under way as `aborted`, closes every socket, and refuses further calls. */
   close(): Promise<void>;
 }
 
-/** Makes an HTTP client. Its maker closes it: a plugin in its `stop`. */
+/** Creates an HTTP client. Its creator must close it: a plugin does so in its `stop`. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   return new PooledClient(options);
 }
@@ -60,7 +60,7 @@ class PooledClient implements HttpClient {
 
   request(request: BoundedRequest): Promise<BoundedResponse> {
     return new Promise((resolve, reject) => {
-      // Loaded before the clock of the call begins.
+      // Loads undici before the timeout of the call starts.
       undici();
       const url = parseTarget(request);
       const ended = this.#closed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;

@@ -17,18 +17,19 @@ import { WRONG_CREDENTIALS } from './tunnel.ts';
 /** Methods whose requests may reach the server twice (RFC 9110, section 9.2.1). */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** How often one call may be sent again. */
+/** How often one request may be sent again. */
 const MOST_REPEATS = 2;
 
 const NOTHING = Buffer.alloc(0);
 
 export const CALLER_ABORTED = 'aborted by the caller';
 
+/** The response to a call, or why there is none. */
 export type CallOutcome = BoundedResponse | RequestFailure;
 
 /**
- * One request from the queue to its outcome. It is itself the handler of undici's dispatch and of the signal. A call costs
- * one timer and, with a signal, one listener.
+ * One request, from the queue to its outcome. The object itself is undici's dispatch handler and the signal's listener, so that
+ * a call costs only one timer and, with a signal, one listener.
  */
 export class PendingRequest implements Dispatcher.DispatchHandler {
   readonly #request: BoundedRequest;
@@ -39,7 +40,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined;
   #settled = false;
   #connection: Connection | undefined;
-  /** Whether a part of the request may be on its way. */
+  /** Whether a part of the request may have been sent. */
   #sending = false;
   #repeats = 0;
   #status = 0;
@@ -59,7 +60,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     const { forwarder } = pool;
     this.#options = {
       method: request.method,
-      // A proxy that sends a request on is told where to (RFC 9112, section 3.2.2).
+      // A forwarding proxy needs the absolute URL (RFC 9112, section 3.2.2).
       path: (forwarder === undefined ? '' : origin) + pathname + search,
       headers: outgoingHeaders(
         forwarder === undefined ? request.headers : { ...request.headers, ...forwarder.headers },
@@ -84,13 +85,13 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#pool.acquire(this);
   }
 
-  /** Called by the pool: sends the request on `connection`, which is this call's alone until it hands it back. */
+  /** Called by the pool: sends the request on `connection`, which no other call uses until this one returns it. */
   run(connection: Connection): void {
     this.#connection = connection;
     const dispatch = () => {
       if (!this.#settled) connection.client.dispatch(this.#options, this);
     };
-    // What must not be repeated waits for node to look at its sockets: until then one that was closed seems to be open.
+    // A request that must not be repeated first lets node poll its sockets: before that, a closed one may still look open.
     if (this.isRepeatable || !connection.isReused) dispatch();
     else setImmediate(dispatch);
   }
@@ -100,7 +101,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.fail('aborted', CALLER_ABORTED);
   }
 
-  /** Ends the call without an answer; without effect when it has ended. */
+  /** Ends the call with a failure. Does nothing if the call has ended. */
   fail(kind: RequestFailureKind, detail: string, phase: RequestPhase = this.#sending ? 'answer' : 'connect'): void {
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
     const what = `${this.#request.method} ${this.#origin}`;
@@ -127,7 +128,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    // undici is still inside its parser here; when it is out, it is known whether more bytes followed the body.
+    // undici is still inside its parser here. Only when it has returned is it known whether more bytes followed the body.
     queueMicrotask(() => this.#finish());
   }
 
@@ -158,7 +159,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
       this.#sending = false;
       this.run(this.#connection);
     } else if (this.#status > 0 && !this.#body && code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
-      // undici misses the body of a 304 that states a length, which is the length that a 200 would have (RFC 9110, 8.6).
+      // undici expects a body for a 304 with a length, which is only the length that a 200 would have (RFC 9110, section 8.6).
       this.#succeed(NOTHING);
     } else if (error instanceof Fault) {
       this.fail(error.kind, error.message, error.phase);
@@ -169,7 +170,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** What was not sent, or was lost with a connection that had served others before. */
+  /** True if nothing was sent, or if a repeatable request was lost with a reused connection. */
   #mayRepeat(code: string, { isReused }: Connection): boolean {
     if (this.#repeats === MOST_REPEATS || this.#status > 0 || !CLOSED_BY_PEER.has(code)) return false;
     return !this.#sending || (this.isRepeatable && isReused);

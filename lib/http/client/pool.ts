@@ -4,10 +4,10 @@ import { undici } from '../../process/lazy.ts';
 import type { Connect } from './connect.ts';
 import type { HttpProxy } from './proxies.ts';
 
-/** Milliseconds that any server is taken to keep an idle connection: enough to use it again right after an answer. */
+/** Milliseconds for which any server is assumed to keep an idle connection: enough to reuse it right after an answer. */
 const SURELY_KEPT_MS = 20;
 
-/** The undici client that speaks HTTP on one keep-alive socket at a time: it opens another one where that has ended. */
+/** An undici client that uses one keep-alive socket at a time. When that has ended, it opens another. */
 export class Connection {
   readonly client: Client;
   #socket: Socket | undefined;
@@ -23,7 +23,7 @@ export class Connection {
       connect: (target, callback) =>
         void connect(target, opening).then(
           (socket) => {
-            // What undici puts back came after an answer that ends the connection; such servers may add line ends.
+            // undici puts back bytes that came after an answer which ends the connection. Extra line ends are harmless there.
             socket.unshift = (rest) => {
               if (/[^\r\n]/.test(String(rest))) this.#surplus = new (undici().errors.SocketError)('bad response');
             };
@@ -31,43 +31,43 @@ export class Connection {
           },
           (error) => callback(error, null),
         ),
-      // The call's deadline covers both.
+      // The timeout of the call covers both.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
-  /** Whether an exchange was complete on the present socket. */
+  /** Whether an exchange has completed on the current socket. */
   get isReused(): boolean {
     return this.#restingSince !== undefined;
   }
 
-  /** What broke the socket, other than undici closing it in order. */
+  /** The error that broke the socket; `undefined` if undici closed it in order. */
   get fault(): Error | undefined {
     const error = this.#surplus ?? this.#socket?.errored;
     return error && !(error instanceof undici().errors.InformationalError) ? error : undefined;
   }
 
-  /** Called when an exchange is complete. */
+  /** Records that an exchange is complete. */
   rest(): void {
     this.#restingSince = performance.now();
   }
 
-  /** Whether the server may be closing the socket just now. */
+  /** Whether the socket has been idle for so long that the server may be closing it. */
   get isDoubtful(): boolean {
     return performance.now() - (this.#restingSince ?? 0) > SURELY_KEPT_MS;
   }
 
-  /** Resolves when the socket is closed. */
+  /** Closes the socket, and resolves when it is closed. */
   async destroy(): Promise<void> {
     const closed = this.client.destroy();
-    // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
+    // undici does not close a socket that is connecting. Destroying it with an error makes undici's connector give up.
     this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
     await closed;
   }
 }
 
-/** A call that wants a connection. */
+/** A call that needs a connection. */
 interface Borrower {
   /** Whether its request may be sent again. */
   readonly isRepeatable: boolean;
@@ -78,17 +78,17 @@ interface Borrower {
 export const CLIENT_CLOSED = 'the client is closed';
 
 /**
- * The connections to one origin, each lent to one call at a time. With undici's own pools nothing tells on which connection a
- * call is: an answer longer than announced is taken for whole, and a request that is refused as invalid blocks a connection.
+ * The connections to one origin, each lent to one call at a time. undici's own pools do not show which connection a call uses.
+ * With them an answer longer than announced would pass as complete, and a request refused as invalid would block a connection.
  */
 export class Pool {
   readonly #all = new Set<Connection>();
-  /** The one that was used last is last. */
+  /** Idle connections; the most recently used is last. */
   readonly #idle: Connection[] = [];
   readonly #waiting = new Set<Borrower>();
   readonly #limit: number;
   readonly #open: () => Connection;
-  /** The proxy that reads its requests and sends them on. */
+  /** The proxy that forwards the requests to this origin, if its URLs are http. */
   readonly forwarder: HttpProxy | undefined;
 
   constructor(limit: number, open: () => Connection, forwarder?: HttpProxy) {
@@ -102,7 +102,7 @@ export class Pool {
     return this.#idle.length === this.#all.size;
   }
 
-  /** Lends the call a connection, now or when its turn comes. */
+  /** Lends the call a connection, at once or when one is free. */
   acquire(call: Borrower): void {
     const connection = this.#idleFor(call) ?? (this.#all.size < this.#limit ? this.#open() : undefined);
     if (connection === undefined) {
@@ -125,7 +125,7 @@ export class Pool {
     this.#serveNext();
   }
 
-  /** Destroys a connection, and with it whatever still runs on it. */
+  /** Destroys a connection, and with it any exchange that still runs on it. */
   discard(connection: Connection): void {
     this.#drop(connection);
     this.#serveNext();

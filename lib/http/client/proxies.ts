@@ -5,24 +5,24 @@ import { type HttpTarget, httpTarget, isLoopback } from '../target.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** A proxy as its variable names it: its URL without user name and password, and what its requests carry. */
+/** A proxy from an environment variable: its URL without user name and password, and the headers of requests to it. */
 export interface HttpProxy extends HttpTarget {
-  /** Name of the variable, such as `HTTPS_PROXY`. */
+  /** Name of the environment variable, such as `HTTPS_PROXY`. */
   readonly variable: string;
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
- * Which requests go through a proxy, by the variables that other programs know. `http_proxy` and `https_proxy` are for
- * URLs that begin so, `no_proxy` for hosts without one. Those in capitals count where the small ones are not set.
+ * Chooses the proxy of each request by the usual environment variables. `http_proxy` and `https_proxy` are for URLs of that
+ * scheme; `no_proxy` lists the hosts that need none. An upper-case variable counts if its lower-case form is not set.
  */
 export class Proxies {
   /** By the protocol of the request's URL. */
   readonly #byProtocol: ReadonlyMap<string, HttpProxy>;
   readonly #exceptions: readonly Exception[];
 
-  /** @throws Error naming the variable that names no HTTP proxy, without its value, which may hold a password. */
+  /** @throws Error naming a variable whose value is no HTTP proxy. The value is not shown: it may hold a password. */
   constructor(variables: Variables) {
     const found = ['http', 'https'].flatMap((scheme): [string, HttpProxy][] => {
       const proxy = proxyOf(variables, `${scheme}_proxy`);
@@ -33,7 +33,7 @@ export class Proxies {
     this.#exceptions = list.split(/[\s,]+/).flatMap((text) => (text === '' ? [] : [exceptionOf(text)]));
   }
 
-  /** The proxy of a request; none for this machine itself, whatever the variables say. */
+  /** Returns the proxy of a request; none for a server on this machine, whatever the variables say. */
   of({ protocol, hostname, port }: URL): HttpProxy | undefined {
     const proxy = this.#byProtocol.get(protocol);
     if (proxy === undefined || isLoopback(hostname)) return undefined;
@@ -42,7 +42,7 @@ export class Proxies {
     return this.#exceptions.some((holds) => holds(host, port || DEFAULT_PORTS[protocol])) ? undefined : proxy;
   }
 
-  /** What a log may show: a line for each protocol that has a proxy. */
+  /** Lines for the log, without credentials: one for each protocol that has a proxy. */
   get lines(): readonly string[] {
     return [...this.#byProtocol].map(
       ([protocol, { url, variable }]) => `${protocol}// is asked for through the proxy ${url.origin} (${variable})`,
@@ -50,7 +50,7 @@ export class Proxies {
   }
 }
 
-/** Whether an entry of `no_proxy` names the server of a request. */
+/** Checks whether an entry of `no_proxy` covers the server of a request. */
 type Exception = (host: string, port: string | undefined) => boolean;
 
 function exceptionOf(text: string): Exception {
@@ -63,7 +63,7 @@ function exceptionOf(text: string): Exception {
     (port === undefined || port === askedPort) && (asked === host || (isIP(asked) === 0 && asked.endsWith(`.${host}`)));
 }
 
-/** Addresses in CIDR notation; names are not looked up for it. */
+/** Matches addresses by CIDR notation. Host names are not resolved for it. */
 function networkOf(text: string): Exception {
   if (!ipaddr.isValidCIDR(text)) return () => false;
   const network = ipaddr.parseCIDR(text);
@@ -94,12 +94,12 @@ function proxyOf(variables: Variables, name: string): HttpProxy | undefined {
 
 let inForce: Variables = process.env;
 
-/** Says which variables clients that are made from now on go by, instead of those of the process. */
+/** Sets the variables that clients created from now on read, in place of the process's environment. */
 export function useProxyVariables(variables: Variables): void {
   inForce = variables;
 }
 
-/** @throws Error as the constructor of {@link Proxies} does. */
+/** Returns the proxies that the current variables name. @throws Error as the constructor of {@link Proxies} does. */
 export function proxiesInForce(): Proxies {
   return new Proxies(inForce);
 }

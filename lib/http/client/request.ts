@@ -9,7 +9,7 @@ export interface BoundedRequest {
   readonly url: string | URL;
   /** Sent with their names as given. `accept-encoding` is added when it is missing. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as UTF-8. Its media type is the caller's business. */
+  /** Sent as UTF-8. The caller sets its `Content-Type`. */
   readonly body?: string | undefined;
   /** Milliseconds for everything together: the wait for a connection, connecting, the answer and its decompression. */
   readonly timeout: number;
@@ -39,18 +39,18 @@ export interface BoundedResponse {
  */
 export type RequestFailureKind = 'timeout' | 'aborted' | 'too-large' | 'network' | 'encoding';
 
-/** What a request was about when it failed: the name of the server, the way to it, its certificate, or its answer. */
+/** The phase in which a request failed: the lookup of the server's name, connecting, TLS, or the answer. */
 export type RequestPhase = 'dns' | 'connect' | 'tls' | 'answer';
 
 /**
- * The only error of `HttpClient.request`. Its message is fit for a log: it names the method and the origin, never the
+ * The only error of `HttpClient.request`. Its message is safe to log: it names the method and the origin, never the
  * path, the query, a header or a body. It has no `cause` for the same reason.
  */
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
   readonly kind: RequestFailureKind;
   readonly phase: RequestPhase;
-  /** Of an answer that came and cannot be taken: `too-large` or `encoding`. */
+  /** HTTP status of an answer that came but was refused as `too-large` or for its `encoding`. */
   readonly status: number | undefined;
 
   constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'connect', status?: number) {
@@ -61,12 +61,12 @@ export class RequestFailure extends Error {
   }
 }
 
-/** @param what was asked: a method, and an origin where one is known. */
+/** Makes the failure of a request. @param what the method, and the origin if it is known. */
 export function failure(kind: RequestFailureKind, what: string, why: string, phase?: RequestPhase, status?: number) {
   return new RequestFailure(kind, `${what} failed: ${why}`, phase, status);
 }
 
-/** @throws RequestFailure unless the URL can be called */
+/** Returns the parsed URL of a request. @throws RequestFailure unless it is http(s) and without user name and password. */
 export function parseTarget({ method, url }: BoundedRequest): URL {
   const target = urlOf(url);
   if (target === undefined) throw failure('network', method, 'the URL is not valid');
@@ -77,7 +77,7 @@ export function parseTarget({ method, url }: BoundedRequest): URL {
   throw failure('network', what, 'the URL must not contain a user name or password');
 }
 
-/** Name, value, name, value… as undici takes them. */
+/** Returns headers as undici takes them: name, value, name, value… */
 export function outgoingHeaders(headers: Readonly<Record<string, string>> = {}): string[] {
   const isNegotiated = Object.keys(headers).some((name) => name.toLowerCase() === 'accept-encoding');
   return [...Object.entries(headers).flat(), ...(isNegotiated ? [] : ['accept-encoding', 'gzip, deflate, br'])];

@@ -6,11 +6,11 @@ import type { HttpProxy } from './proxies.ts';
 export const WRONG_CREDENTIALS = 'the proxy wants another user name and password (407)';
 
 /**
- * Asks a proxy, to which `socket` is connected, for a tunnel to a server (RFC 9110, section 9.3.6). Then all that is written to the
- * socket goes to the server.
+ * Asks a proxy, to which `socket` is connected, for a tunnel to a server (RFC 9110, section 9.3.6). Afterwards the socket leads
+ * to the server.
  *
  * @param authority host and port of the server.
- * @throws Fault
+ * @throws Fault when the proxy opens no tunnel.
  */
 export async function openTunnel(socket: Socket, authority: string, headers: HttpProxy['headers']): Promise<void> {
   const asked = request({
@@ -19,7 +19,7 @@ export async function openTunnel(socket: Socket, authority: string, headers: Htt
     headers: { host: authority, ...headers },
     createConnection: () => socket,
   });
-  // It is about the tunnel, which nobody wants to be closed.
+  // The header would be about the tunnel, which must stay open.
   asked.removeHeader('connection');
   const problem = await new Promise<string | undefined>((resolve) => {
     asked.once('error', (error) => resolve(`the proxy gave no answer: ${faultText(error)}`));
@@ -30,7 +30,7 @@ export async function openTunnel(socket: Socket, authority: string, headers: Htt
     });
     asked.end();
   });
-  // The tunnel's user listens later.
+  // Until the user of the tunnel listens for errors, one without a listener would end the process.
   socket.on('error', () => undefined);
   if (problem === undefined) return;
   socket.destroy();
