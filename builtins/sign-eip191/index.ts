@@ -57,13 +57,13 @@ function checkNext({ config, endpoints }: CheckContext): Finding[] {
   ];
 }
 
-/** Signs in one account's name; at once, where the key is in this process. */
+/** An account that signs; synchronously, if its key is in this process. */
 interface Signatory {
   readonly address: Hex;
   sign(statements: readonly Statement[], exchange: Exchange): readonly Hex[] | Promise<readonly Hex[]>;
 }
 
-/** A key in this process signs before anybody could stop it. */
+/** The signal for a key in this process, which signs synchronously: there is nothing to abort. */
 const NEVER_ABORTS = new AbortController().signal;
 
 function local({ signer }: SignerInUse): Signatory {
@@ -79,7 +79,7 @@ function missing(): never {
   throw new Error('a statement has no signature');
 }
 
-/** One signer's signatures, as they stand in a list. */
+/** Returns one signer's entry of the list `signatures`. */
 function entryOf(
   { address }: Signatory,
   { statements = [] }: SignRequest,
@@ -89,7 +89,7 @@ function entryOf(
   return { node: address, signature, ...Object.fromEntries(named) };
 }
 
-/** Signs what a request is answered with, and nothing else. */
+/** Signs answers and the statements beside them, and nothing else. */
 class Signatures {
   readonly #current: Signatory;
   readonly #next: Signatory | undefined;
@@ -123,7 +123,7 @@ class Signatures {
   }
 }
 
-/** All answers have a signature of the signer, and some of the next one, too. */
+/** Describes a remote signer as a dependency: every endpoint needs the signer, and some need the next one, too. */
 function dependencyOn({ role, type }: SignerInUse, signer: RemoteSigner): Dependency {
   const isNext = role === 'next';
   return {
@@ -164,10 +164,10 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
   };
 }
 
-/** Milliseconds for a signature when its signer names none, and those of the budget beyond. */
+/** In milliseconds: the default timeout of a signature, and what the budget has beyond the timeout. */
 const [DEFAULT_TIMEOUT_MS, MARGIN_MS] = [5000, 1000];
 
-/** A signer ends by its own timeout before the budget does. Both are asked at once. */
+/** Returns a budget beyond the longer timeout of the two signers, which are asked at once: a signer times out first. */
 function budgetOf(signer: unknown): number {
   if (!isRecord(signer)) return MARGIN_MS;
   const { timeout = DEFAULT_TIMEOUT_MS, next } = signer;

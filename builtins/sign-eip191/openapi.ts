@@ -3,7 +3,7 @@ import { signerKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 
-/** Of a key that is public; its signatures are real. */
+/** Names of the examples, which a publicly known key has really signed. */
 const exampleNames = {
   node: '0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A',
   endpointId: `0x${'a1'.repeat(32)}`,
@@ -24,7 +24,7 @@ const examples = {
   },
 };
 
-/** What is known of every answer. */
+/** What the document says of every signed answer, whatever the config. */
 const eip191Part: OpenApiPart = {
   examples,
   schemas: { Signature: textSchema('^0x[0-9a-f]{130}$', '65 bytes of hex: r, s and v, which is 27 or 28') },
@@ -60,7 +60,7 @@ function isRemote(config: Readonly<Record<string, unknown>>): boolean {
   return chosen.type !== 'environment' || next !== 'environment';
 }
 
-/** What signing adds to the document. */
+/** Describes what signing adds to the document. */
 export function describeSigning(
   config: Readonly<Record<string, unknown>>,
   wantsAll: (endpoint: Endpoint) => boolean,

@@ -13,16 +13,16 @@ type SigningOutcome = (typeof OUTCOMES)[number];
 type Measured = (outcome: SigningOutcome, milliseconds: number) => void;
 
 const ZERO: Hex = `0x${'0'.repeat(64)}`;
-/** No answer has these digests: an endpoint's ID is a hash, and never zero. */
+/** Statements for probes. No answer has these digests: an endpoint ID is a hash, and never zero. */
 const PROOFS = {
   answer: personalStatement(new Uint8Array(32)),
   receipt: receiptStatement({ endpointId: ZERO, requestHash: ZERO, dataHash: ZERO, timestamp: 0 }),
 };
 
-/** What failed is for the log: a text of a signer's own may be of any length. */
+/** Most characters of a failure's reason in the log: a signer's own text may be of any length. */
 const LONGEST_REASON = 500;
 
-/** A signer outside this process: bounded in time and in how much is asked of it at once, and never taken at its word. */
+/** A signer outside this process. Its time and its concurrency are bounded, and each of its signatures is checked. */
 export class RemoteSigner {
   readonly address: Hex;
   readonly #use: SignerInUse;
@@ -41,23 +41,23 @@ export class RemoteSigner {
     this.#health = new SignerHealth({ signer: this.#place, log, probe: () => this.#prove() });
   }
 
-  /** Whether it signs, as far as anybody knows. */
+  /** Whether the signer signs, as far as is known. */
   get isAvailable(): boolean {
     return this.#health.isAvailable;
   }
 
-  /** Where the config has it, and of which type it is. */
+  /** The signer's config path and type, for messages. */
   get #place(): string {
     const { role, type } = this.#use;
     return `${role === 'next' ? 'settings.signer.next' : 'settings.signer'} (${type})`;
   }
 
-  /** @throws Refusal 503 while too much is asked of the signer already, 502 for no signature, and for one by somebody else. */
+  /** Has statements signed. @throws Refusal 503 if the signer is busy, 502 for no signature or one by another account. */
   sign(statements: readonly Statement[], { signal }: Exchange): Promise<readonly Hex[]> {
     return Promise.all(statements.map((statement) => this.#one(statement, signal)));
   }
 
-  /** Requires that the signer signs, and watches from then on whether it does. @throws Error that says what is wrong. */
+  /** Checks that the signer signs, and watches it from then on. @throws Error that says what is wrong. */
   async start(): Promise<void> {
     await this.#prove().catch((error: unknown) => {
       throw new Error(`${this.#place} does not sign: ${reasonOf(error)}`);
@@ -82,7 +82,7 @@ export class RemoteSigner {
       if (error instanceof SlotTimeout) this.#measured('busy', performance.now() - began);
       throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${reasonOf(error)}`, failureClass: 'busy' });
     });
-    // A signer that does not end what it does keeps its slot: to ask it for more would not help.
+    // A signer that hangs keeps its slot: more requests would not help.
     return this.#signed(statement, signal, release, began).then(
       (signature) => {
         this.#measured('signed', performance.now() - began);
@@ -91,7 +91,7 @@ export class RemoteSigner {
       },
       (error: unknown) => {
         this.#measured('failed', performance.now() - began);
-        // A client that leaves has the signature aborted: that says nothing of the signer.
+        // A signature that was aborted because its client left says nothing about the signer.
         if (!signal.aborted) this.#health.failed();
         const reason = `signer "${type}": ${reasonOf(error)}`;
         throw new Refusal(502, 'Signing failed', { reason, failureClass: 'signer' });
@@ -99,7 +99,7 @@ export class RemoteSigner {
     );
   }
 
-  /** @throws Error */
+  /** Gets one signature, and checks who made it. @throws Error */
   async #signed(
     statement: Statement,
     signal: AbortSignal,
@@ -124,7 +124,7 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
 }
 
-/** What is measured of signers outside this process. @param isAvailable whether all of them sign. */
+/** Registers the metrics of signers outside this process. @param isAvailable whether all of them sign. */
 export function signingMeters(meters: Meters, roles: readonly SignerRole[], isAvailable: () => boolean) {
   const outcomes = meters.counter({
     name: 'remote_signatures_total',

@@ -7,9 +7,9 @@ const RETRY_MS = 1000;
 /** Milliseconds without a signature after which a signer is probed. */
 const IDLE_MS = 30_000;
 
-/** What is watched. */
+/** The signer to watch. */
 interface Watched {
-  /** As the log names it. */
+  /** The signer's name in the log. */
   readonly signer: string;
   readonly log: Log;
   /** Has the signer sign a statement that is no answer. @throws Error that says what is wrong. */
@@ -17,8 +17,8 @@ interface Watched {
 }
 
 /**
- * Whether a signer signs. A signature that fails is followed by a probe. The signer is away only when the probe fails too: one
- * failure may be that of a single request. Any signature that succeeds, be it of a probe, brings the signer back.
+ * Watches whether a signer signs. A probe follows a failed signature. The signer is away only if the probe fails, too: one
+ * failure may concern a single request. Any signature that succeeds, also that of a probe, brings the signer back.
  */
 export class SignerHealth {
   readonly #watched: Watched;
