@@ -20,21 +20,21 @@ import { type AsyncRecord, type AsyncRecords, AsyncStore, type Ended, UNFINISHED
 type Records = AsyncRecords<SignedResponse>;
 type Told = Pick<Services, 'log' | 'debts'>;
 
-/** A request id is a bearer secret: no cache on the way may keep what it opens. */
+/** A request ID is a bearer secret: no cache may keep the answer that it gives access to. */
 const headers = { 'Cache-Control': 'no-store' };
 
 function reply(status: number, body: Readonly<Record<string, unknown>>, more = {}): HttpResponse {
   return { status, headers: { ...more, ...headers }, body: JSON.stringify(body) };
 }
 
-/** What stands in a record whatever its status. */
+/** Returns the members that every record has, whatever its status. */
 function shownAs(requestId: string, status: AsyncRecord<unknown>['status']) {
   return { requestId, status, pollUrl: `/requests/${requestId}` };
 }
 
 const LOST = 'the answer of an async request is lost: its engine was away for too long';
 
-/** How a request ends that runs on by itself. */
+/** Runs the rest of a request, detached from its client, and returns how it ended. */
 async function endOf(run: Run, exchange: Exchange, log: Log): Promise<Ended<SignedResponse>> {
   try {
     const answer = await run({ detached: true });
@@ -46,12 +46,12 @@ async function endOf(run: Run, exchange: Exchange, log: Log): Promise<Ended<Sign
   }
 }
 
-/** @param id of the record. The rest of the pipeline runs at once: a mode must have begun it when it answers. */
+/** Runs a request and records its end. The run begins synchronously: a mode must have begun it when it answers. */
 async function finish(store: Records, id: string, run: Run, exchange: Exchange, { log, debts }: Told): Promise<void> {
   const processing = store.processing(id);
   const end = await endOf(run, exchange, log);
   const { requestId } = exchange;
-  // It may be paid for: while the engine is slow or away, a stop waits for it.
+  // The answer may be paid for: a stop waits for it while the engine is slow or unreachable.
   const written = debts.owe({ message: LOST, fields: { requestId } });
   try {
     await processing;
@@ -63,13 +63,13 @@ async function finish(store: Records, id: string, run: Run, exchange: Exchange, 
   }
 }
 
-/** @throws Refusal where it is not known what there is. */
+/** Turns a failure of the state into a refusal. @throws Refusal 503, or the error itself if it is another one. */
 function refuse(error: unknown): never {
   if (!(error instanceof StateUnavailable)) throw error;
   throw new Refusal(503, 'Service Unavailable', { headers, reason: error.message, failureClass: 'engine' });
 }
 
-/** HEAD shows nothing of a result. */
+/** Answers a poll. HEAD shows no result, so it does not count as a read. */
 async function poll(store: Records, requestId: string, method: string): Promise<HttpResponse> {
   const record = await Promise.resolve(store.get(requestId, method !== 'HEAD')).catch(refuse);
   if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
@@ -84,7 +84,7 @@ const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
 /** Milliseconds between two sweeps of expired records. */
 const SWEEP_INTERVAL_MS = 10_000;
 
-/** Answers where to poll, while the work goes on. */
+/** Makes the function that answers 202 with the URL to poll, while the work goes on. */
 function presentTo(store: Records, told: Told) {
   return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
@@ -102,7 +102,7 @@ function check({ mode, path, ...endpoint }: EndpointDraft): Finding[] {
   return isLate ? [warning(`${path}.mode`, DROPPED)] : [];
 }
 
-/** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
+/** The mode `async`: 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = definePlugin({
   name: 'mode-async',
   modes: ['async'],

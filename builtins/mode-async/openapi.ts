@@ -83,7 +83,7 @@ const away: Responses = {
   },
 };
 
-/** The route is described only where an endpoint is asynchronous. */
+/** Describes the mode, and the route if an endpoint is asynchronous. */
 export function describeAsync({ config, endpoints }: DescribedService): OpenApiPart {
   const isKeptHere = typeof (stateKey.in(config) ?? 'memory') === 'string';
   const isUsed = endpoints.some((endpoint) => endpoint.mode === 'async');

@@ -17,16 +17,16 @@ import {
   UNFINISHED_TTL_MS,
 } from './store.ts';
 
-/** Milliseconds between two tries to write what could not be written. */
+/** Milliseconds between two attempts to write a record. */
 const RETRY_DELAY_MS = 1000;
-/** Milliseconds from a failure of the engine in which what is not there may be written again by the process that works on it. */
+/** Milliseconds after a failure of the engine in which its process may still write a missing record again. */
 const DOUBT_MS = 5000;
 
 function textOf(record: AsyncRecord<SignedResponse>): string {
   return JSON.stringify(record.status === 'complete' ? { ...record, answer: record.answer.json } : record);
 }
 
-/** What stands in the engine, read. @throws Error for what nobody here wrote. */
+/** Parses a record of the engine. @throws Error for a text that this service has not written. */
 function parse(text: string): AsyncRecord<SignedResponse> {
   const record = JSON.parse(text);
   if (record.status === 'complete') return { ...record, answer: SignedResponse.parse(record.answer) };
@@ -35,17 +35,17 @@ function parse(text: string): AsyncRecord<SignedResponse> {
 }
 
 /**
- * Async requests that any process can be asked for. The process that began one has room for it and writes its end. `get` and
- * `reserve` reject while the engine is away; `end` waits for it.
+ * Async requests that clients may poll at any process. The process that began a request counts it against its capacity, and
+ * writes its end. `get` and `reserve` reject while the engine is unreachable; `end` waits for it.
  */
 export class SharedRecords implements AsyncRecords<SignedResponse> {
-  /** The requests of this process: their number is bounded here. */
+  /** The requests of this process, whose number this store bounds. */
   readonly #own: AsyncStore<SignedResponse>;
   readonly #area: StateArea;
   readonly #node: string;
   readonly #stateEngine: Pick<SharedState, 'sinceFailure'>;
 
-  /** @param node whose answers they are: they are nobody else's. */
+  /** @param node the signer of the answers; records of other signers are not found. */
   constructor(own: AsyncStore<SignedResponse>, stateEngine: Pick<SharedState, 'area' | 'sinceFailure'>, node: string) {
     this.#own = own;
     this.#stateEngine = stateEngine;
@@ -72,13 +72,13 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     return moved;
   }
 
-  /** Writes the end, as often as it takes, for as long as the request may be under way. */
+  /** Writes the end. While the engine is unreachable it tries again, until the request expires. */
   async end(id: string, record: Ended<SignedResponse>): Promise<boolean> {
     let failure: StateUnavailable | undefined;
     while (this.#own.get(id)?.status === 'processing') {
       try {
         await this.#write(id, record);
-        // Whoever asks for it finds it in the engine.
+        // It counts as read here, since every process finds it in the engine.
         return this.#own.end(id, record, true);
       } catch (error) {
         if (!(error instanceof StateUnavailable)) throw error;
@@ -92,7 +92,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
 
   async get(id: string, isShown = true): Promise<AsyncRecord<SignedResponse> | undefined> {
     const text = await this.#area.get(this.#key(id));
-    // One that was read may make room, and the engine may have lost what is known here, or the end of it.
+    // Marks a shown result as read, so that it may make room. The engine may have lost the record, or its end.
     const own = this.#own.get(id, isShown);
     if (text === undefined) {
       if (own === undefined && this.#stateEngine.sinceFailure() < DOUBT_MS)
@@ -107,12 +107,12 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     }
   }
 
-  /** An id is a secret of its client, which the engine may log. */
+  /** Returns the key of a record. The ID is hashed: it is its client's secret, and the engine may log keys. */
   #key(id: string): string {
     return `${this.#node} ${hash('sha256', id, 'base64url')}`;
   }
 
-  /** No other process writes it, and a write from before that comes late finds another text than it expects. */
+  /** Writes a record. No other process does, and an earlier write that arrives late fails: it expects an older text. */
   async #write(id: string, record: AsyncRecord<SignedResponse>): Promise<void> {
     const ttl = isEnded(record) ? FINISHED_TTL_MS : UNFINISHED_TTL_MS;
     await update(this.#area, this.#key(id), () => textOf(record), { ttl });

@@ -1,11 +1,11 @@
 import { steadyClock } from '../../lib/time/steady-clock.ts';
 
-/** Milliseconds that a request is kept from its start while it is not finished, also where its process has died. */
+/** Milliseconds for which an unfinished request is kept from its start, even if its process has died. */
 export const UNFINISHED_TTL_MS = 600_000;
-/** Milliseconds that a result is kept from its completion or failure. */
+/** Milliseconds for which a result is kept from its completion or failure. */
 export const FINISHED_TTL_MS = 60_000;
 
-/** How a request ended, and the headers that go out with that whenever it is read. */
+/** How a request ended, and the headers of each response that shows it. */
 export type Ended<A> = { readonly headers?: Readonly<Record<string, string>> | undefined } & (
   | { readonly status: 'complete'; readonly answer: A }
   | { readonly status: 'failed'; readonly error: string }
@@ -32,7 +32,7 @@ export interface AsyncRecords<A> {
   processing(id: string): boolean | Promise<boolean>;
   /** Ends a processing request. @returns `false`, and nothing has changed, for any other. */
   end(id: string, record: Ended<A>): boolean | Promise<boolean>;
-  /** Reads a request for its client; a finished one counts as read from then on, unless it is not shown. */
+  /** Reads a request for its client; a finished one counts as read from then on, unless `isShown` is `false`. */
   get(id: string, isShown?: boolean): AsyncRecord<A> | undefined | Promise<AsyncRecord<A> | undefined>;
 }
 
@@ -43,13 +43,13 @@ interface Entry<A> {
 
 /**
  * The async requests in memory. An entry beyond its time is gone, for everyone: it can be neither read nor finished.
- * When the store is full, expired entries make room first, then the finished result that was first read the longest ago.
+ * When the store is full, expired entries make room first, then the finished result whose first read is the oldest.
  */
 export class AsyncStore<A> implements AsyncRecords<A> {
   readonly #capacity: number;
   readonly #elapsed: () => number;
   readonly #entries = new Map<string, Entry<A>>();
-  /** The finished results that their clients have seen, in the order of the first look. */
+  /** The finished results that their clients have read, in the order of the first read. */
   readonly #read = new Set<string>();
 
   /** @param capacity most requests held at once. @param now milliseconds; the process's monotonic clock by default. */
@@ -63,7 +63,7 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return this.#entries.size;
   }
 
-  /** Those that make no room for others. */
+  /** Entries that make no room for others: unfinished or unread ones. */
   get taken(): number {
     return this.#entries.size - this.#read.size;
   }
