@@ -77,7 +77,7 @@ const TOO_LONG = `models that take at most ${COMMON_NAME} characters refuse it: 
 
 type Named = Pick<Endpoint, 'api' | 'name'>;
 
-/** Returns an endpoint's label, . */
+/** Returns an endpoint's label, `api/endpoint`. */
 export function labelOf({ api, name }: Named): string {
   return `${api}/${name}`;
 }
