@@ -2,7 +2,7 @@ import { nearest } from '../lib/text/suggest.ts';
 
 /** An option of a command. */
 export interface OptionSpec {
-  /** As help and errors show it, such as `-c, --config <file>`; without a value in angle brackets it is a switch. */
+  /** The option in help and errors, such as `-c, --config <file>`. Without a value in angle brackets it is a switch. */
   readonly flags: string;
   readonly long: string;
   readonly required?: boolean;
@@ -11,6 +11,7 @@ export interface OptionSpec {
   readonly description: string;
 }
 
+/** Makes an option. @param flags its forms, such as `-c, --config <file>`. */
 export function option(
   flags: string,
   description: string,
@@ -20,7 +21,7 @@ export function option(
   return { flags, long, description, ...more };
 }
 
-/** What a user got wrong on the command line. */
+/** A user's mistake on the command line. */
 export class UsageError extends Error {}
 
 /** The checked options of a command. */
@@ -33,7 +34,7 @@ export interface Given {
   flag(name: string): boolean;
 }
 
-/** @param rule what is said, behind the name of the option, of a text that is not right. @throws UsageError */
+/** Returns the text of an option, checked. @param rule the text for an error, after the option's name. @throws UsageError */
 export function checkedOption(
   given: Given,
   name: string,
@@ -45,17 +46,17 @@ export function checkedOption(
   throw new UsageError(`option --${name} ${rule}`);
 }
 
-/** @param names options that mean nothing without the switch. @throws UsageError */
+/** Checks that a switch is given if one of its options is. @param names the switches that need it. @throws UsageError */
 export function requireWith(given: Given, needed: string, names: readonly string[]): void {
   if (given.flag(needed)) return;
   const odd = names.find((name) => given.flag(name));
   if (odd !== undefined) throw new UsageError(`option --${odd} needs --${needed}`);
 }
 
-/** What an option must be that takes an address. */
+/** The rule for options that take an address. */
 export const ADDRESS_RULE = '<address> must be 0x and 40 hex digits, mixed-case only with the right checksum';
 
-/** `; did you mean "…"?` where one of the known words is close, else nothing. */
+/** Returns `; did you mean "…"?` if one of the known words is close, else `''`. */
 export function suggestion(typed: string, known: readonly string[]): string {
   const near = nearest(typed, known);
   return near === undefined ? '' : `; did you mean "${near}"?`;

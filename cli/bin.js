@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
 
-// Node would open its inspector, and with it the key, to whoever can connect.
+// By default SIGUSR1 makes node open its inspector, which would expose the key to anyone who can connect.
 process.on('SIGUSR1', () => undefined);
-// A reload that is asked for while the service starts: what it would read has not been read yet.
+// A SIGHUP during the start is ignored: the files have not been read yet, so there is nothing to reload.
 if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 
-// The program in few files, where they were built beside this one; else its source.
+// Runs the built program if it is beside this file, else the source.
 const built = new URL('../program/main.js', import.meta.url);
 if (existsSync(built)) await import(built.href);
 else {

@@ -16,12 +16,12 @@ const VARIABLES = [
   ['  SERVICE_WATCHDOG', 'Seconds after which a service that hangs ends itself; 0: never (default: 30)'],
 ];
 
-/** Does the work of a command, and resolves with the exit code. */
+/** Runs a command; resolves with the exit code. */
 type Act = (spec: CommandSpec, given: Given, argument: string) => Promise<number>;
 
 /**
- * Reads a command line and does what it asks for; resolves with the exit code.
- * @throws Error on what is wrong with it, before anything is done; and what the command itself throws.
+ * Parses a command line and runs its command; resolves with the exit code.
+ * @throws Error for a mistake in the command line, before anything is done; and the command's own errors.
  */
 export async function runCommandLine(
   argv: readonly string[],
@@ -34,12 +34,12 @@ export async function runCommandLine(
     await print('');
     return 0;
   }
-  // As it comes, cac does nothing on what is no command, and calls that a success.
+  // By default cac does nothing for an unknown command, and reports success.
   if (cli.matchedCommand === undefined) throw new UsageError(unknownCommand(cli.args.map(plain)));
   return cli.options.json && cli.matchedCommand.hasOption('json') ? withJsonOutput(() => run(cli)) : run(cli);
 }
 
-/** cac names an unknown option, and none that may have been meant; and what it did not take as it was marked. */
+/** Runs the matched command. Adds a suggestion to cac's error for an unknown option, and removes the marks from its texts. */
 async function run(cli: CAC): Promise<number> {
   try {
     return await cli.runMatchedCommand();
@@ -72,7 +72,7 @@ function program(act: Act): CAC {
   return cli;
 }
 
-/** Lines of the commands under those whom they help. */
+/** Sorts the lines of the commands into their groups. */
 function grouped(body: string): { title: string; body: string }[] {
   const lines = body.split('\n').map((line) => line.trimEnd());
   const isOf = (line: string, { name }: CommandSpec) => `${line.trim()} `.startsWith(`${name} `);
@@ -82,7 +82,7 @@ function grouped(body: string): { title: string; body: string }[] {
   }));
 }
 
-/** To cac a command is one word. */
+/** Joins the two words of a command, because cac takes only one word as a command. */
 function together(words: readonly string[]): readonly string[] {
   const first = words.slice(0, 2).join(' ');
   return commands.some(({ name }) => name === first) ? [first, ...words.slice(2)] : words;
@@ -90,7 +90,7 @@ function together(words: readonly string[]): readonly string[] {
 
 const MARK = '\u0001';
 
-/** What cac would take for a number, such as an address, or for an option, such as `-`, is marked while it reads. */
+/** Marks a word that cac would parse as a number, such as an address, or as an option, such as `-`. */
 function marked(word: string): string {
   const [, name = '', value = ''] = /^(-{1,2}[\w-]+=)?(.*)$/s.exec(word) ?? [];
   return value === '-' || Number.isFinite(Number(value)) ? `${name}${MARK}${value}` : word;
@@ -107,7 +107,7 @@ function unknownCommand([first]: readonly string[]): string {
   return `unknown command "${first}"${suggestion(String(first), names)}`;
 }
 
-/** @throws UsageError on an option that is missing, repeated or empty, which cac lets pass. */
+/** Returns the checked options. @throws UsageError for an option that is missing, repeated or empty, which cac accepts. */
 function givenTo({ name: command, options: specs }: CommandSpec, { options, rawArgs }: CAC): Given {
   const valuesOf = (long: string) => {
     const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -115,7 +115,7 @@ function givenTo({ name: command, options: specs }: CommandSpec, { options, rawA
   };
   for (const { flags, long, many, required } of specs) {
     const values = valuesOf(long);
-    // Of a short name and a long one cac keeps one.
+    // cac merges the short and the long name of an option, so the typed words are counted, too.
     const typed = rawArgs.filter((word) => flags.match(/-[\w-]+/g)?.includes(word.replace(/=.*/s, '')));
     if (Math.max(values.length, typed.length) > 1 && !many)
       throw new UsageError(`option ${flags} is given more than once`);
@@ -134,7 +134,7 @@ function givenTo({ name: command, options: specs }: CommandSpec, { options, rawA
   };
 }
 
-/** npm keeps options that stand before `--`. */
+/** Returns advice for an option that npm may have taken for itself, because it was typed before `--`. */
 function cure(flags: OptionSpec['flags'], command: string): string {
   const typed = asTyped(command);
   if (typed === command) return '';

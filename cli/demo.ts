@@ -18,7 +18,7 @@ import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { silentLog } from '../plugins-sdk/log.ts';
 import { definitions, type Service, startService } from '../service/index.ts';
 
-/** What the embedded upstream knows; the number has more digits than a double. */
+/** The answer of the embedded upstream; its number has more digits than a double. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345678901234567,"updated":"just now"}';
 
 interface SignedResponse {
@@ -64,7 +64,7 @@ async function ask(service: Service, id: string): Promise<SignedResponse> {
   return body;
 }
 
-/** Everything a consumer does, with ethers alone: nothing of the service's own code vouches for itself. */
+/** Verifies a response as a consumer would, with ethers alone, so that the service's code does not vouch for itself. */
 function verify(response: SignedResponse, data: string, node: string): void {
   const digest = solidityPackedKeccak256(
     ['bytes32', 'uint256', 'bytes'],

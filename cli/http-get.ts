@@ -1,9 +1,9 @@
 import { type BoundedRequest, createHttpClient } from '../lib/http/client/index.ts';
 
-/** Milliseconds for a whole answer. */
+/** Milliseconds that a whole answer may take. */
 export const ANSWER_TIMEOUT_MS = 5000;
 
-/** Asks a URL once. @param maxBytes of its answer. @throws RequestFailure */
+/** Sends one GET request. @param maxBytes the most bytes of the answer. @throws RequestFailure */
 export async function httpGet(url: string, maxBytes: number, more: Partial<BoundedRequest> = {}) {
   const client = createHttpClient();
   try {

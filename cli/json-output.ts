@@ -2,20 +2,20 @@ import { ConfigErrors, type LocatedFinding } from '../config/findings.ts';
 import { describeError, print, reserveStdout } from '../service/terminal.ts';
 import { escapeUnprintable } from '../service/text.ts';
 
-/** An error of a command, as programs read it. */
+/** An error of a command, for programs. */
 interface JsonError extends Pick<LocatedFinding, 'message' | 'where'> {
   /** The place in the config, such as `apis[0].url`. */
   readonly path?: string;
-  /** Why an answer was refused, as one word. */
+  /** The reason for refusing an answer, as one word. */
   readonly reason?: string;
 }
 
-/** Writes a command's result as one line of JSON. @param rewrite changes its text. */
+/** Writes a command's result as one line of JSON. @param rewrite changes the line before it is written. */
 export function printJson(result: Readonly<Record<string, unknown>>, rewrite = (json: string) => json): Promise<void> {
   return print(`${escapeUnprintable(rewrite(JSON.stringify(result)))}\n`);
 }
 
-/** Runs a command whose stdout holds JSON and nothing else, also where it fails. Resolves with the exit code. */
+/** Runs a command so that stdout holds only JSON, even if it fails. Resolves with the exit code. */
 export async function withJsonOutput(run: () => Promise<number>): Promise<number> {
   reserveStdout();
   try {
@@ -32,7 +32,7 @@ function jsonErrors(error: unknown): readonly JsonError[] {
   return describeError(error).map((message) => ({ message, ...reason }));
 }
 
-/** A finding of a config, without its level. */
+/** Returns a finding of a config, without its level. */
 export function findingJson({ path, message, where }: LocatedFinding): JsonError {
   return { message, ...(path && { path }), ...(where && { where }) };
 }

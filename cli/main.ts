@@ -3,7 +3,7 @@ import { complain, describeError } from '../service/terminal.ts';
 import { runCommandLine } from './command-line.ts';
 
 watchForCrashes();
-// A reader that has gone away is no error of ours.
+// It is no error of the program if the reader of its output is gone.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 try {
   end(await runCommandLine(process.argv.slice(2)));

@@ -2,7 +2,7 @@ import { print } from '../../service/terminal.ts';
 import type { Given } from '../arguments.ts';
 import { readAddresses } from '../identity/addresses.ts';
 
-/** Prints the address of the signer: that of a config file, or of `SERVICE_MNEMONIC` or `SERVICE_PRIVATE_KEY`. */
+/** Prints the signer's address: that of a config file, or that of `SERVICE_MNEMONIC` or `SERVICE_PRIVATE_KEY`. */
 export async function address(given: Given): Promise<number> {
   await print(`${(await readAddresses(given)).current}\n`);
   return 0;

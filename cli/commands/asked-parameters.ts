@@ -4,14 +4,14 @@ import { UsageError } from '../arguments.ts';
 
 type Parameters = Readonly<Record<string, Json>>;
 
-/** Parameters as a receipt has them, and the names of those that a config has added. */
+/** Parameters as in a receipt, and the names of those that the config's defaults have added. */
 export interface AskedParameters {
   readonly parameters: Parameters;
   readonly defaults: readonly string[];
 }
 
 /**
- * What a receipt of an endpoint covers of a request: fixed and secret parameters are left out, defaults filled in.
+ * Returns the part of a request that an endpoint's receipt covers: without fixed and secret parameters, with defaults.
  *
  * @throws UsageError for a parameter that the endpoint does not have.
  */
@@ -33,7 +33,7 @@ export function askedParameters(endpoint: Endpoint, sent: Parameters): AskedPara
   return { parameters: Object.fromEntries([...values, ...chosen]), defaults: left.map(({ name }) => name) };
 }
 
-/** `null` counts as nothing sent, except in a body. */
+/** Returns whether a parameter was sent; `null` counts as not sent, except in a body. */
 function isSent({ name, in: place }: Parameter, sent: Parameters): boolean {
   return Object.hasOwn(sent, name) && (sent[name] !== null || place === 'body');
 }

@@ -5,23 +5,23 @@ import type { Verification } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { givenConfig } from './given-config.ts';
 
-/** A value of an answer, and what the endpoint has multiplied it by. */
+/** A value of an answer, and the factor that the endpoint has multiplied it by. */
 interface DecodedValue extends Decoded {
   readonly times?: string;
 }
 
 type Verified = Exclude<Verification, { ok: false }>;
 
-/** How an endpoint encodes its values; both are comma-separated lists. */
+/** The types and factors of an endpoint's encoding; both are comma-separated lists. */
 interface Encoding {
   readonly type: string;
   readonly times?: string | undefined;
 }
 
 /**
- * The values of an answer, by the types of `--type` or of its endpoint in the config. Nothing where neither was given, and of raw
- * JSON without `--type`.
- * @throws Error where the signed data is no encoding of these types.
+ * Decodes the values of an answer, by the types of `--type` or of its endpoint in the config.
+ * Returns undefined if neither was given, and for raw JSON without `--type`.
+ * @throws Error when the signed data is no encoding of these types.
  */
 export function decodedValues(
   given: Given,
@@ -43,7 +43,7 @@ export function decodedValues(
   });
 }
 
-/** A value as the last lines show it. */
+/** Returns the line of output for a value. */
 export function valueLine({ type, value, times }: DecodedValue): string {
   return `Value: ${value} (${type}${times === undefined ? '' : ` × ${times}`})`;
 }
@@ -59,7 +59,7 @@ function givenTypes(given: Given): Encoding | undefined {
   return type === undefined ? undefined : { type };
 }
 
-/** What `-c` says of an answer. */
+/** The endpoint of an answer in the config of `-c`. */
 export interface Known {
   /** The config file. */
   readonly file: string;
@@ -67,7 +67,7 @@ export interface Known {
   readonly endpoint: Endpoint | undefined;
 }
 
-/** @param answer that nobody has verified yet. */
+/** Finds an answer's endpoint in the config of `-c`. @param answer an unverified answer. */
 export async function configuredEndpoint(given: Given, answer: unknown): Promise<Known | undefined> {
   if (given.optional('config') === undefined) return undefined;
   const { endpoints, file } = await givenConfig(given);

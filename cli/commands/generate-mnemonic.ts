@@ -2,7 +2,7 @@ import { HDNodeWallet } from 'ethers';
 import { DERIVATION_PATH } from '../../plugins-sdk/signing/local-key.ts';
 import { print } from '../../service/terminal.ts';
 
-/** Prints a new account: 128 bits of entropy as 12 BIP-39 words, at the path that `SERVICE_MNEMONIC` is derived with. */
+/** Prints a new account: 128 bits of entropy as 12 BIP-39 words, and the key at the path that `SERVICE_MNEMONIC` uses. */
 export async function generateMnemonic(): Promise<number> {
   const wallet = HDNodeWallet.createRandom('', DERIVATION_PATH);
   const lines = [

@@ -8,7 +8,7 @@ import { serviceUrl, signerAt } from '../identity/health.ts';
 import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
 import { readRecords, recordName, zoneLine } from '../identity/record.ts';
 
-/** Whom the record must name. */
+/** The signer that the record must name. */
 interface Expected {
   readonly address: Address;
   readonly source: string;
@@ -25,10 +25,10 @@ export async function identity(given: Given): Promise<number> {
 }
 
 /**
- * Checks that the DNS record of a domain names a signer. It is the address given, that of a running service, that of a config, or
- * that of the key in the environment.
+ * Checks that a domain's DNS record names a signer: the address given, or that of a running service, a config or the key
+ * in the environment.
  *
- * @returns 0 when it does, 1 when it names others; anything else is an error.
+ * @returns 0 when it does, 1 when it names others. @throws Error for anything else.
  */
 async function check(given: Given, name: string): Promise<number> {
   const server = readNameServer(given.optional('resolver'));
@@ -45,7 +45,7 @@ async function check(given: Given, name: string): Promise<number> {
   return matches ? 0 : 1;
 }
 
-/** @throws UsageError before anything is asked. */
+/** Returns a function that finds the expected signer. @throws UsageError before any request. */
 function readExpected(given: Given): () => Promise<Expected> {
   const isNamed = (...names: string[]) => names.some((name) => given.optional(name) !== undefined);
   if ([isNamed('address'), isNamed('url'), isNamed('env', 'config')].filter(Boolean).length > 1) {
@@ -61,7 +61,7 @@ function readExpected(given: Given): () => Promise<Expected> {
   return () => readOwn(given);
 }
 
-/** @throws UsageError where there is no signer to look for. */
+/** Returns the signer of the config or of the environment. @throws UsageError when there is none. */
 async function readOwn(given: Given): Promise<Expected> {
   const config = given.optional('config');
   const env = await readEnvironment(given.optional('env'));

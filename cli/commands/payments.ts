@@ -9,7 +9,7 @@ import { givenService } from './given-config.ts';
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const RPC = /^eip155:([1-9]\d{0,14})=(https?:\/\/.+)$/;
 
-/** Prints open payments, or the one with this transaction or nonce; lets one be used again, or asks a chain about all. */
+/** Prints open payments or one payment, releases one, or asks a chain about all that are unknown. */
 export function payments(given: Given, id: string): Promise<number> {
   requireWith(given, 'release', ['payer', 'force']);
   requireWith(given, 'reconcile', ['rpc', 'dry-run']);
@@ -28,7 +28,7 @@ function release(given: Given, id: string): Promise<number> {
   return ask(given, 'payments release', words);
 }
 
-/** Asks a chain what became of the payments of which nobody knows. */
+/** Asks a chain about all payments whose end is not known. */
 function reconcile(given: Given, id: string): Promise<number> {
   if (given.flag('release')) throw new UsageError('only one of --release and --reconcile can be given');
   if (id !== '') throw new UsageError('option --reconcile takes no payment: it asks about all that are not known');
@@ -62,7 +62,7 @@ async function ask(given: Given, name: string, words: Readonly<Record<string, st
   return refused.length === 0 ? 0 : 1;
 }
 
-/** What the service would have logged, where this process does its work. */
+/** Makes a log on stderr for work that this process does in place of the service. */
 function stderrLog(): Log {
   const nothing = () => undefined;
   const at =

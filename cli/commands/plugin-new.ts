@@ -7,10 +7,10 @@ import { registration, shellWord } from '../plugin/invocation.ts';
 import { kinds, usageOf, writePlugin } from '../plugin/write.ts';
 
 const LONGEST_NAME = 64;
-/** A plugin of the six hooks, without `setup`. */
+/** The default kind: a plugin of the six hooks, without `setup`. */
 const SIMPLEST = 'hooks';
 
-/** Writes a plugin and its test, and tells what to do next. */
+/** Writes a plugin and its test, and prints the next steps. */
 export async function newPlugin(given: Given, name: string): Promise<number> {
   await checkName(name);
   const kind = given.optional('kind') ?? SIMPLEST;
@@ -19,7 +19,7 @@ export async function newPlugin(given: Given, name: string): Promise<number> {
   const files = await writePlugin(name, userPath(given.optional('dir') ?? '.'), kind);
   const folder = userDirectory();
   const paths = files.map((file) => relative(folder, file));
-  // Node 22 takes `./` off the file of a test, and then takes it for an option.
+  // Node 22 removes `./` from a test's path, and would then read a leading `-` as an option.
   const [, test = ''] = paths.map((path, i) => shellWord(path.startsWith('-') ? (files[i] ?? '') : path));
   const usage = usageOf(await readFile(files[0] ?? '', 'utf8')).replace(/^(?=.)/gm, '  ');
   await print(`${paths.join('\n')}
@@ -32,7 +32,7 @@ ${usage}`);
   return 0;
 }
 
-/** It becomes the name of files and of the plugin. */
+/** Checks the plugin's name, which its files get, too. @throws UsageError */
 async function checkName(name: string): Promise<void> {
   if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) || name.length > LONGEST_NAME) {
     throw new UsageError(

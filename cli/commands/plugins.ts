@@ -6,7 +6,7 @@ import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { givenService } from './given-config.ts';
 
-/** Prints every stage in order, what happens when it fails, who taps it with which budget; the routes; who observes. */
+/** Prints every stage in order with its failure policy, plugins and budgets; then the routes and the observers. */
 export async function printPlugins(given: Given): Promise<number> {
   const shown = shownOf(await describeService(await givenService(given)));
   if (given.flag('json')) await printJson({ ok: true, ...shown });
@@ -16,7 +16,7 @@ export async function printPlugins(given: Given): Promise<number> {
 
 const inner = stageNames.filter((stage) => stage !== 'route');
 
-/** What programs get. A budget is in milliseconds; null: none. */
+/** Returns the output for programs. A budget is in milliseconds; null means none. */
 function shownOf({ taps, plugins, isolated }: Awaited<ReturnType<typeof describeService>>) {
   const milliseconds = (budget: number | 'none') => (budget === 'none' ? null : budget);
   return {
@@ -37,7 +37,7 @@ function shownOf({ taps, plugins, isolated }: Awaited<ReturnType<typeof describe
   };
 }
 
-/** The same for people. */
+/** Returns the output for people. */
 function tableOf({ stages, routes, observers }: ReturnType<typeof shownOf>): string[] {
   const budgetText = (budget: number | null) => (budget === null ? 'no budget' : `${budget} ms`);
   const rows = stages.flatMap(({ stage, fails, plugins }) => [

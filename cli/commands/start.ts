@@ -19,7 +19,7 @@ import { readWorkerIdentity } from '../../service/workers/link.ts';
 import type { WorkerOptions } from '../../service/workers/worker.ts';
 import { checkedOption, type Given } from '../arguments.ts';
 
-/** Milliseconds between looks at a watched file. */
+/** Milliseconds between two checks of a watched file. */
 const WATCH_INTERVAL_MS = 300;
 
 /**
@@ -28,10 +28,10 @@ const WATCH_INTERVAL_MS = 300;
  */
 export async function start(given: Given): Promise<number> {
   const asked = askedWorkers(given);
-  // Before anything slow: a signal during start-up ends the process as cleanly as one that comes later.
+  // Listens before any slow work, so that a signal during the start ends the process as cleanly as a later one.
   const signalled = firstSignal();
   const identity = readWorkerIdentity();
-  // SIGHUP would end the process otherwise. An early one is answered after the start.
+  // Without a listener SIGHUP would end the process. An early one is handled after the start.
   const reload: Reload = deferred();
   const reloadSoon = () => void reload.promise.then((now) => now());
   process.on('SIGHUP', reloadSoon);
@@ -47,7 +47,7 @@ export async function start(given: Given): Promise<number> {
   const settings = { ...logSettings(env), ...(identity && { worker: identity.number }) };
   const log = createLog(settings);
   reportCrashesTo(log);
-  // Of several workers the primary process says so.
+  // The primary process warns for all workers.
   const news = identity === undefined ? log : silentLog;
   const exposed = openFileWarning(envFile);
   if (exposed !== undefined) news.warn(exposed);
@@ -79,11 +79,11 @@ function askedWorkers(given: Given): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-/** What is done for a reload, once it can be done. */
+/** Resolves with the function that reloads, once the service can reload. */
 type Reload = Deferred<() => unknown>;
 type Started = Omit<WorkerOptions, 'identity'>;
 
-/** @param outside the variables that workers get besides the environment. */
+/** Runs several workers. @param outside the variables that workers get in addition to the environment. */
 async function supervise(
   count: number,
   { log, signalled, variables: now }: Started,
@@ -98,7 +98,7 @@ async function supervise(
     if (isNew) log.setLevel(logSettings(await now()).level);
     return isNew;
   };
-  // The workers have read the same file, and refuse what cannot be read.
+  // Errors are ignored here: the workers have read the same file, and report them.
   reload.resolve(() => reloads.run(again).catch(() => undefined));
   return primary.run(signalled);
 }
@@ -117,22 +117,22 @@ async function serve({ file, env, log, signalled, variables: now }: Started, rel
   return 0;
 }
 
-/** Further signals change nothing: the listeners stay. */
+/** Resolves with the first SIGTERM or SIGINT. The listeners stay, so further signals change nothing. */
 function firstSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal));
   });
 }
 
-/** Tells of changes of a file, which need not be there yet, and may be replaced or a link to another. */
+/** Watches a file, which may not exist yet, and may be replaced or be a link to another file. */
 function watch(path: string, changed: () => void): void {
   watchFile(path, { interval: WATCH_INTERVAL_MS, persistent: false }, (now: Stats, before: Stats) => {
-    // The first call also comes for a file that is not there.
+    // `watchFile` also calls once for a file that does not exist.
     if (now.ino !== 0 || before.ino !== 0) changed();
   });
 }
 
-/** The variables as they are now, but for those of the signer that came with the process, and win for as long as it lives. */
+/** Reads the current variables, without signer variables that came with the process: their first values stay in force. */
 async function variables(
   envFile: string | undefined,
   outside: Readonly<Record<string, string>>,

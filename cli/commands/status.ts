@@ -10,13 +10,13 @@ import { ANSWER_TIMEOUT_MS, httpGet } from '../http-get.ts';
 import { serviceUrl } from '../identity/health.ts';
 import { printJson } from '../json-output.ts';
 
-/** Bytes: a hundred workers show less. */
+/** The most bytes of the answer; a hundred workers show less. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const EXAMPLE_PORT = 9464;
-/** Addresses to listen on at which nobody can be asked, and where to ask instead. */
+/** Addresses that can be listened on but not asked, and the addresses to ask instead. */
 const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Prints what each process of a running service shows of itself. */
+/** Prints the status of each process of a running service. */
 export async function printStatus(given: Given): Promise<number> {
   const processes = await shownAt(await statusUrl(given));
   if (given.flag('json')) await printJson({ ok: true, processes });
@@ -24,7 +24,7 @@ export async function printStatus(given: Given): Promise<number> {
   return 0;
 }
 
-/** @throws UsageError where it takes one option, and Error for a config that names no port. */
+/** Returns the URL of the status. @throws UsageError unless exactly one option is given, Error for a config without a port. */
 async function statusUrl(given: Given): Promise<string> {
   const [url, config] = [given.optional('url'), given.optional('config')];
   if ((url === undefined) === (config === undefined))
@@ -65,7 +65,7 @@ function cureOf({ kind, phase, message }: RequestFailure): string {
   return 'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
 }
 
-/** YAML, with a line for each row of a list. Nothing in it moves the cursor of a terminal. */
+/** Returns YAML with a line for each row of a list, and without characters that control a terminal. */
 function yamlOf(shown: unknown): string {
   const document = new Document(shown);
   visit(document, {

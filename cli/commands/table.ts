@@ -1,16 +1,16 @@
 import { type Given, type OptionSpec, option } from '../arguments.ts';
 
-/** Whom the commands help, as the help shows them. */
+/** The groups of commands in the help, in their order. */
 export const GROUPS = ['Service', 'Config', 'Plugins', 'Signer', 'Answers'] as const;
 
-/** A command; what it does is imported when it runs, so that help is quick. */
+/** A command. Its code is imported when it runs, so that the help is quick. */
 export interface CommandSpec {
   /** One or two words. */
   readonly name: string;
   readonly group: (typeof GROUPS)[number];
-  /** What to call its one argument in texts, for a command that takes one. */
+  /** The name of its argument in texts; absent if it takes none. */
   readonly argument?: string;
-  /** Whether the command does without its argument. */
+  /** Whether the argument may be left out. */
   readonly isOptional?: true;
   readonly description: string;
   readonly options: readonly OptionSpec[];
@@ -18,7 +18,7 @@ export interface CommandSpec {
   run(given: Given, argument: string): Promise<number>;
 }
 
-/** The config file, as a command uses it. */
+/** Makes the option for a config file. @param description the command's use of it. */
 const configOf = (description: string) => option('-c, --config <file>', description);
 const config = option('-c, --config <file>', 'YAML config file', { required: true });
 const signerConfig = configOf('YAML config file whose settings.signer it is (default: the key in the environment)');
@@ -26,7 +26,7 @@ const answerConfig = configOf('YAML config file that has the types and the defau
 const metricsConfig = configOf('YAML config file of the running service');
 
 const env = option('--env <path>', 'Variables file (default: .env, where there is one)');
-/** Of commands that have it: see `withJsonOutput`. */
+/** The option for output that programs read; see `withJsonOutput`. */
 const json = option('--json', 'Print JSON, errors included');
 const explain = option('--explain', 'Show the hashed text beside each endpoint ID');
 const watch = option('--watch', 'Reload the config when its file or the variables file changes');
@@ -63,6 +63,7 @@ const payer = option('--payer <address>', 'Whose payment, where several have thi
 const rpc = option('--rpc <network=url>', 'A node of the chain, such as eip155:84532=https://node.example');
 const dryRun = option('--dry-run', 'Change nothing');
 
+/** All commands, in the order of the help within their groups. */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'start',

@@ -12,14 +12,14 @@ import { printJson } from '../json-output.ts';
 import { askedParameters } from './asked-parameters.ts';
 import { configuredEndpoint, decodedValues, type Known, valueLine } from './decoded-values.ts';
 
-/** Several times what the service answers with at most: 1 MiB from upstream, of which encoding or numbers make more. */
+/** The most mebibytes of an answer: several times the service's most, since encoding may enlarge the upstream's 1 MiB. */
 const MAX_MEBIBYTES = 16;
 
 /**
  * Checks a saved answer, off chain: the JSON body of a sync response, a complete async record, or an SSE frame.
  *
- * @param file its path, or `-` for stdin.
- * @returns 0; an answer that is refused is an error.
+ * @param file the answer's path, or `-` for stdin.
+ * @returns 0. @throws Error for an answer that is not valid.
  */
 export async function verify(given: Given, file: string): Promise<number> {
   const options = readOptions(given);
@@ -43,7 +43,7 @@ export async function verify(given: Given, file: string): Promise<number> {
   return 0;
 }
 
-/** Why parameters that look right may be others than those that were asked. */
+/** Explains why parameters that look right may differ from those of the request. */
 function ofOtherRequest(known: Known | undefined): string {
   const count = '; the defaults of parameters that were left out count, too';
   if (known === undefined) return `${count}: write them, or give the config with -c`;
@@ -67,7 +67,7 @@ function readOptions(given: Given): GivenOptions {
   };
 }
 
-/** @throws UsageError for what the service would not take as the parameters of a request. */
+/** Reads parameters. @throws UsageError for those that the service would refuse in a request. */
 function readParameters(text: string): Readonly<Record<string, Json>> {
   try {
     const parameters: Readonly<Record<string, Json>> = JSON.parse(text);
@@ -102,7 +102,7 @@ function besideDefaults(names: readonly string[]): string {
   return names.length === 0 ? '' : ` and the defaults of ${names.join(', ')}`;
 }
 
-/** In ISO 8601 and in Unix seconds; a moment that a Date cannot hold only in seconds. */
+/** Formats a time in ISO 8601 and Unix seconds; only in seconds if it is outside the range of `Date`. */
 function timeOf(timestamp: number): string {
   const date = new Date(timestamp * 1000);
   return Number.isNaN(date.getTime()) ? `${timestamp}` : `${date.toISOString()} (${timestamp})`;
@@ -137,7 +137,7 @@ function parse(source: string, bytes: Buffer): unknown {
   return answer;
 }
 
-/** The data of the one event in an event stream (WHATWG HTML, section 9.2), whose last blank line may be missing. */
+/** Returns the data of a stream's only event (WHATWG HTML, section 9.2); its last blank line may be missing. */
 function eventData(source: string, text: string): string {
   const events = text
     .replace(/\r\n?/g, '\n')

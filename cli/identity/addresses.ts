@@ -5,15 +5,15 @@ import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import type { Given } from '../arguments.ts';
 
-/** The addresses of the signer that a command is about, and of the next one, if there is one. */
+/** The addresses of a signer and of the next one, if there is one. */
 export interface Addresses {
   readonly current: Address;
   readonly next?: Address | undefined;
 }
 
 /**
- * Those of a config file, whose signers are opened for this, or of the key in the environment.
- * @param variables default those that `--env` names; they can be read once.
+ * Reads the addresses: those of a config file, whose signers are opened for this, or that of the key in the environment.
+ * @param variables the variables, if already read: a pipe named by `--env` can be read only once.
  * @throws Error as at the start of the service.
  */
 export async function readAddresses(given: Given, variables?: Environment): Promise<Addresses> {

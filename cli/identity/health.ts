@@ -3,13 +3,13 @@ import { jsonIn } from '../../lib/json/value.ts';
 import { UsageError } from '../arguments.ts';
 import { httpGet } from '../http-get.ts';
 
-/** Bytes; the record takes less than a hundred. */
+/** The most bytes of the answer; the record has less than a hundred. */
 const LARGEST = 4096;
 
 /**
- * The URL of a running service without a slash at its end.
+ * Checks the URL of a running service, and returns it without a slash at its end.
  *
- * @param url `http` or `https`; a path is kept, for a service behind a prefix.
+ * @param url an `http` or `https` URL; a path is kept, for a service behind a prefix.
  * @throws UsageError
  */
 export function serviceUrl(url: string): string {
@@ -24,7 +24,7 @@ export function serviceUrl(url: string): string {
 /**
  * Asks a running service for its signer.
  *
- * @throws Error when there is no answer in time, or one that tells no address.
+ * @throws Error when there is no answer in time, or one without an address.
  */
 export async function signerAt(url: string): Promise<Address> {
   const { status, body } = await httpGet(url, LARGEST);

@@ -6,7 +6,7 @@ import { UsageError } from '../arguments.ts';
 /** Milliseconds for a lookup, retries included. */
 const LOOKUP_TIMEOUT_MS = 5000;
 
-/** What the codes of c-ares mean to somebody who looks for a record. */
+/** Explanations of the codes of c-ares. */
 const EXPLANATIONS = new Map([
   ['ENOTFOUND', 'there is no such name (NXDOMAIN)'],
   ['ENODATA', 'the name has no TXT record'],
@@ -16,16 +16,16 @@ const EXPLANATIONS = new Map([
   ['EBADRESP', 'the answer is malformed (EBADRESP)'],
 ]);
 
-/** Who is asked. */
+/** A DNS server to ask. */
 export interface NameServer {
-  /** How to call it in texts. */
+  /** Its name in texts. */
   readonly label: string;
-  /** IP address and port; without one the resolver of the system is asked. */
+  /** IP address and port; without one, the system's resolver is asked. */
   readonly address?: string;
 }
 
 /**
- * Reads `--resolver`: an IP address, with a port unless it is 53; an IPv6 address with a port stands in brackets.
+ * Reads `--resolver`: an IP address, with a port unless it is 53. An IPv6 address with a port is in brackets.
  *
  * @throws UsageError
  */
@@ -42,9 +42,9 @@ export function readNameServer(text: string | undefined): NameServer {
 }
 
 /**
- * The strings of every TXT record of a name.
+ * Looks up the strings of all TXT records of a name.
  *
- * @throws Error which names the name, and says why there are none.
+ * @throws Error with the name and the reason, if there are none.
  */
 export function lookUpTxt(name: string, { address }: NameServer): Promise<string[][]> {
   return withTimeout(LOOKUP_TIMEOUT_MS, ask(name, address), () => {

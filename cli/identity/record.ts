@@ -6,20 +6,19 @@ import { UsageError } from '../arguments.ts';
 /** The label under which a domain names its signer (specification, Authentication 6). */
 const LABEL = '_node.';
 
-/** Characters of a name without the dot at its end, and of each part of it (RFC 1035, section 2.3.4). */
+/** The most characters of a name without its final dot, and of each label (RFC 1035, section 2.3.4). */
 const LONGEST_NAME = 253;
 const LONGEST_LABEL = 63;
 
-/** Seconds that resolvers may keep the record: a rotation is known everywhere after this time. */
+/** Seconds for which resolvers may keep the record, and within which a rotation is known everywhere. */
 const TTL_SECONDS = 300;
 
 const OPTION = 'option -d, --domain <domain>';
 
 /**
- * The name at which a domain publishes the address of its signer: in ASCII (IDNA, UTS 46), lower-case, without a dot at the
- * end.
+ * Returns the name at which a domain publishes its signer's address: in ASCII (IDNA, UTS 46), lower-case, without a final dot.
  *
- * @throws UsageError when the text is no domain name, or one too long to put the label in front.
+ * @throws UsageError when the text is no domain name, or one that is too long with the label in front.
  */
 export function recordName(domain: string): string {
   const name = asciiName(domain);
@@ -36,15 +35,15 @@ export function recordName(domain: string): string {
 }
 
 function asciiName(domain: string): string {
-  // The conversion reads its text as the host of a URL: it would cut "a/b" to "a", and decode "%61" to "a".
+  // The conversion parses its text as the host of a URL: it would cut "a/b" to "a", and decode "%61" to "a".
   if (/[^\p{L}\p{M}\p{N}\p{S}._-]/u.test(domain)) throw notADomain();
   const name = domainToASCII(domain).replace(/\.$/, '');
-  // Punycode that stands for nothing is kept as it is by Node 24, and refused by those before.
+  // Node 24 keeps invalid Punycode as it is; earlier versions refuse it.
   if (/(?:^|\.)xn--/.test(name) && /(?:^|\.)xn--/.test(domainToUnicode(name))) throw notADomain();
   return name;
 }
 
-/** Letters, digits and inner hyphens, and underscores, which names of services have (RFC 8552). */
+/** Returns whether a label is valid: letters, digits, inner hyphens, and underscores as in service names (RFC 8552). */
 function isLabel(label: string): boolean {
   return /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label);
 }
@@ -53,22 +52,22 @@ function notADomain(): UsageError {
   return new UsageError(`${OPTION} must be a domain name such as api.example.com`);
 }
 
-/** The record in the form of a zone file (RFC 1035, section 5.1). */
+/** Returns the record as a line of a zone file (RFC 1035, section 5.1). */
 export function zoneLine(name: string, address: Address): string {
   return `${name}. ${TTL_SECONDS} IN TXT "${address}"`;
 }
 
-/** What TXT records say. */
+/** The content of TXT records. */
 export interface Named {
-  /** With checksum, each once. */
+  /** The addresses with checksum, each once. */
   readonly addresses: readonly Address[];
-  /** How many entries are no addresses. */
+  /** The number of entries that are no addresses. */
   readonly others: number;
 }
 
 /**
- * Reads TXT records: addresses separated by commas, as in ERC-7529, in any case, over any number of records. The strings
- * of one record belong together without anything between them, as in RFC 7208, section 3.3.
+ * Reads TXT records: comma-separated addresses in any case, in any number of records (ERC-7529). The strings of one
+ * record are joined without anything between them (RFC 7208, section 3.3).
  *
  * @param records the strings of each record.
  */

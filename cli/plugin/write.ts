@@ -2,28 +2,29 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../service/text.ts';
 
-/** A folder for each kind of plugin. */
+/** The folder of templates, with a folder for each kind of plugin. */
 const TEMPLATES = new URL('./template/', import.meta.url);
-/** The name that stands in a template for the one to come. */
+/** The placeholder for the plugin's name in templates. */
 const STAND_IN = 'my-plugin';
 const SUFFIXES = ['.ts', '.test.ts'];
 
+/** Returns the kinds of plugins that there are templates for. */
 export async function kinds(): Promise<string[]> {
   return (await readdir(TEMPLATES)).toSorted();
 }
 
-/** What a config file needs to use a plugin, as the comment at the top of its file has it. */
+/** Returns the YAML that a config file needs for a plugin, from the comment at the top of the plugin. */
 export function usageOf(plugin: string): string {
   const [, yaml = ''] = /^ \* ```yaml\n(.*?)^ \* ```$/ms.exec(plugin) ?? [];
   return yaml.replace(/^ \* /gm, '');
 }
 
 /**
- * Writes `<name>.ts` and `<name>.test.ts` into a folder, which is made where there is none.
+ * Writes `<name>.ts` and `<name>.test.ts` into a folder, which is made if there is none.
  *
  * @param kind one of {@link kinds}.
  * @returns their paths.
- * @throws Error when one of them exists already or cannot be written; then neither was written.
+ * @throws Error when one of them exists already or cannot be written; then neither is left.
  */
 export async function writePlugin(name: string, folder: string, kind: string): Promise<string[]> {
   const files = SUFFIXES.map((suffix) => join(folder, `${name}${suffix}`));

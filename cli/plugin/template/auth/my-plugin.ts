@@ -13,7 +13,7 @@
 import { createHash } from 'node:crypto';
 import { definePlugin, perMethod, Refusal, Type } from 'signed-data-proxy/plugins-sdk';
 
-/** What an `auth` object of this type holds beside its `type`. */
+/** The schema of an `auth` object of this type, without `type`. */
 const method = Type.Object(
   {
     tokens: Type.Array(Type.String({ minLength: 16 }), {
@@ -24,7 +24,7 @@ const method = Type.Object(
   { additionalProperties: false },
 );
 
-/** The time of a look-up by hash says nothing of the tokens. */
+/** Tokens are looked up by hash, so that the time of the look-up reveals nothing of them. */
 const fingerprint = (token: string) => createHash('sha256').update(token).digest('hex');
 
 export default definePlugin({

@@ -12,7 +12,7 @@
  */
 import { configKey, definePlugin, Refusal, Type } from 'signed-data-proxy/plugins-sdk';
 
-/** A key of endpoints, which the service checks like its own. It is no part of their IDs. */
+/** A config key of endpoints, which the service checks like its own. It is not part of their IDs. */
 const textOf = configKey(
   'endpoint',
   'textOf',
@@ -26,13 +26,13 @@ export default definePlugin({
     hooks: {
       encode({ data }, _question, { endpoint }) {
         const member = textOf.of(endpoint);
-        // Nothing to say: the next encoder is asked.
+        // This endpoint is not for this plugin: the next encoder is asked.
         if (member === undefined) return undefined;
         const text: unknown = Object.getOwnPropertyDescriptor(Object(data), member)?.value;
         if (typeof text !== 'string')
           throw new Refusal(502, 'API call failed', { reason: `the answer has no text "${member}"` });
         const bytes = `0x${Buffer.from(text).toString('hex')}` as const;
-        // What is signed, and the member of the response that shows it.
+        // The bytes to sign, and the member of the response that shows them.
         return { bytes, field: 'data', value: bytes };
       },
     },

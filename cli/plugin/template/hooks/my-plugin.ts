@@ -12,7 +12,7 @@
  */
 import { type SimplePlugin, type Static, Type } from 'signed-data-proxy/plugins-sdk';
 
-/** What `config` may hold. The service checks it before it starts. */
+/** The schema of `config`. The service checks it before it starts. */
 export const configSchema = Type.Object(
   {
     minimum: Type.Optional(Type.Number({ default: 0, description: 'An answer with a number below this is refused' })),
@@ -30,9 +30,9 @@ export const configSchema = Type.Object(
 );
 
 /**
- * Called once, when the service starts. An error that is thrown here stops the start.
+ * Makes the plugin, once, when the service starts. An error that is thrown here stops the start.
  *
- * @param report takes a line for the operator; never hand it secrets.
+ * @param report writes a line for the operator; never pass secrets to it.
  */
 export default function createPlugin(
   { minimum = 0, requiredHeader, slow = 2000 }: Static<typeof configSchema>,
@@ -41,13 +41,13 @@ export default function createPlugin(
   return {
     name: 'my-plugin',
     hooks: {
-      /** Before anything else is done for the client: reject, or return nothing. */
+      /** Runs before anything else for a request: reject it, or return nothing. */
       onHttpRequest({ headers }) {
         if (requiredHeader === undefined || headers[requiredHeader] !== undefined) return undefined;
         return { reject: true, status: 400, message: `Missing header: ${requiredHeader}` };
       },
 
-      /** Before the upstream is asked: return other parameters, or nothing. */
+      /** Runs before the upstream is asked: return other parameters, or nothing. */
       onBeforeApiCall({ parameters }) {
         const trimmed = Object.entries(parameters).map(([name, value]) => {
           return [name, typeof value === 'string' ? value.trim() : value];
@@ -56,8 +56,8 @@ export default function createPlugin(
       },
 
       /**
-       * Before the answer is encoded: return other data, or nothing. Return nothing where you can: numbers that you return have the
-       * digits of a double, and those of the upstream may have more. Whatever throws drops the request.
+       * Runs before the answer is encoded: return other data, or nothing. Return nothing where you can: numbers that you
+       * return have the digits of a double, and the upstream's may have more. An error that is thrown drops the request.
        */
       onAfterApiCall({ response }) {
         JSON.stringify(response.data, (_, value: unknown) => {
@@ -66,17 +66,17 @@ export default function createPlugin(
         });
       },
 
-      /** Before the encoded bytes are signed: return other bytes, or nothing. Whatever throws drops the request. */
+      /** Runs before the encoded bytes are signed: return other bytes, or nothing. An error that is thrown drops the request. */
       onBeforeSign({ data }) {
         if (/^0x0*$/.test(data)) throw new Error('there is nothing but zeros to sign');
       },
 
-      /** After a signed answer was sent: observe. */
+      /** Runs after a signed answer was sent, and can only observe. */
       onResponseSent({ requestId, api, endpoint, duration }) {
         if (duration >= slow) report(`slow: ${api}/${endpoint} took ${Math.round(duration)} ms, request ${requestId}`);
       },
 
-      /** After a request was refused or failed: observe. */
+      /** Runs after a request was refused or failed, and can only observe. */
       onError({ requestId, stage, status, error }) {
         if (status >= 500) report(`failed in ${stage}: ${status} ${error.message}, request ${requestId}`);
       },

@@ -17,7 +17,7 @@ export default definePlugin({
         {
           method: 'GET',
           path: '/my-plugin/:api',
-          // Behind the limits on requests.
+          // Rate limits apply to the route.
           admit: true,
           handle({ params }) {
             const found = endpoints.filter(({ api }) => api === params.api);
