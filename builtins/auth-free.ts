@@ -1,7 +1,7 @@
 import { closedObject, type EndpointDraft, type Finding, warning } from '../plugins-sdk/config.ts';
 import { definePlugin } from '../plugins-sdk/index.ts';
 
-/** Any one method of a list is enough, so that `free` leaves the others without a purpose. */
+/** Warns of `free` beside other methods: any one method of a list is enough, so the others have no effect. */
 function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {
   const others = auth.filter(({ type }) => type !== 'free').map(({ type }) => type);
   if (others.length === 0 || others.length === auth.length) return [];
@@ -9,7 +9,7 @@ function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {
   return [warning(path, message)];
 }
 
-/** Lets everyone in. */
+/** Admits everyone. */
 export const authFree = definePlugin({
   name: 'auth-free',
   auth: { free: closedObject({}) },

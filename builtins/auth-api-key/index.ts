@@ -48,7 +48,7 @@ function named(key: Key): Partial<Static<typeof NamedKey>> & { readonly key: str
   return typeof key === 'string' ? { key } : key;
 }
 
-/** Characters from which a key cannot be found by trying: 16 random hex digits are 64 bits. */
+/** Least characters of a key that cannot be guessed: 16 random hex digits are 64 bits. */
 const UNGUESSABLE_LENGTH = 16;
 
 function checkKey(at: string, key: string): Finding[] {
@@ -58,13 +58,13 @@ function checkKey(at: string, key: string): Finding[] {
   return key.length < UNGUESSABLE_LENGTH ? [warning(at, message)] : [];
 }
 
-/** What the check has seen: methods, which endpoints of an API share, and each client's limit by its name. */
+/** What the check has seen: methods, since endpoints of an API share them, and each client's limit by its name. */
 interface Seen {
   readonly methods: Set<AuthMethod>;
   readonly limits: Map<string, KeyLimit | undefined>;
 }
 
-/** What is wrong with an endpoint's keys. A method that endpoints share is checked once. */
+/** Checks an endpoint's keys. A method that endpoints share is checked once. */
 function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[] {
   return authObjects(endpoint, 'apiKey', schema).flatMap(({ method, terms, at }) => {
     if (methods.has(method)) return [];
@@ -91,7 +91,7 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
   });
 }
 
-/** Whether it is that key. How long that takes, the key decides alone: a text of another length is compared as one that is right. */
+/** Whether a text is the key. The time depends on the key alone: a text of another length takes as long as one of its length. */
 function isKey(key: Buffer, given: Buffer): boolean {
   const isAsLong = key.length === given.length;
   return timingSafeEqual(key, isAsLong ? given : key) && isAsLong;
@@ -100,7 +100,7 @@ function isKey(key: Buffer, given: Buffer): boolean {
 interface Accepted {
   readonly bytes: Buffer;
   readonly name?: string | undefined;
-  /** Of the client, where it has one. */
+  /** The client's limit, if it has one. */
   readonly limit?: ReturnType<KeyLimits['of']>;
 }
 
@@ -108,7 +108,7 @@ const LIMITED = 'this client has sent more than the rateLimit of its key lets in
 const kept = new StateKey<KeyLimits>('api keys');
 const headers = limitHeaders('api keys');
 
-/** @param counted requests of clients with a name. @returns the check of a sent key. */
+/** Makes the function that checks a sent key. @param counted counts the requests of clients with a name. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
   const limits = services.states.keep(kept, '', () => new KeyLimits());
   const areLimitsShown = tellsIn(services.config);
@@ -138,7 +138,7 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
   };
 }
 
-/** The keys with a name that any endpoint accepts. */
+/** Returns the keys with a name that any of the endpoints accepts. */
 function namedKeysIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
   const methods = new Set(endpoints.flatMap(({ auth }) => auth));
   return [...methods].flatMap(({ type, ...method }) =>
@@ -150,12 +150,12 @@ function hasLimit(endpoint: Services['endpoints'][number]): boolean {
   return namedKeysIn([endpoint]).some(({ rateLimit }) => rateLimit !== undefined);
 }
 
-/** Whether the operator lets responses say what is left of the limit of a key. */
+/** Whether the config lets responses show what is left of a key's limit. */
 function tellsIn(config: Services['config']): boolean {
   return headersKey.in(config) !== false;
 }
 
-/** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
+/** Compares `X-Api-Key` with every configured key, in constant time, so that the timing reveals nothing. */
 export const authApiKey = definePlugin({
   name: 'auth-api-key',
   auth: { apiKey: schema },

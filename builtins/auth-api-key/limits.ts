@@ -17,7 +17,7 @@ export type KeyLimit = Static<typeof Limit>;
 export class KeyLimits {
   readonly #buckets = new Map<string, ClientBuckets>();
 
-  /** @returns what takes a request of the client from its limit, and what says how much that holds then. */
+  /** Returns the limit of a client: `take` counts a request, and `state` returns what is left. */
   of({ window, max }: KeyLimit, client: string, { stateEngine, workers }: Pick<Services, 'stateEngine' | 'workers'>) {
     const text = `${max}/${window}`;
     const buckets = this.#buckets.get(text) ?? clientBuckets({ max, window }, stateEngine, 'api-keys', workers);

@@ -4,8 +4,9 @@ import { limitHeaderRefs, limitHeadersPart, tooManyRequests } from '../shared/li
 import { NAME, refusals } from './refusals.ts';
 
 /**
+ * Describes API keys and their limits.
  * @param limited the endpoints that accept a key with a limit.
- * @param tells whether responses may say what is left of it.
+ * @param tells whether responses may show what is left of the limit.
  */
 export function describeApiKeys(limited: readonly Endpoint[], tells: boolean): OpenApiPart {
   return {
