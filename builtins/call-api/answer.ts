@@ -14,18 +14,19 @@ import { classOfStatus } from '../../plugins-sdk/observe.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
-/** What JSON takes for space. */
+/** Matches a character that is no white space in JSON. */
 const NOT_SPACE = /[^ \t\r\n]/;
 
-/** Statuses by which an upstream refuses what a client has asked for; other ones are about the operator, as a wrong key is. */
+/** Statuses by which an upstream refuses a client's values; others concern the operator, as for a wrong key. */
 const OF_REQUESTERS: ReadonlySet<number> = new Set([400, 404, 422]);
 
-/** The refusal of an answer that says nothing that can be signed. */
+/** Makes the refusal of an answer with nothing that can be signed. */
 function unusable(reason: string, upstreamStatus: number): Refusal {
   return failed(reason, 'body', { upstreamStatus });
 }
 
 /**
+ * Checks and reads an upstream answer.
  * @param request that was answered.
  * @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle.
  */

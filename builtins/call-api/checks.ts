@@ -59,7 +59,7 @@ function checkBasic(endpoint: EndpointDraft, name: string, at: string): Finding[
   ];
 }
 
-/** What is wrong with the URLs, headers and paths of a config. Once per API: its endpoints share the block. */
+/** Checks the URLs, headers, certificates and paths of a config; what an API's endpoints share is checked once. */
 export function check({ endpoints }: CheckContext): Finding[] {
   const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
   return [

@@ -1,7 +1,7 @@
 import { createHttpClient, type Endpoint, type HttpClient } from '../../plugins-sdk/index.ts';
 import { tlsOf } from '../shared/upstream-tls.ts';
 
-/** The clients of all APIs: one for those that show no certificate and believe in the usual authorities, one for each other. */
+/** The HTTP clients of all APIs: one for each API with `tls`, and one for all others. */
 export class Clients {
   readonly #usual: HttpClient;
   readonly #own: ReadonlyMap<string, HttpClient>;

@@ -21,10 +21,10 @@ import { sentHeaders } from './headers.ts';
 import { failures } from './openapi.ts';
 import { checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
-/** Bytes of an upstream answer, after decompression. */
+/** Most bytes of an upstream answer, after decompression. */
 const BODY_LIMIT = 1024 * 1024;
 
-/** A request's upstream calls for its line in the log: the status of the last one, and how many took how long together. */
+/** A request's upstream calls, for its log line: status of the last one, milliseconds in all, and number of calls. */
 const calls = new ContextKey<{ readonly status: number | undefined; readonly ms: number; readonly attempts: number }>(
   'upstream',
   { logged: true },
@@ -41,20 +41,20 @@ function refuse(error: unknown): never {
   throw failed(`${kind}: ${message}`, classOfRequest(error), { upstreamStatus });
 }
 
-/** Leaves scheme, host and path of a `Location`, never its query. */
+/** Notes scheme, host and path of a `Location` for the log, never its query. */
 function noteRedirect(exchange: Exchange, base: string, { status, headers: { location } }: BoundedResponse): void {
   if (status < 300 || status > 399 || typeof location !== 'string' || !URL.canParse(location, base)) return;
   const { protocol, host, pathname } = new URL(location, base);
   redirectTarget.set(exchange, `${protocol}//${host}${pathname}`);
 }
 
-/** `busy`: the call was aborted, and nothing is known of the upstream. */
+/** Returns the failure class for the metrics; empty for an aborted call (`busy`), which says nothing about the upstream. */
 function classOfCall(error: unknown): string {
   const found = isRefusal(error) ? failureClassOf(error) : undefined;
   return found === undefined || found === 'busy' ? '' : found;
 }
 
-/** How a call has ended; the reason of a failure is its class. */
+/** How a call ended. The reason of a failure is its class. */
 interface Ended {
   readonly outcome: 'ok' | 'failed';
   readonly reason: string;
@@ -80,7 +80,7 @@ function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: Sema
   };
 }
 
-/** Asks the upstream: one call, one deadline, at most 1 MiB, a bounded number at a time. The wait for a turn has a deadline of its own. */
+/** Calls the upstream: one deadline, at most 1 MiB, bounded concurrency. The wait for a slot has a deadline of its own. */
 export const callApi = definePlugin({
   name: 'call-api',
   budget: 'none',
@@ -110,7 +110,7 @@ export const callApi = definePlugin({
         return clients.close();
       },
       hooks: {
-        // The innermost of the stage: the request goes out as it is.
+        // The innermost function of its stage: it sends the request as it is.
         callApi: async (request, exchange) => {
           const timeout = Math.min(timeoutOf(exchange.endpoint), request.timeout ?? Number.POSITIVE_INFINITY);
           const release = slots.tryAcquire(exchange.endpoint.api) ?? (await slot(slots, timeout, exchange));

@@ -2,7 +2,7 @@ import type { Responses } from '../../plugins-sdk/openapi.ts';
 import { failed } from '../shared/upstream-failure.ts';
 import { busy } from './slots.ts';
 
-/** Of every endpoint. */
+/** The failures of every endpoint. */
 export const failures: Responses = {
   502: {
     description: 'The upstream gave no answer that can be signed',

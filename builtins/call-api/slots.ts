@@ -25,7 +25,7 @@ export function limitOf(config: Config): number {
   return maxCalls.in(config) ?? 50;
 }
 
-/** Limits that can never be reached. */
+/** Warns of limits that can never be reached. */
 export function checkSlots({ endpoints, config }: CheckContext): Finding[] {
   const limit = limitOf(config);
   const message = `has no effect above settings.maxConcurrentApiCalls, which is ${limit}`;
@@ -45,17 +45,17 @@ export function limitsOf(endpoints: readonly Endpoint[], config: Config): SlotLi
   return { limit: limitOf(config), caps: new Map(caps) };
 }
 
-/** The slots of all APIs. Calls under way from before a reload count, so that a reload never doubles the load of an upstream. */
+/** Returns the slots of all APIs. Calls from before a reload count, so that a reload never doubles an upstream's load. */
 export function slotsFor(limits: SlotLimits, states: States): Semaphore {
   return states.keep(kept, '', () => new Semaphore(limits.limit));
 }
 
-/** The refusal when no slot came free in time. */
+/** Makes the refusal for a request that got no slot in time. */
 export function busy(reason: string): Refusal {
   return new Refusal(503, 'Server busy', { reason, failureClass: 'busy' });
 }
 
-/** @throws Refusal 503 when no slot came free within so many milliseconds. */
+/** Waits for a slot. @throws Refusal 503 if none comes free in time, 502 if the client leaves. */
 export async function slot(slots: Semaphore, milliseconds: number, exchange: Exchange): Promise<Release> {
   try {
     return await slots.acquire(milliseconds, exchange.clientSignal, exchange.endpoint.api);
