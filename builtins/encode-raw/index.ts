@@ -7,7 +7,7 @@ import { namesOf } from '../shared/described.ts';
 import { failed } from '../shared/upstream-failure.ts';
 import { openApiPart } from './openapi.ts';
 
-/** @throws Refusal 502 */
+/** Hashes the canonical JSON of an answer. @throws Refusal 502 if the answer has none */
 function encode(response: ApiResponse): Encoded {
   try {
     const value = canonicalText(response.data);
@@ -23,7 +23,7 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
   return `encoding for ${namesOf(raw)}: raw answers carry numbers as doubles, an encoding signs every digit`;
 }
 
-/** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
+/** Passes the answer on for endpoints without an encoding; the hash of its canonical JSON text is signed. */
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
   required: true,

@@ -6,7 +6,7 @@ const rawData = {
     'What the upstream says: any JSON value. What is signed in place of `data` is the keccak256 of its canonical JSON text (RFC 8785)',
 };
 
-/** Of endpoints without an encoding. */
+/** What the document says of endpoints without an encoding. */
 export const openApiPart: OpenApiPart = {
   answers: { Raw: { rawData } },
   operation: (endpoint) =>

@@ -14,15 +14,15 @@ import { AskedQuestion, definePlugin, type Endpoint } from '../../plugins-sdk/in
 import { namesOf } from '../shared/described.ts';
 import { describeReceipts } from './openapi.ts';
 
-/** An endpoint, be it identified or not. */
+/** An endpoint, with or without its ID. */
 type Blocks = Pick<Endpoint, 'block' | 'apiBlock'>;
 
-/** Without those of one name twice. */
+/** Returns the names of the parameters that a receipt covers, each once. */
 function coveredNames(endpoint: Blocks): readonly string[] {
   return [...new Set((keys.parameters.of(endpoint) ?? []).filter(isCovered).map(({ name }) => name))];
 }
 
-/** Parameters of one name share a client's value, but not their defaults: two requests could have one hash. */
+/** Refuses defaults of parameters that share a name. They share the client's value only, so two requests could have one hash. */
 function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   if (receiptKey.of(endpoint) !== true) return [];
   const covered = declaredParameters(endpoint, context).filter(isCovered);
@@ -33,7 +33,7 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   });
 }
 
-/** Where clients choose what is asked, and nobody has decided whether answers should tell. */
+/** Recommends receipts where clients choose parameters, and the operator has not decided for or against. */
 function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const open = endpoints.filter(
     (endpoint) =>
@@ -46,7 +46,7 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
   );
 }
 
-/** Has each answer carry a signed receipt of what was asked: a statement beside the answer, which its signer signs, too. */
+/** Adds a receipt of the parameters to each answer: a statement beside the answer, which the same signer signs. */
 export const receipt = definePlugin({
   name: 'receipt',
   keys: [receiptKey],

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type OpenApiPart, objectSchema, refTo } from '../../plugins-sdk/openapi.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
 
-/** @param coveredNames of the parameters that a receipt vouches for. */
+/** Describes receipts. @param coveredNames returns the names of the parameters that a receipt covers. */
 export function describeReceipts(
   endpoints: readonly Endpoint[],
   coveredNames: (endpoint: Endpoint) => readonly string[],
