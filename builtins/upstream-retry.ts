@@ -12,7 +12,7 @@ import { definePlugin, type Endpoint, type Taps, Type } from '../plugins-sdk/ind
 import type { Meters } from '../plugins-sdk/observe.ts';
 import { type FailureKind, failureKindOf, worse } from './shared/upstream-failure.ts';
 
-/** Milliseconds before the second call, doubled each time. */
+/** Milliseconds before the second call; the pause doubles with each further call. */
 const FIRST_PAUSE_MS = 100;
 
 const kinds = ['connect', 'timeout', '5xx', '429', 'unexpected'] as const;
@@ -56,7 +56,7 @@ function policyOf(endpoint: Endpoint): Policy | undefined {
   return { attempts, on: new Set(on), methods: new Set(methods), timeout };
 }
 
-/** Clients that failed together do not come back together; no sooner than the upstream wants. */
+/** Returns the pause in milliseconds: random, so that requests do not return at once, and not shorter than `Retry-After`. */
 function pauseAfter(attempt: number, error: unknown): number {
   const jittered = FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random() / 2);
   return Math.max(jittered, Number(Object(error).retryAfter ?? 0));
@@ -64,7 +64,7 @@ function pauseAfter(attempt: number, error: unknown): number {
 
 function retrying(policies: ReadonlyMap<Endpoint, Policy | undefined>, meters: Meters): NonNullable<Taps['callApi']> {
   const apis = new Set([...policies].flatMap(([{ api }, policy]) => (policy === undefined ? [] : api)));
-  // The last one is only of APIs that expect something.
+  // Without `unexpected`, which only APIs with `expect` can have.
   const initial = [...apis].flatMap((api) => kinds.slice(0, -1).map((after) => ({ api, after })));
   const retries = meters.counter({
     name: 'upstream_retries_total',
@@ -104,7 +104,7 @@ function check(endpoint: EndpointDraft): Finding[] {
   return [warning(endpoint.path, message)];
 }
 
-/** Calls an upstream again after a failure that may pass. Each attempt has its part of what is left of the API's `timeout`. */
+/** Repeats an upstream call after a failure that may pass. The attempts left share what is left of the API's `timeout`. */
 export const upstreamRetry = definePlugin({
   name: 'upstream-retry',
   budget: 'none',

@@ -28,23 +28,23 @@ const shareFor = optionalKey(
 
 const MODE = 'sync';
 
-/** What data takes in memory, for each character of its text. */
+/** Estimated memory of parsed data, for each character of its text. */
 const BYTES_PER_CHARACTER = 8;
 
 interface Shared {
   readonly answer: ApiResponse;
-  /** Of the process's monotonic clock. */
+  /** Time of arrival, in milliseconds of the process's monotonic clock. */
   readonly arrivedAt: number;
 }
 
-/** The answer that a request was given. When it asks again, it wants another one. */
+/** The answer that a request was given. If it asks again, it must get another one. */
 const given = new ContextKey<{ readonly key: string; readonly shared: Shared }>('shared answer');
-/** For the request's line in the log: how old the answer was. */
+/** Age of the answer in milliseconds, for the request's log line. */
 const age = new ContextKey<number>('ageMs', { logged: true });
 
 /**
- * Equal to the letter, but for what goes with one call, such as the client's own id of it. Values may be secret and of any length, so
- * it is a hash.
+ * Returns the key that equal requests share, without headers of a single call, such as its own ID. Values may be secret and of
+ * any length, so the key is a hash.
  */
 function keyOf({ api }: Exchange['endpoint'], { method, url, headers, body }: OutgoingRequest): string {
   return hash('sha256', JSON.stringify([api, method, url, headers, body ?? null]), 'base64url');
@@ -56,11 +56,11 @@ function check(endpoint: EndpointDraft): Finding[] {
   return [warning(endpoint.path, `equal calls by ${method} within shareFor are made once: the others get that answer`)];
 }
 
-/** The answers of this process, for as long as they are shared. */
+/** The shared answers of this process. */
 class SharedAnswers {
   readonly #entries = new CacheEntries<Shared>();
 
-  /** @returns what is kept, unless this request has had it. */
+  /** Returns the kept answer, unless this request has had it already. */
   get(key: string, exchange: Exchange): Shared | undefined {
     const found = this.#entries.get(key)?.value;
     return found === given.get(exchange)?.shared ? undefined : found;
@@ -72,14 +72,14 @@ class SharedAnswers {
     return shared;
   }
 
-  /** Forgets what a request was given, and found to be no good. */
+  /** Forgets the answer that a request was given and found unusable. */
   forget(exchange: Exchange): void {
     const { key = '', shared } = given.get(exchange) ?? {};
     if (shared !== undefined && this.#entries.get(key)?.value === shared) this.#entries.delete(key);
   }
 }
 
-/** Lets requests of an API that ask its upstream the same share one answer; what is made of it is each request's own. */
+/** Lets equal upstream requests of an API share one answer; each request processes it by itself. */
 export const upstreamShare = definePlugin({
   name: 'upstream-share',
   budget: 'none',
@@ -90,7 +90,7 @@ export const upstreamShare = definePlugin({
     const answers = new SharedAnswers();
     return {
       hooks: {
-        // Whether it is as expected is found out further outside, by each request for itself.
+        // `expect` wraps this plugin, so an unexpected answer shows here, at the stage `answer`.
         answer: async (_, exchange, { next }) => {
           if (shareFor.of(exchange.endpoint) === undefined) return undefined;
           try {

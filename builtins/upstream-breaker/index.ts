@@ -45,16 +45,16 @@ function policyOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Policy | unde
   return value === true ? DEFAULTS : { ...DEFAULTS, ...value };
 }
 
-/** What a breaker turns to; `half_open` each time that one call tries whether the host is back. */
+/** The new state of a breaker; `half_open` each time that one call tries whether the host is back. */
 type Turn = 'open' | 'half_open' | 'closed';
 
-/** What an API wants of its breakers, and who is told of their turns. */
+/** An API's policy for its breakers, with the log and the counter of their state changes. */
 interface Rules extends Policy {
   readonly log: Log;
   readonly turns: Measure<'api' | 'host' | 'to'>;
 }
 
-/** What calls of a host came to. Closed, it lets all of them pass; open, none; once its time is over, one at a time. */
+/** The breaker of one API and host. Closed, it lets all calls pass; open, none; after `openFor`, one at a time. */
 class Breaker {
   readonly api: string;
   readonly host: string;
@@ -67,15 +67,16 @@ class Breaker {
     this.host = host;
   }
 
-  /** `trying`: its time is over, and one call tells whether the host is back. */
+  /** `trying`: `openFor` is over, and one call at a time tries whether the host is back. */
   get state(): 'up' | 'away' | 'trying' {
     if (this.#openUntil === undefined) return 'up';
     return this.#openUntil > performance.now() ? 'away' : 'trying';
   }
 
   /**
+   * Begins a call.
    * @returns whether the call is the one that tries.
-   * @throws Refusal 503 while it is open.
+   * @throws Refusal 503 while the breaker is open.
    */
   begin(rules: Rules): boolean {
     if (this.#openUntil === undefined) return false;
@@ -87,13 +88,13 @@ class Breaker {
     return true;
   }
 
-  /** @param hasFailed undefined: the call says nothing of the host. */
+  /** Ends a call. @param hasFailed undefined: the call says nothing about the host. */
   end(isTrial: boolean, hasFailed: boolean | undefined, rules: Rules): void {
     if (isTrial) this.#isTrying = false;
     if (hasFailed === undefined) return;
     const wasOpen = this.#openUntil !== undefined;
     this.#failures = hasFailed ? this.#failures + 1 : 0;
-    // One that began before it opened tells nothing new by failing.
+    // A failed call that began before the breaker opened says nothing new.
     if (wasOpen && hasFailed && !isTrial) return;
     const isOpen = hasFailed && (isTrial || this.#failures >= rules.failures);
     this.#openUntil = isOpen ? performance.now() + rules.openFor : undefined;
@@ -108,15 +109,15 @@ class Breaker {
   }
 }
 
-/** The breakers that a request's failure has been counted by: the attempts of one request open none. */
+/** The breakers that have counted a failure of the request: its further attempts are not counted, so they open none. */
 const counted = new ContextKey<Set<Breaker>>('breakers that count the failure');
 
-/** By API and host: what clients of one API ask cannot shut another one off. Shared by the generations before and after a reload. */
+/** Breakers by API and host: clients of one API cannot shut off another. They are kept over a reload. */
 const kept = new StateKey<Map<string, Breaker>>('breakers of upstreams');
 
 const nameOf = (api: string, host: string) => `${api} ${host}`;
 
-/** Those of the hosts that the config names: a plugin that turns to another one decides by itself how often. */
+/** Makes the breakers of the hosts that the config names; a plugin that calls other hosts has to limit those calls itself. */
 function breakersOf({ endpoints, states, meters, status }: Services) {
   const before = states.keep(kept, '', () => new Map<string, Breaker>());
   const breakers = new Map<string, Breaker>();
@@ -167,7 +168,7 @@ function breaking(services: Services): NonNullable<Taps['callApi']> {
       return answer;
     } catch (error) {
       const kind = failureKindOf(error);
-      // A client that left, a full queue and a 429 tell nothing of whether the host works.
+      // A client that left, a full queue and a 429 do not show whether the host works.
       if (kind === undefined || kind === '429' || exchange.clientSignal.aborted) throw error;
       hasFailed = kind !== 'other';
       const counters = counted.get(exchange) ?? new Set();
@@ -180,7 +181,7 @@ function breaking(services: Services): NonNullable<Taps['callApi']> {
   };
 }
 
-/** Spares clients the wait for an upstream that is down, and the upstream the calls. */
+/** Spares clients the wait for an upstream that is down, and spares the upstream their calls. */
 export const upstreamBreaker = definePlugin({
   name: 'upstream-breaker',
   budget: 'none',

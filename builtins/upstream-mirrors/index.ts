@@ -14,7 +14,7 @@ import { isOutage, isUnsent, worse } from '../shared/upstream-failure.ts';
 import { basesOf, isBelow, mirrorsKey } from '../shared/upstream-hosts.ts';
 import { mirrored } from './openapi.ts';
 
-/** Milliseconds for which a host that has failed is asked after the others. */
+/** Milliseconds for which a host that has failed is asked last. */
 const REST_MS = 30_000;
 
 function checkMirrors(endpoint: EndpointDraft): Finding[] {
@@ -46,7 +46,7 @@ function checkMirrors(endpoint: EndpointDraft): Finding[] {
   return [warning(at, message), ...plain];
 }
 
-/** The base URLs of an API, in the order in which they are asked: those that failed a moment ago come last. */
+/** The base URLs of an API, in the order in which they are asked: recently failed ones come last. */
 class Hosts {
   readonly #bases: readonly string[];
   readonly #failedAt = new Map<string, number>();
@@ -86,7 +86,7 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
   const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
   return async (request, { endpoint }, { next, signal }) => {
     const hosts = apis.get(endpoint.api);
-    // A plugin may have turned to a host of its own.
+    // A plugin may have chosen another host.
     if (!hosts || !isBelow(hosts.own, request.url)) return undefined;
     const deadline = performance.now() + (request.timeout ?? timeoutOf(endpoint));
     const bases = hosts.inOrder();
@@ -98,7 +98,7 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
         return await next({ ...request, url: base + request.url.slice(hosts.own.length), timeout });
       } catch (error) {
         failure = worse(failure, error);
-        // What may have been carried out is not asked for a second time; all hosts share the slots of the API.
+        // A request that may have been carried out is not repeated. After a 503 no host helps: all share the slots of the API.
         const isElsewhereBetter =
           isOutage(error) && (isUnsent(error) || (request.method === 'GET' && error.status !== 503));
         if (!isElsewhereBetter || signal.aborted) throw failure;
@@ -110,7 +110,7 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
   };
 }
 
-/** Asks another host where one fails. Each has its part of what is left of the API's `timeout`. */
+/** Asks another host when one fails. The hosts left share what is left of the API's `timeout`. */
 export const upstreamMirrors = definePlugin({
   name: 'upstream-mirrors',
   budget: 'none',

@@ -21,7 +21,7 @@ import { Settings, Token } from './token.ts';
 
 const oauth2 = optionalKey('api', 'oauth2', Settings);
 
-/** What the service itself says to the token endpoint, and where it is configured. */
+/** Parameters that the service itself sends to the token endpoint, and how to configure them instead. */
 const OWN_PARAMETERS: Readonly<Record<string, string>> = {
   grant_type: 'it is always client_credentials',
   scope: 'write oauth2.scope',
@@ -33,7 +33,7 @@ const isAuthorization = (name: string) => name.toLowerCase() === 'authorization'
 
 const REPLACED = 'would be sent in place of the token: leave it out, or oauth2';
 
-/** Parameters that would be sent in place of the token, and so with a client's credentials. */
+/** Refuses parameters that would replace the token, so that upstream calls had a client's credentials. */
 function checkParameters(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   if (oauth2.of(endpoint) === undefined) return [];
   return declaredParameters(endpoint, context).flatMap(({ name, in: place, at }) =>
@@ -70,13 +70,13 @@ function checkOauth2(endpoint: EndpointDraft): Finding[] {
 function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['callApi']> {
   return async (request, { endpoint }, { next }) => {
     const token = tokens.get(endpoint.api);
-    // A plugin may have turned to a host of its own, which must not learn the token.
+    // A plugin may have chosen another host, which must not learn the token.
     if (token === undefined || !isBelow(baseUrl(endpoint), request.url)) return undefined;
     const deadline = performance.now() + (request.timeout ?? token.timeout);
     const left = () => Math.max(1, Math.floor(deadline - performance.now()));
     let text: string | undefined;
     const call = async () => {
-      // The fetch goes on for others who wait for it.
+      // The fetch goes on for other requests that wait for it.
       text = await withTimeout(left(), token.get(), () => {
         throw failed('oauth2: timeout: no token in time', 'timeout');
       });
@@ -110,7 +110,7 @@ function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
     initial: wanted.flatMap(({ api }) => outcomes.map((outcome) => ({ api, outcome }))),
   });
   const tokens = wanted.map(({ api, endpoint, settings }): [string, Token] => {
-    // The name of the upstream is not that of the token endpoint.
+    // `servername` names the upstream, not the token endpoint.
     const { servername: _, ...tls } = tlsOf(endpoint) ?? {};
     const client = createHttpClient({ tls });
     const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
@@ -119,7 +119,7 @@ function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
   return new Map(tokens);
 }
 
-/** Gets tokens and sends them with upstream calls. When the upstream answers 401, the token is renewed and the call made again, once. */
+/** Gets tokens and sends them with upstream calls. After a 401 it renews the token and repeats the call, once. */
 export const upstreamOauth2 = definePlugin({
   name: 'upstream-oauth2',
   budget: 'none',

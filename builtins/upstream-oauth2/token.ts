@@ -24,28 +24,28 @@ export const Settings = closedObject(
   'OAuth 2.0 by client credentials (RFC 6749, section 4.4); default none',
 );
 
-/** Bytes of an answer of the token endpoint. */
+/** Most bytes of an answer of the token endpoint. */
 const TOKEN_LIMIT = 64 * 1024;
-/** Part of a token's time after which another one is fetched. */
+/** The part of a token's lifetime after which another one is fetched. */
 const RENEWAL = 0.9;
-/** Milliseconds in which a token that the upstream refuses is renewed once. */
+/** Milliseconds in which tokens that the upstream refuses are renewed once at most. */
 const REJECTION_MS = 30_000;
-/** Milliseconds without another request after the token endpoint has refused one: clients must not have an account locked by asking. */
+/** Least milliseconds between requests after the token endpoint refused one: clients could otherwise get the account locked. */
 const REFUSED_MS = 5000;
-/** Milliseconds for which its `Retry-After` is honoured at most. */
+/** Most milliseconds for which the token endpoint's `Retry-After` is honoured. */
 const LONGEST_REFUSED_MS = 60_000;
-/** Seconds of a token that tells no time of its own; a 401 has it renewed, too. */
+/** The lifetime of a token whose answer has no `expires_in`, in seconds. A 401 renews it earlier. */
 const LIFETIME_S = 3600;
 
 export interface TokenOptions {
   readonly settings: Static<typeof Settings>;
   readonly client: HttpClient;
-  /** Milliseconds of a call of the API. */
+  /** Timeout of the API's calls, in milliseconds. */
   readonly timeout: number;
   ended(outcome: 'fetched' | 'failed'): void;
 }
 
-/** The token of one API: fetched once for all who wait for it, and again when its time is nearly over. */
+/** The token of one API: fetched once for all requests that wait for it, and again shortly before it expires. */
 export class Token {
   readonly #options: TokenOptions;
   #fetching: Promise<string> | undefined;
@@ -65,7 +65,7 @@ export class Token {
     return this.#options.client.close();
   }
 
-  /** @throws Refusal 502 */
+  /** Returns the token, which it fetches if necessary. @throws Refusal 502 */
   async get(): Promise<string> {
     const [found, refusal] = [this.#present, this.#refusal];
     if (found !== undefined && performance.now() < found.renewAt) return found.text;
@@ -77,8 +77,8 @@ export class Token {
   }
 
   /**
-   * Has a token renewed that the upstream refuses; seldom, since a 401 may also be about what a client asks.
-   * @returns whether there is another one to call with.
+   * Drops a token that the upstream has refused. It does so seldom, since a 401 may also be about a client's request.
+   * @returns whether another token can be tried.
    */
   reject(text: string): boolean {
     if (this.#present?.text !== text) return true;
@@ -101,7 +101,7 @@ export class Token {
     }
   }
 
-  /** Asks by RFC 6749, section 4.4.2. */
+  /** Requests a token (RFC 6749, section 4.4.2). @throws Refusal 502 */
   async #request(): Promise<Granted> {
     const { settings, client, timeout } = this.#options;
     const { tokenUrl: url, scope, parameters, clientAuth } = settings;
@@ -122,12 +122,15 @@ export class Token {
     }
   }
 
-  /** A 4xx is about the service's own credentials, never about what a client asks: no status of an upstream says so. */
+  /**
+   * Makes the refusal. A 4xx but 429 is about the service's own credentials, not a client's request: it has no
+   * `upstreamStatus`.
+   */
   #refused({ status, headers }: Pick<HttpAnswer, 'status' | 'headers'>): unknown {
     const isRefused = status >= 400 && status < 500;
     const retryAfter = retryAfterOf(headers);
     const upstreamStatus = isRefused && status !== 429 ? undefined : status;
-    // What the server says may be secret.
+    // The reason has no text of the server, which may be secret.
     const error = failed(`oauth2: no token, status ${status}`, classOfStatus(status), { upstreamStatus, retryAfter });
     const rest = Math.min(Math.max(retryAfter ?? 0, REFUSED_MS), LONGEST_REFUSED_MS);
     if (isRefused) this.#refusal = { error, until: performance.now() + rest };
@@ -144,7 +147,7 @@ function inBody({ clientId, clientSecret }: Credentials) {
   return { headers: {}, form: { client_id: clientId, client_secret: clientSecret } };
 }
 
-/** Both are encoded as in a form first (RFC 6749, section 2.3.1). */
+/** Makes the Basic credential. ID and secret are form-encoded first (RFC 6749, section 2.3.1). */
 function inHeader({ clientId, clientSecret }: Credentials) {
   const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
   return { headers: { Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` }, form: {} };
@@ -152,23 +155,23 @@ function inHeader({ clientId, clientSecret }: Credentials) {
 
 interface Granted {
   readonly text: string;
-  /** Of its time. */
+  /** The token's lifetime. */
   readonly seconds: number;
 }
 
-/** What keeps an answer of status 200 from being a token; nothing of what it says is shown. */
+/** An answer of status 200 without a usable token. The message shows nothing of the answer. */
 class NoToken extends Error {}
 
 /**
- * What is needed of an answer with a token. Servers that mean well leave the type out, name that of its format or write the seconds
- * as a text; what other members say is nobody's business here.
+ * Reads the token and its lifetime from an answer. Some servers omit the type, write the token's format in its place, or write
+ * the seconds as a text. Other members are ignored.
  * @throws NoToken
  */
 function grantedIn(body: string): Granted {
   const answer = jsonIn(body);
   if (!isRecord(answer)) throw new NoToken('it is no JSON object');
   const { access_token, token_type, expires_in } = answer;
-  // Anything else could end its header (RFC 6750, section 2.1).
+  // Other characters could end the header early (RFC 6750, section 2.1).
   if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
     throw new NoToken('access_token is missing, or no token');
   if (!/^(?:bearer|jwt)$/i.test(scalarText(token_type ?? 'Bearer')))

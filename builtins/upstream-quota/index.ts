@@ -26,7 +26,7 @@ const quotaKey = optionalKey(
 
 const kept = new StateKey<Map<string, Quota>>('quotas of upstreams');
 
-/** Without an engine that all share, each worker has its part. */
+/** Divides limits among the workers, if they share no engine. */
 function partOf(limits: Limits, workers: number): Limits {
   const parts = Object.entries(limits).map(([name, limit]) => [name, Math.max(1, Math.floor(limit / workers))]);
   return Object.fromEntries(parts);
@@ -46,7 +46,7 @@ function quotasOf({ endpoints, states, stateEngine, workers, now }: Services): R
   return new Map(before);
 }
 
-/** Keeps an API's calls within what its upstream allows, and leaves it alone where it asks for that. */
+/** Keeps an API's calls within its quota, and pauses them when the upstream sends `Retry-After`. */
 export const upstreamQuota = definePlugin({
   name: 'upstream-quota',
   budget: 'none',

@@ -1,23 +1,23 @@
-/** Windows of the calendar of UTC, in milliseconds. */
+/** The windows of a quota, which follow the calendar in UTC, in milliseconds. */
 export const WINDOWS = { perSecond: 1000, perMinute: 60_000, perHour: 3_600_000, perDay: 86_400_000 } as const;
 type WindowName = keyof typeof WINDOWS;
 
 const NAMES = Object.keys(WINDOWS) as readonly WindowName[];
 
-/** Most calls in each window; without a number any. */
+/** Most calls in each window; absent: unlimited. */
 export type Limits = { readonly [N in WindowName]?: number };
 
-/** What is known of the calls of an API. */
+/** The counted calls of an API. */
 export interface Ledger {
-  /** Epoch milliseconds until which the upstream wants no calls. */
+  /** End of the upstream's `Retry-After`, in epoch milliseconds. */
   readonly until: number;
-  /** Of each window: which one it is since 1970, and its calls. */
+  /** For each kind of window: the number of the current one since 1970, and its calls. */
   readonly windows: readonly (readonly [index: number, calls: number])[];
 }
 
 export const EMPTY: Ledger = { until: 0, windows: NAMES.map(() => [0, 0]) };
 
-/** Whatever is none counts as empty. */
+/** Parses a ledger; any other text counts as an empty one. */
 export function readLedger(text = ''): Ledger {
   const [until = 0, ...numbers] = text.split(' ').map(Number);
   if (numbers.length !== 2 * NAMES.length || ![until, ...numbers].every(Number.isSafeInteger)) return EMPTY;
@@ -28,17 +28,17 @@ export function ledgerText({ until, windows }: Ledger): string {
   return [until, ...windows.flat()].join(' ');
 }
 
-/** Milliseconds for which an upstream's `Retry-After` is heeded at most. */
+/** Most milliseconds for which an upstream's `Retry-After` is heeded. */
 export const LONGEST_PAUSE_MS = 300_000;
-/** Milliseconds by which the clocks of processes may differ. */
+/** Most milliseconds by which the clocks of processes may differ. */
 const CLOCK_SKEW_MS = 300_000;
 
-/** Nothing of a clock that was far ahead, and has been set back since: it would be heeded for years. */
+/** Returns a pause's end, or 0 if it is too far off: a clock that was wrong could otherwise stop calls for years. */
 export function heeded(until: number, now: number): number {
   return until > now + LONGEST_PAUSE_MS + CLOCK_SKEW_MS ? 0 : until;
 }
 
-/** With the windows of this time, empty where they are new. A process whose clock is a little ahead begins them for all. */
+/** Returns the ledger at a time, with new windows empty. A process whose clock is a little ahead begins a window for all. */
 export function rolled({ until, windows }: Ledger, now: number): Ledger {
   const present = windows.map(([index, calls], i): readonly [number, number] => {
     const length = WINDOWS[NAMES[i] ?? 'perDay'];
@@ -52,12 +52,12 @@ export function withCalls({ until, windows }: Ledger, n: number): Ledger {
   return { until, windows: windows.map(([index, calls]) => [index, calls + n]) };
 }
 
-/** A window with a limit: how much of it is used, and when it ends. */
+/** The use of a window with a limit. */
 export interface Use {
   readonly name: WindowName;
   readonly calls: number;
   readonly limit: number;
-  /** Epoch milliseconds. */
+  /** End of the window, in epoch milliseconds. */
   readonly endsAt: number;
 }
 

@@ -1,6 +1,6 @@
 import { describeUnavailable } from '../shared/upstream-failure.ts';
 
-/** Of endpoints whose API has a quota. */
+/** The failures of endpoints whose API has a quota. */
 export const failures = describeUnavailable(
   'The quota of calls to the upstream is used up, or it wants no calls for a while',
 );

@@ -17,35 +17,35 @@ import {
   withCalls,
 } from './ledger.ts';
 
-/** The timer of a retry that waited for the same moment may fire so early. */
+/** Milliseconds by which the timer of a retry, which waits for the same moment, may fire early. */
 const TIMER_SLACK_MS = 10;
 
 export interface QuotaOptions {
   readonly api: string;
   readonly limits: Limits;
-  /** What all processes know; without it, this one counts for itself. */
+  /** The ledgers that all processes share; without it this process counts for itself. */
   readonly area: StateArea | undefined;
   /** Epoch milliseconds. */
   now(): number;
 }
 
-/** The calls of one API. Those that come together are counted by one question to the engine. */
+/** The quota of one API. Calls that arrive together are counted by one request to the engine. */
 export class Quota {
   readonly #options: QuotaOptions;
   readonly #waiting: Deferred<Refusal | undefined>[] = [];
-  /** What this process knows, which is all that counts while the engine is away. */
+  /** The ledger as this process knows it, which decides while the engine is unreachable. */
   #ledger: Ledger;
   #until = 0;
   #isAsking = false;
 
-  /** @param before what was known before a reload. */
+  /** @param before the API's quota before a reload. */
   constructor(options: QuotaOptions, before?: Quota) {
     this.#options = options;
     this.#ledger = before === undefined ? EMPTY : before.#ledger;
     this.#until = before === undefined ? 0 : before.#until;
   }
 
-  /** Counts a call. @returns why there may be none now. */
+  /** Counts a call. @returns the refusal, if none is allowed now. */
   take(): Promise<Refusal | undefined> {
     const turn = deferred<Refusal | undefined>();
     this.#waiting.push(turn);
@@ -53,14 +53,14 @@ export class Quota {
     return turn.promise;
   }
 
-  /** Lets no process call for so many milliseconds. */
+  /** Stops the calls of all processes for a time in milliseconds. */
   pause(milliseconds: number): void {
     const until = this.#options.now() + Math.min(milliseconds, LONGEST_PAUSE_MS) - TIMER_SLACK_MS;
     this.#until = Math.max(this.#until, until);
     void this.#change((ledger) => ({ ...ledger, until: Math.max(ledger.until, until) }));
   }
 
-  /** How much of each window is used, as far as this process knows. */
+  /** Returns the use of each window, as far as this process knows. */
   uses(): readonly Use[] {
     return usesOf(rolled(this.#ledger, this.#options.now()), this.#options.limits);
   }
@@ -76,7 +76,7 @@ export class Quota {
     this.#isAsking = false;
   }
 
-  /** @returns for how many calls there is room; they are counted. */
+  /** Counts as many calls as are allowed. @returns their number. */
   async #grant(wanted: number): Promise<number> {
     const { limits, now } = this.#options;
     let granted = 0;
