@@ -9,7 +9,7 @@ const origins = optionalKey(
   }),
 );
 
-/** Whether a browser can send it as `Origin` (RFC 6454, section 6.2): scheme, host and port, all in lower case. */
+/** Whether a browser can send a text as `Origin` (RFC 6454, section 6.2): scheme, host and port, all in lower case. */
 function isOrigin(text: string): boolean {
   if (text === 'null') return true;
   if (text.includes('*') || !URL.canParse(text)) return false;
@@ -23,7 +23,7 @@ const PREFLIGHT_SECONDS = '86400';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** CORS headers on every response, and the answer to preflights (Fetch standard, section 3.2). */
+/** Adds CORS headers to every response, and answers preflights (Fetch standard, section 3.2). */
 export const cors = definePlugin({
   name: 'cors',
   keys: [origins],
@@ -48,7 +48,7 @@ export const cors = definePlugin({
       if (everyone) return open;
       const common = { Vary: 'Origin', ...exposed };
       if (origin !== undefined && known.has(origin)) return { 'Access-Control-Allow-Origin': origin, ...common };
-      // "null" refuses every page but those whose own origin is "null" (sandboxed frames, files): these get no header.
+      // "null" refuses every page, except pages whose own origin is "null" (sandboxed frames, files): these get no header.
       return origin === 'null' ? common : { 'Access-Control-Allow-Origin': 'null', ...common };
     };
     return {

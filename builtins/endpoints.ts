@@ -13,7 +13,7 @@ export const endpoints = definePlugin({
         resolve: (id, exchange) => {
           const asked = byId.has(id) ? id : id.toLowerCase();
           const found = byId.get(asked);
-          // Text that is no ID might be a secret that a client has mistaken for one.
+          // A text that is no ID is not logged: it could be a secret that a client sent by mistake.
           if (found === undefined && ID.test(asked)) unknownEndpointId.set(exchange, asked);
           return found;
         },

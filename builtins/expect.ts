@@ -16,7 +16,7 @@ import { parameterSchema } from './shared/parameter-schema.ts';
 import { declaredNames } from './shared/path-parameters.ts';
 import { failed } from './shared/upstream-failure.ts';
 
-/** @throws Refusal for an answer that is not as expected, which says the place and the rule, and never the value. */
+/** Checks an answer. @throws Refusal for an unexpected one; its reason names the place and the rule, never the value. */
 type Expectation = (answer: ApiResponse, request: OutgoingRequest) => void;
 
 type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
@@ -30,7 +30,7 @@ function unexpected(detail: string, { status }: ApiResponse, failureClass: Class
 const RFC_3339 = /^\d{4}-\d\d-\d\d[t ]\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[-+]\d\d:\d\d)$/i;
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
 
-/** Milliseconds since 1970; not a number where there is no time. */
+/** Returns a time in epoch milliseconds; NaN if the value is no time. */
 function timeOf(value: unknown, unit: Fresh['unit'] = 's'): number {
   const text = typeof value === 'string' ? value : '';
   if (unit === 'iso') return RFC_3339.test(text) ? Date.parse(text.toUpperCase().replace(' ', 'T')) : Number.NaN;
@@ -42,14 +42,14 @@ function missing(path: string): string {
   return `No value found at path: ${path}`;
 }
 
-/** @throws PathError */
+/** Compiles the one path that a text holds. @throws PathError */
 function pathTo(text: string, endpoint: Configured): CompiledPath {
   const [path, ...others] = operatorPaths(text, declaredNames(endpoint));
   if (path === undefined || others.length > 0) throw new PathError('lists several paths: write that of one time');
   return path;
 }
 
-/** Where clients choose what is looked for, that there is none says nothing of the upstream, as a 404 says nothing. */
+/** Classifies a missing time: where clients choose the path, it says no more about the upstream than a 404. */
 function classOfMissing(endpoint: Configured, path: string): Class {
   const declared = keys.parameters.of(endpoint) ?? [];
   const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
@@ -80,7 +80,7 @@ function freshness(endpoint: Endpoint, { path, maxAge, unit }: Fresh, now: () =>
   };
 }
 
-/** What an endpoint expects; nothing where it takes any answer. */
+/** Returns the expectation of an endpoint; undefined if any answer will do. */
 function expectationOf(endpoint: Endpoint, now: () => number): Expectation | undefined {
   const { schema, fresh } = expectKey.of(endpoint) ?? {};
   if (schema === undefined && fresh === undefined) return undefined;
@@ -93,7 +93,7 @@ function expectationOf(endpoint: Endpoint, now: () => number): Expectation | und
   };
 }
 
-/** Of an API's value once, however many of its endpoints have it. */
+/** Checks `expect`. A finding has the path of the API if the API sets the key, and so is reported once for all endpoints. */
 function check(endpoint: EndpointDraft): Finding[] {
   const { schema, fresh } = expectKey.of(endpoint) ?? {};
   const at = `${endpoint.block.expect === undefined ? apiPath(endpoint) : endpoint.path}.expect`;
@@ -119,7 +119,7 @@ function describe(endpoint: Endpoint): DescribedOperation {
   return fresh === undefined ? {} : { failures: { 502: { errors: [missing(fresh.path)] } } };
 }
 
-/** Refuses what the upstream answers where it is not as expected: what retries, mirrors and breakers see, and nothing keeps. */
+/** Refuses unexpected upstream answers. Retries, mirrors and breakers see the refusal, and no such answer is kept. */
 export const expect = definePlugin({
   name: 'expect',
   budget: 'none',

@@ -43,15 +43,15 @@ import { upstreamQuota } from './upstream-quota/index.ts';
 import { upstreamRetry } from './upstream-retry.ts';
 import { upstreamShare } from './upstream-share.ts';
 
-/** Calls upstreams: all others at its stage are outside of it. */
+/** The plugin that calls upstreams: all others at its stage wrap it. */
 export const innermost = callApi;
 
-/** Plugins with routes of their own, and plugins that only look on. */
+/** Plugins with routes of their own, and plugins that only observe. */
 const beside = [ccipRead, discovery, explorer, mcp, status, metrics];
 
 /**
- * The built-in plugins in the order in which they are registered; within a stage the first comes first.
- * @param signing what signs; a command that serves nothing needs none.
+ * Returns the built-in plugins in the order of their registration; within a stage the first comes first.
+ * @param signing the signers; a command that serves nothing needs none.
  */
 export function builtins(signing?: Signing): Definition[] {
   return [

@@ -4,13 +4,13 @@ import { clientName, definePlugin, type Exchange, type Refusal, Type } from '../
 import { type FailureClass, failureClassOf, type RequestOutcome } from '../plugins-sdk/observe.ts';
 import { StateKey } from '../plugins-sdk/state.ts';
 
-/** Read only: without that port nobody can ask. */
+/** A config key of the plugin `metrics`, only read here: without its port there is no `GET /status`. */
 const metricsKey = optionalKey('settings', 'metrics', Type.Unknown());
 
-/** Clients that are counted each by itself, and those that are shown. */
+/** Most clients that are counted by name, and most that are shown. */
 const MOST_CLIENTS = 1000;
 const SHOWN_CLIENTS = 10;
-/** Kinds of errors that are remembered, the latest. */
+/** Most kinds of errors that are remembered: the latest. */
 const MOST_ERRORS = 20;
 
 /** Failures of one kind: the same class, status and stage at the same endpoint. */
@@ -22,11 +22,11 @@ type ErrorKind = {
   readonly count: number;
   readonly firstAt: string;
   readonly lastAt: string;
-  /** Of the last one: the log has the rest. */
+  /** The request ID of the last failure: the log has the rest. */
   readonly requestId: string;
 };
 
-/** Who has asked, and what has failed, since the process started. */
+/** Requests by client, and the latest failures, since the process started. */
 class Recent {
   readonly #clients = new Map<string, number>();
   readonly #errors = new LRUCache<string, ErrorKind>({ max: MOST_ERRORS });
@@ -57,7 +57,7 @@ class Recent {
     return { top, others: rest, unnamed: this.#unnamed };
   }
 
-  /** The latest kind first. */
+  /** Returns the failures, the latest kind first. */
   errors() {
     return [...this.#errors.values()];
   }
@@ -65,7 +65,7 @@ class Recent {
 
 const kept = new StateKey<Recent>('status');
 
-/** Shows who asks most and what failed last: `GET /status` of the metrics port, and the command `status`. */
+/** Shows the clients with most requests and the latest failures: `GET /status` of the metrics port, and the command `status`. */
 export const status = definePlugin({
   name: 'status',
   setup({ config, states, stateEngine, status: shown, now }) {
@@ -75,7 +75,7 @@ export const status = definePlugin({
       if (stateEngine === undefined) return [];
       return [{ name: stateEngine.engine, state: stateEngine.available() ? 'up' : 'away' }];
     });
-    // These are lists to which others add, and which are there where nobody does.
+    // Other plugins add to these lists, which are shown even if they are empty.
     for (const part of ['signers', 'breakers']) shown.show(part, () => []);
     shown.show('clients', () => recent.clients());
     shown.show('errors', () => recent.errors());

@@ -10,7 +10,7 @@ function urlOf(endpoint: Endpoint, config: Config): string {
   return `${publicUrlOf(endpoint, config)}/endpoints/${endpoint.id}`;
 }
 
-/** A text of the config in one line, in which it begins no link, heading or list. */
+/** Writes a text of the config in one line, so that it begins no link, heading or list in Markdown. */
 function oneLine(text: unknown): string {
   return String(text)
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
@@ -18,7 +18,7 @@ function oneLine(text: unknown): string {
     .trim();
 }
 
-/** What it takes to be let in. */
+/** Describes what a request needs for admission: credentials, a payment, or nothing. */
 function accessTo(operation: unknown): string {
   const price = memberAt(operation, 'x-payment-info', 'price');
   const amounts = [memberAt(price, 'amount'), memberAt(price, 'min'), memberAt(price, 'max')].filter(Boolean);
@@ -41,7 +41,7 @@ function lineOf(document: OpenApiObject, endpoint: Endpoint, config: Config): st
   return `- [${title}](${urlOf(endpoint, config)}): ${about} Access: ${accessTo(operation)}. Parameters: ${parameters}.`;
 }
 
-/** `/llms.txt`, as https://llmstxt.org has it. */
+/** Makes the text of `/llms.txt` (https://llmstxt.org). */
 function guide(document: OpenApiObject, listed: readonly Endpoint[], config: Config): string {
   const { info, servers } = detailsOf(config);
   const { title, description } = info;
@@ -61,7 +61,7 @@ function guide(document: OpenApiObject, listed: readonly Endpoint[], config: Con
     .concat('\n');
 }
 
-/** What is listed where: what is sold, everything, or nothing. */
+/** Returns the endpoints for the catalogue and for the guide: the paid ones, all, or none. */
 function listsOf(endpoints: readonly Endpoint[], config: Config) {
   const chosen = discoveryKey.in(config);
   const sold = chosen === false ? [] : endpoints.filter(isSold);
@@ -74,7 +74,7 @@ function recommend(endpoints: readonly Endpoint[], config: Config): string | und
   return `publicUrl for ${namesOf(unknown)}: catalogues list nothing without its URL (settings.discovery: false: not wanted)`;
 }
 
-/** `GET /.well-known/x402` and `GET /llms.txt`: what catalogues and agents are told of the service. */
+/** Serves `GET /.well-known/x402` for catalogues and `GET /llms.txt` for agents. */
 export const discovery = definePlugin({
   name: 'discovery',
   keys: [discoveryKey, tagsKey],

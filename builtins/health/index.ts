@@ -3,8 +3,8 @@ import { probes } from '../shared/probes.ts';
 import { openApiPart } from './openapi.ts';
 
 /**
- * `GET /health` says that the service is up, and who signs. `GET /ready` tells load balancers whether it takes requests, with 503
- * when it does not.
+ * Serves `GET /health`, which says that the service is up and who signs, and `GET /ready`, which load balancers ask whether the
+ * service takes requests: 503 if not.
  */
 export const health = definePlugin({
   name: 'health',

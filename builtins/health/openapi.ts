@@ -1,6 +1,6 @@
 import { type OpenApiPart, objectSchema, refTo } from '../../plugins-sdk/openapi.ts';
 
-/** The two probes. */
+/** Describes the two probes. */
 export const openApiPart: OpenApiPart = {
   schemas: {
     Health: objectSchema('The service is up', { status: { const: 'ok' }, node: refTo('schemas', 'Address') }),

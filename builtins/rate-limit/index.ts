@@ -31,12 +31,12 @@ const trustKey = optionalKey(
 const kept = new StateKey<ClientBuckets>('rate limit');
 const headers = limitHeaders('addresses');
 
-/** Whether responses say what is left: who has chosen a limit has clients that it means. */
+/** Whether responses show what is left: by default only if the operator has chosen a limit. */
 function tellsIn(config: Readonly<Record<string, unknown>>): boolean {
   return headersKey.in(config) ?? (maxKey.in(config) !== undefined || windowKey.in(config) !== undefined);
 }
 
-/** A token bucket per client address, asked before all else. It also decides which address is the client's. */
+/** A token bucket per client address, taken from before anything else. The plugin also decides which address is the client's. */
 export const rateLimit = definePlugin({
   name: 'rate-limit',
   keys: [windowKey, maxKey, trustKey, headersKey],

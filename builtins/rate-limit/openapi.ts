@@ -1,7 +1,7 @@
 import type { OpenApiPart } from '../../plugins-sdk/openapi.ts';
 import { limitHeaderRefs, limitHeadersPart, tooManyRequests } from '../shared/limit-openapi.ts';
 
-/** @param tells whether responses say what is left. */
+/** Describes the limit. @param tells whether responses show what is left. */
 export function describeLimit(tells: boolean): OpenApiPart {
   return {
     headers: limitHeadersPart,
