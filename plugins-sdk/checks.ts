@@ -7,7 +7,7 @@ import { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
 export { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
-/** Findings of a wrong EIP-55 checksum. */
+/** Finds a wrong EIP-55 checksum of an address. */
 export function checkAddress(path: string, address: string): Finding[] {
   try {
     checksumAddress(address);
@@ -19,7 +19,7 @@ export function checkAddress(path: string, address: string): Finding[] {
 
 /**
  * Warns of plain HTTP to another machine.
- * @param harm what anyone on the way could do, such as "change what gets signed".
+ * @param harm what a machine on the way could do, such as "change what gets signed".
  */
 export function checkPlainHttp(path: string, url: string | undefined, harm: string): Finding[] {
   return isReadableOnTheWay(url) ? [warning(path, `is plain HTTP: anyone on the way could ${harm}; use https`)] : [];
@@ -27,7 +27,7 @@ export function checkPlainHttp(path: string, url: string | undefined, harm: stri
 
 const NO_ROOT = 'holds no root certificate, so that no server is trusted: add the one that signed it';
 
-/** Warns of authorities (PEM) that others have signed: TLS trusts only given roots. */
+/** Warns if a PEM text holds certificates but no root: TLS trusts only the given roots. */
 export function checkAuthorities(path: string, pem: string | undefined): Finding[] {
   const texts = pem?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return texts.length === 0 || texts.some(isRoot) ? [] : [warning(path, NO_ROOT)];
@@ -38,12 +38,12 @@ function isRoot(certificate: string): boolean {
     const { subject, issuer } = new X509Certificate(certificate);
     return subject === issuer;
   } catch {
-    // TLS passes over what it cannot read.
+    // TLS, too, skips a certificate that it cannot read.
     return false;
   }
 }
 
-/** Finds a port in a host to listen on. */
+/** Finds a port or brackets in a host to listen on. */
 export function checkHost(path: string, host: string | undefined): Finding[] {
   const [, bare] = /^\[(.*)\]$/.exec(host ?? '') ?? [];
   if (bare !== undefined) return [error(path, `has brackets, which belong to URLs: write ${bare}`)];
@@ -52,12 +52,12 @@ export function checkHost(path: string, host: string | undefined): Finding[] {
   return [error(path, `holds a port: write host: ${name.replace(/^\[|\]$/g, '')} and port: ${port}`)];
 }
 
-/** Config path of an endpoint's API. */
+/** Returns the config path of an endpoint's API. */
 export function apiPath({ path }: Pick<EndpointDraft, 'path'>): string {
   return path.replace(/\.endpoints\[\d+\]$/, '');
 }
 
-/** Config path of an endpoint's auth object. */
+/** Returns the config path of an endpoint's auth object. */
 export function authPath(endpoint: EndpointDraft, index: number): string {
   const { block, apiBlock, path } = endpoint;
   const isOwn = block.auth !== undefined && block.auth !== null;
@@ -65,7 +65,7 @@ export function authPath(endpoint: EndpointDraft, index: number): string {
   return Array.isArray(isOwn ? block.auth : apiBlock.auth) ? `${at}[${index}]` : at;
 }
 
-/** A parameter as declared, with defaults. */
+/** A parameter as declared in the config, with defaults filled in. */
 export interface DeclaredParameter extends Parameter {
   readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body' | 'none';
   readonly required: boolean;
@@ -74,7 +74,7 @@ export interface DeclaredParameter extends Parameter {
   readonly at: string;
 }
 
-/** An endpoint's parameters with defaults; a fixed value from a variable is secret. */
+/** Returns an endpoint's parameters with defaults filled in. A parameter whose fixed value comes from a variable is secret. */
 export function declaredParameters(endpoint: EndpointDraft, { interpolated }: CheckContext): DeclaredParameter[] {
   return (keys.parameters.of(endpoint) ?? []).map((parameter, index) => {
     const at = `${endpoint.path}.parameters[${index}]`;
@@ -83,26 +83,26 @@ export function declaredParameters(endpoint: EndpointDraft, { interpolated }: Ch
   });
 }
 
-/** Header names that belong to the connection or to the client's HTTP library, lower-case. */
+/** Lower-case header names that belong to the connection or to the HTTP client. */
 const RESERVED_HEADERS = new Set([
   ...['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te'],
-  // The library refuses to send these.
+  // The HTTP client refuses to send these.
   ...['keep-alive', 'expect'],
 ]);
 
-/** Whether the name of a header, or a method, can be so (RFC 9110, section 5.6.2). */
+/** Returns whether a text can be the name of a header or a method (RFC 9110, section 5.6.2). */
 export function isToken(text: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text);
 }
 
-/** Findings of a header name that must not be configured. */
+/** Finds a header name that is invalid or must not be configured. */
 export function checkHeaderName(path: string, name: string): Finding[] {
   if (!isToken(name)) return [error(path, 'is no valid header name')];
   if (RESERVED_HEADERS.has(name.toLowerCase())) return [error(path, `the header ${name} cannot be configured`)];
   return [];
 }
 
-/** Whether a header can carry the text (RFC 9110, section 5.5). It holds visible Latin-1, spaces and tabs. */
+/** Returns whether a header can carry a text: visible Latin-1, spaces and tabs (RFC 9110, section 5.5). */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }

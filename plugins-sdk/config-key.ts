@@ -6,28 +6,29 @@ import { compileSchema } from './schema/compile.ts';
 
 /** The TypeScript type of a schema's values. */
 export type { Static } from 'typebox';
-/** Makes TypeBox schemas: of `config`, config keys and auth types. */
+/** Makes TypeBox schemas, for `config`, config keys and auth types. */
 export { Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'apiOrEndpoint';
 
-/** A typed place in the config; the plugin that lists it owns it. */
+/** A typed key of the config. The plugin that lists it owns it. */
 export interface ConfigKey<S extends TSchema = TSchema> {
   readonly level: Level;
   readonly path: string;
   readonly schema: S;
-  /** The endpoint's value: its own, for an `apiOrEndpoint` key else the API's; an `api` key reads the API's. */
+  /** Returns the value at an endpoint: of an `api` key the API's, of an `apiOrEndpoint` key the endpoint's, else the API's. */
   of(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Static<S> | undefined;
-  /** The value in the whole configuration, for the levels `root`, `server` and `settings`. */
+  /** Returns the value in the whole configuration, for the levels `root`, `server` and `settings`. */
   in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
 }
 
 /**
  * Declares a config key.
- * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, or in an endpoint.
- *   At `apiOrEndpoint` it stands in either, and the endpoint's value overrides the API's.
+ * @param level where the key is: at the top (`root`), under `server` or `settings`, in an API, or in an endpoint.
+ *   At `apiOrEndpoint` it may be in either, and the endpoint's value overrides the API's.
  * @param path dotted path below that level.
- * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
+ * @param schema TypeBox schema of the value, in `Type.Optional` unless every such block must have the key. Its `description`
+ *   goes into the published JSON Schema.
  */
 export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
   const fits = checkerOf(schema);
@@ -37,7 +38,7 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     return value as Static<S>;
   };
   const steps = path.split('.');
-  // A frozen block is that of a config, frozen throughout, and looked at once: many plugins ask for the same keys.
+  // A frozen block is part of a config and cannot change, so its value is read once: many plugins read the same keys.
   const known = new WeakMap<object, Static<S> | undefined>();
   const read = (block: unknown): Static<S> | undefined => {
     if (!isRecord(block)) return undefined;
@@ -64,7 +65,7 @@ export function optionalKey<S extends TSchema>(level: Level, path: string, schem
   return configKey(level, path, Type.Optional(schema));
 }
 
-/** Checks from which on a compiled schema costs less, the compilation included. */
+/** Number of checks from which on a compiled schema costs less, its compilation included. */
 const MANY = 50;
 
 function checkerOf(schema: TSchema): (value: unknown) => boolean {

@@ -1,4 +1,4 @@
-/** For plugins with keys in the config file: schemas, the keys that the service itself reads, and checks of what no schema can say. */
+/** The SDK's entry for plugins with config keys: schemas, the keys that the service itself reads, and checks beyond schemas. */
 
 export { httpTarget } from '../lib/http/target.ts';
 export { LONGEST_TIMER } from '../lib/time/timer.ts';

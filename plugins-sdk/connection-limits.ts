@@ -1,11 +1,11 @@
 import type { Server, Socket } from 'node:net';
 import { clientKey } from '../lib/http/client-address.ts';
 
-/** How many connections a server holds at most. */
+/** The most connections that a server holds. */
 export interface ConnectionLimits {
-  /** In all. */
+  /** Most connections in all. */
   readonly max: number;
-  /** Of one client address; IPv6 addresses of one /64 count as one. */
+  /** Most connections of one client address; IPv6 addresses of one /64 count as one. */
   readonly perAddress: number;
 }
 
@@ -13,10 +13,10 @@ export interface ConnectionLimits {
 export type ConnectionLimit = keyof ConnectionLimits;
 
 /**
- * Closes connections beyond the limits as soon as they are accepted. The one that has sent nothing for longest goes: of the same address or,
- * where all are too many, of any. Else the one goes that has just come. Those that have sent something stay.
- * @param limits asked for each connection.
- * @param refused told of each connection that was closed.
+ * Closes a connection whenever a new one exceeds a limit. The oldest connection that has sent nothing is closed: one of the same
+ * address, or one of any address if `max` is reached. If all have sent something, the new connection is closed.
+ * @param limits returns the limits; called for each new connection.
+ * @param refused called for each connection that is closed.
  */
 export function limitConnections(
   server: Server,
@@ -33,7 +33,7 @@ export function limitConnections(
     if (ofAddress?.size === 0) byAddress.delete(key);
   };
   server.prependListener('connection', (socket: Socket) => {
-    // A server that takes a socket up again after an upgrade announces it anew.
+    // A server emits `connection` again for a socket that it takes back after an upgrade.
     if (known.has(socket)) return;
     const key = clientKey(socket.remoteAddress ?? '');
     const ofAddress = byAddress.get(key) ?? new Group();
@@ -53,10 +53,10 @@ export function limitConnections(
   });
 }
 
-/** Connections that count together. */
+/** Connections that share a limit. */
 class Group {
   size = 0;
-  /** Those that had sent nothing when they were last looked at, in the order in which they came. */
+  /** Connections that had sent nothing when last checked, oldest first. */
   readonly #silent = new Set<Socket>();
 
   add(socket: Socket): void {
@@ -69,7 +69,7 @@ class Group {
     this.#silent.delete(socket);
   }
 
-  /** The connection that has sent nothing for longest. One that has sent something is checked once. */
+  /** Returns the oldest connection that has sent nothing. One that has sent something is never checked again. */
   firstSilent(): Socket | undefined {
     for (const socket of this.#silent) {
       if (socket.bytesRead === 0 && !socket.destroyed) return socket;

@@ -1,6 +1,6 @@
 import { control, type Exchange } from '../kernel/exchange.ts';
 
-/** The values of a request by their keys. */
+/** Returns the values on a request, by key. */
 function valuesOn(exchange: Exchange) {
   try {
     return control.valuesOf(exchange);
@@ -9,19 +9,20 @@ function valuesOn(exchange: Exchange) {
   }
 }
 
+/** The options of a {@link ContextKey}. */
 export interface ContextKeyOptions {
-  /** Whether the first value stays: for values that decide where a request goes, under a key that other plugins know. */
+  /** Whether the first value is final. Use it for values that decide about a request, under a key that other plugins know. */
   readonly once?: boolean;
   /**
-   * Whether the request's line in the log has the value, as a field of the key's name: no secret then. What is left on a fork of a
-   * request stands on that request, too.
+   * Whether the request's log line shows the value, in a field named after the key. It must then be no secret. A value that is
+   * set on a fork of a request is set on that request, too.
    */
   readonly logged?: boolean;
 }
 
 /**
- * A typed key for a value that one plugin leaves on a request. Whoever holds the key can read and write; nobody else
- * can reach the value, and it is gone with the request.
+ * A typed key for a value that one plugin leaves on a request for others. Only code that has the key can read or write the value,
+ * which is gone with the request.
  */
 export class ContextKey<T> {
   readonly name: string;
@@ -32,18 +33,19 @@ export class ContextKey<T> {
     this.#options = options;
   }
 
-  /** Adds what the log shows of a request to its fields; those that are there stay. */
+  /** Adds a request's logged values to the fields of its log line. Existing fields stay. */
   static addLogged(exchange: Exchange, fields: Record<string, unknown>): void {
     for (const [key, value] of valuesOn(exchange) ?? [])
       if (key instanceof ContextKey && key.#options.logged) fields[key.name] ??= value;
   }
 
+  /** Returns the value on a request, if there is one. */
   get(exchange: Exchange): T | undefined {
     // No other plugin writes under this key.
     return valuesOn(exchange)?.get(this) as T | undefined;
   }
 
-  /** @throws when something was left already that must stay. */
+  /** Sets the value on a request. @throws Error if the key is `once` and has a value. */
   set(exchange: Exchange, value: T): void {
     const { once, logged } = this.#options;
     if (valuesOn(exchange)?.has(this) && once) throw new Error(`context key "${this.name}" has a value already`);
@@ -52,7 +54,7 @@ export class ContextKey<T> {
     if (origin) this.set(origin, value);
   }
 
-  /** @throws when nothing was left: a fault in the order of the plugins, never the client's. */
+  /** Returns the value on a request. @throws Error if there is none: a fault in the plugins' order, never the client's. */
   require(exchange: Exchange): T {
     const value = this.get(exchange);
     if (value === undefined) throw new Error(`context key "${this.name}" has no value`);

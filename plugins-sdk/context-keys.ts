@@ -1,41 +1,41 @@
 import { ContextKey, type Exchange, type Parameters } from './kernel.ts';
 
-/** The client's address, from a trusted proxy; left at `admit`. */
+/** The client's address as a trusted proxy reports it; set at `admit`. */
 export const clientAddress = new ContextKey<string>('clientAddress', { once: true });
 
-/** The client's IP address. */
+/** Returns the client's IP address. */
 export function clientIp(exchange: Exchange): string {
   return clientAddress.get(exchange) ?? exchange.socketAddress;
 }
 
-/** The operator's name for the client; left at `authenticate`. It stands in the log, so it must be no secret. */
+/** The operator's name for the client; set at `authenticate`. The log shows it, so it must be no secret. */
 export const clientName = new ContextKey<string>('clientName');
 
-/** The request for which a plugin asks with this one. */
+/** The client's request on whose behalf a plugin made this one. */
 export const askedFor = new ContextKey<Exchange>('askedFor', { once: true });
 
-/** The body's bytes as the client sent them; left at `parseBody`. */
+/** The body's bytes as the client sent them; set at `parseBody`. */
 export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 
 /**
- * The parameters with a number that a double would round; a marked text stands for each such number. Left at `parseBody`, where there
- * are such parameters.
+ * The parameters with a marked text in place of each number that a double would round. Set at `parseBody`, only if there are such
+ * numbers.
  */
 export const writtenParameters = new ContextKey<Parameters>('writtenParameters', { once: true });
 
-/** Headers of the answer itself, for modes that answer in a response. */
+/** Headers that belong to the answer, for modes that send it in the response. */
 export const answerHeaders = new ContextKey<Readonly<Record<string, string>>>('answerHeaders');
 
-/** Adds to `answerHeaders`, before the client has its answer. */
+/** Adds headers to `answerHeaders`, before the client has its answer. */
 export function addAnswerHeaders(exchange: Exchange, headers: Readonly<Record<string, string>>): void {
   const before = answerHeaders.get(exchange);
-  // A frozen object that goes out as it is need not be looked at again.
+  // A single frozen object is kept as it is: no copy is needed.
   const isWhole = before === undefined && Object.isFrozen(headers);
   answerHeaders.set(exchange, isWhole ? headers : { ...before, ...headers });
 }
 
-/** The unknown endpoint ID that a client asked for; left at `resolve`. */
+/** The unknown endpoint ID that a client asked for; set at `resolve`. */
 export const unknownEndpointId = new ContextKey<string>('unknownEndpointId', { once: true });
 
-/** Scheme, host and path of an upstream's redirect, for the operator; clients may have chosen parts of it. */
+/** Scheme, host and path of an upstream's redirect, for the operator. Clients may have chosen parts of them. */
 export const redirectTarget = new ContextKey<string>('redirectTarget');

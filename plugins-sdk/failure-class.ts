@@ -1,7 +1,7 @@
 import type { RequestFailure } from '../lib/http/client/index.ts';
 import { isRefusal, type Refusal } from './kernel.ts';
 
-/** Why an upstream call failed, or gave nothing to sign. */
+/** Classes of failures that the upstream is to blame for: its call failed, or gave nothing to sign. */
 export const upstreamClasses = [
   'timeout',
   'dns',
@@ -14,33 +14,34 @@ export const upstreamClasses = [
   'encode',
 ] as const;
 
-/** The reasons of failures; `requester` blames what the client asked for. */
+/** All classes of failures. The class `requester` blames the client's request. */
 export const failureClasses = [...upstreamClasses, 'requester', 'busy', 'signer', 'plugin', 'engine'] as const;
 
+/** One of `upstreamClasses`. */
 export type UpstreamClass = (typeof upstreamClasses)[number];
 /** One of `failureClasses`. */
 export type FailureClass = (typeof failureClasses)[number];
 
 /**
- * The class that a refusal names, or `plugin` if a plugin is to blame.
- * @returns nothing where the client is to blame: that is no failure.
+ * Returns the class that a refusal names, or `plugin` if a plugin is to blame.
+ * @returns `undefined` if the client is to blame: that is no failure.
  */
 export function failureClassOf({ failureClass, fault }: Refusal): FailureClass | undefined {
   return failureClasses.find((each) => each === failureClass) ?? (fault ? 'plugin' : undefined);
 }
 
-/** The class of an error, if the upstream is to blame. */
+/** Returns the class of an error if the upstream is to blame, else `undefined`. */
 export function upstreamClassOf(error: unknown): UpstreamClass | undefined {
   return isRefusal(error) ? upstreamClasses.find((each) => each === error.failureClass) : undefined;
 }
 
-/** The class of an upstream status other than 2xx. */
+/** Returns the class of an upstream status other than 2xx. */
 export function classOfStatus(status: number): UpstreamClass {
   if (status >= 500) return 'status_5xx';
   return status >= 400 ? 'status_4xx' : 'body';
 }
 
-/** The class of an incomplete upstream call. An aborted call has no class: the service ends. */
+/** Returns the class of an upstream call that failed. An aborted call counts as `busy`, since the service is ending. */
 export function classOfRequest({ kind, phase }: RequestFailure): FailureClass {
   if (kind === 'timeout') return 'timeout';
   if (kind === 'aborted') return 'busy';

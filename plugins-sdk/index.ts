@@ -1,4 +1,4 @@
-/** What every plugin may import. `config`, `openapi`, `state`, `signing` and `observe` beside it are for plugins with such a subject. */
+/** The SDK's main entry. Beside it are `config`, `openapi`, `state`, `signing` and `observe`, for plugins on these subjects. */
 
 export { type Hex, isHex, toBytes, toHex } from '../lib/eth/hex.ts';
 export { createHttpClient, type HttpClient, RequestFailure } from '../lib/http/client/index.ts';

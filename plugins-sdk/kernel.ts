@@ -1,4 +1,4 @@
-/** The part of the kernel that plugins may see: types, refusals and context keys. */
+/** Passes on the part of the kernel that plugins may see: types, refusals and context keys. */
 
 export { Charge } from '../kernel/charge.ts';
 export type { Exchange } from '../kernel/exchange.ts';

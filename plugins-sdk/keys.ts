@@ -5,28 +5,29 @@ import type { Endpoint, Json } from './kernel.ts';
 import { closedObject } from './schema/closed-object.ts';
 import { DURATION } from './schema/duration.ts';
 
-/** An EVM address; its checksum is checked apart. */
+/** Returns the schema of an EVM address. `checkAddress` checks its checksum. */
 export function addressSchema(description: string) {
   return Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description });
 }
-/** `addressSchema` for any address. */
+/** The schema of any EVM address, by `addressSchema`. */
 export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 
 /**
- * A duration that a timer can hold. A config may have a text such as `500ms`, `10s`, `2m`, `1h` or `1d` in its place.
- * @param options of the integer. A number below `duration` (default 100) is warned of: it looks like seconds.
+ * Returns the schema of a duration that a timer can hold: milliseconds, or in the config file a text such as `500ms`, `10s`,
+ * `2m`, `1h` or `1d`.
+ * @param options of the integer. Numbers below `duration` (default 100) cause a warning, since they look like seconds.
  */
 export function millisecondsSchema(description: string, options: TNumberOptions & { duration?: number } = {}) {
   return Type.Integer({ minimum: 1, maximum: LONGEST_TIMER, [DURATION]: 100, ...options, description });
 }
 
-/** A value that the operator sends; where lists and objects may stand is checked apart from the schema. */
+/** Returns the schema of an operator's value. Other code checks where it may be a list or an object. */
 function pinned(description: string) {
   const nested = [Type.Unsafe({ type: 'array' }), Type.Unsafe({ type: 'object' })];
   return Type.Unsafe<Json>(Type.Union([Type.String(), Type.Number(), Type.Boolean(), ...nested], { description }));
 }
 
-/** Upstream values by the texts that clients may give. */
+/** The schema of `map`: upstream values by the texts that clients may give. */
 export const MapSchema = Type.Record(Type.String(), Type.String(), {
   minProperties: 1,
   description: 'Upstream value for each text from clients, or {file: symbols.yaml}',
@@ -58,7 +59,7 @@ const ParameterSchema = closedObject({
   secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
   description: Type.Optional(Type.String({ description: 'Shown to clients; no effect on requests' })),
 });
-/** A parameter as declared. */
+/** A parameter as declared in the config. */
 export type Parameter = Static<typeof ParameterSchema>;
 
 const Basic = closedObject({
@@ -71,7 +72,7 @@ const Basic = closedObject({
   ),
 });
 
-/** Config keys that several plugins read. Each is owned by one of them, which may have more to say of its values. */
+/** The config keys that several plugins read. One plugin owns each key, and may check its values further. */
 export const keys = {
   url: configKey('api', 'url', Type.String({ description: 'Base URL of the upstream' })),
   headers: optionalKey(
@@ -118,17 +119,17 @@ export const keys = {
   ),
 };
 
-/** The URL of an endpoint's upstream, without a trailing slash. */
+/** Returns the URL of an endpoint's upstream, without a trailing slash. */
 export function baseUrl(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): string {
   return (keys.url.of(endpoint) ?? '').replace(/\/$/, '');
 }
 
-/** Whether a receipt covers a declared parameter: neither fixed nor secret. */
+/** Returns whether a receipt covers a declared parameter: one that is neither fixed nor secret. */
 export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>): boolean {
   return fixed === undefined && secret !== true;
 }
 
-/** The value of `strictParameters` at an endpoint. */
+/** The config key `strictParameters` of an endpoint. */
 export const strictKey = optionalKey(
   'apiOrEndpoint',
   'strictParameters',
@@ -139,7 +140,7 @@ export const strictKey = optionalKey(
 
 const FIELDS = ['type', 'path', 'times'] as const;
 
-/** The reserved parameters that an endpoint leaves to its clients. */
+/** Returns the reserved parameters that an endpoint takes from clients, because its `encoding` has `*` there. */
 export function reservedParameters(
   endpoint: Pick<Endpoint, 'block' | 'apiBlock'>,
 ): readonly ('_type' | '_path' | '_times')[] {
@@ -147,13 +148,13 @@ export function reservedParameters(
   return FIELDS.flatMap((field) => (encoding?.[field] === '*' ? [`_${field}` as const] : []));
 }
 
-/** The value of `settings.state`, read only; absent or a text: in memory. */
+/** The config key `settings.state`, to be read only. If absent or a text, state is in memory. */
 export const stateKey = optionalKey('settings', 'state', Type.Unknown());
 
-/** The value of `settings.signer`; absent: the key of the environment. */
+/** The config key `settings.signer`. If absent, the signer is the environment's key. */
 export const signerKey = optionalKey('settings', 'signer', Type.Unknown());
 
-/** The value of `receipt` at an endpoint. */
+/** The config key `receipt` of an endpoint. */
 export const receiptKey = optionalKey(
   'apiOrEndpoint',
   'receipt',

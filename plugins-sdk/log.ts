@@ -7,5 +7,5 @@ export interface Log {
 }
 
 const nothing = () => undefined;
-/** For what is looked at without a service. */
+/** A log that drops everything, for code that runs without a service. */
 export const silentLog: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };

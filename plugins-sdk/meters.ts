@@ -1,21 +1,21 @@
-/** What is counted or measured, in the terms of Prometheus and OpenTelemetry. */
+/** The description of a metric, in the terms of Prometheus and OpenTelemetry. */
 export interface MeterSpec<L extends string = string> {
   /** Snake case, with the unit and without a prefix: `upstream_call_seconds`, `payments_total`. */
   readonly name: string;
   readonly help: string;
-  /** Names of the labels, in snake case. Values must be of bounded variety, never a client's choice. */
+  /** Names of the labels, in snake case. Their values must be few, and never a client's choice. */
   readonly labels?: readonly L[];
-  /** Of a counter: values of labels that are known beforehand. Their series are there at 0, so that their first event is an increase. */
+  /** For a counter: known combinations of label values. Their series start at 0, so that the first event is an increase. */
   readonly initial?: readonly Readonly<Record<L, string>>[];
-  /** Of a histogram: upper bounds of its buckets, ascending; by default some that suit calls, in seconds. */
+  /** For a histogram: upper bounds of its buckets, ascending. The default suits the duration of calls, in seconds. */
   readonly buckets?: readonly number[];
-  /** Of a gauge: what the values of several workers make together; default their sum. */
+  /** For a gauge: how the values of several workers are combined; default `sum`. */
   readonly across?: 'sum' | 'min' | 'max' | 'average';
 }
 
-/** An instrument as a sink gets it. */
+/** A metric's description as a sink gets it. */
 export interface Instrument extends Omit<MeterSpec, 'initial'> {
-  /** Most combinations of label values that are kept apart. */
+  /** Most combinations of label values that have their own series. */
   readonly series: number;
 }
 
@@ -28,25 +28,26 @@ export type Count<L extends string = string> = (labels: Labels<L>, value?: numbe
 /** Observes one value of a histogram, or adds to a counter. */
 export type Measure<L extends string = string> = (labels: Labels<L>, value: number) => void;
 
-/** Makes instruments. An instrument that it asks for again, also after a reload of the config, is the same one. */
+/** Makes a plugin's instruments. The same description gives the same instrument again, also after a reload of the config. */
 export interface Meters {
-  /** @throws Error when the name is taken, or a part of the description is not as it must be. */
+  /** Makes a counter. @throws Error if the name is taken or the description is invalid. */
   counter<L extends string = never>(spec: MeterSpec<L>): Count<L>;
-  /** For seconds, unless it has buckets of its own. @throws Error as `counter` does. */
+  /** Makes a histogram, of seconds unless it has other buckets. @throws Error as `counter` does. */
   histogram<L extends string = never>(spec: MeterSpec<L>): Measure<L>;
   /**
-   * @param read replaces the function that the same gauge of this plugin had before.
+   * Makes a gauge.
+   * @param read returns the present value; replaces the function that this plugin's gauge had before.
    * @throws Error as `counter` does.
    */
   gauge(spec: MeterSpec<never>, read: () => number): void;
-  /** Connects every instrument, present and future; the sink before it hears no more. */
+  /** Connects all instruments, present and future, to a sink. An earlier sink gets nothing more. */
   connect(sink: MeterSink): void;
 }
 
-/** Where measurements go. When it throws, the measurement is lost. */
+/** A receiver of measurements. If it throws, the measurement is lost. */
 export interface MeterSink {
   counter(instrument: Instrument): Measure;
   histogram(instrument: Instrument): Measure;
-  /** @param read the present value, asked for at each export. */
+  /** Adds a gauge. @param read returns the present value; called at each export. */
   gauge(instrument: Instrument, read: () => number): void;
 }

@@ -1,4 +1,4 @@
-/** For plugins that measure, trace or record what a service does, and for what operators see of a plugin and ask of it. */
+/** The SDK's entry for plugins that measure, trace or record requests, or that operators watch and command. */
 
 export { type ConnectionLimit, limitConnections } from './connection-limits.ts';
 export { askedFor, redirectTarget, unknownEndpointId } from './context-keys.ts';

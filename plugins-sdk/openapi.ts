@@ -1,108 +1,114 @@
-/** For what a plugin says of itself in the OpenAPI document of its service. */
+/** The SDK's entry for plugins that describe themselves in the service's OpenAPI document. */
 
 import type { AuthMethod, Endpoint } from './kernel.ts';
 
 /** An object of OpenAPI 3.1 or JSON Schema. */
 export type OpenApiObject = Readonly<Record<string, unknown>>;
-/** Such objects by name. */
+/** OpenAPI or schema objects by name. */
 export type Named = Readonly<Record<string, OpenApiObject>>;
 
 /**
- * A response. Where several plugins refuse with one status, they share it: descriptions and texts of all stand in it.
+ * A response. Plugins that refuse with the same status share one response, with the descriptions and error texts of all.
  */
 export interface DescribedResponse {
-  /** Default: what HTTP calls the status. */
+  /** Default: the status's name in HTTP. */
   readonly description?: string;
   /** The texts that the `error` of a refusal may hold. */
   readonly errors?: readonly string[];
-  /** Schema of a body that is no `{error}`. Such a response is of one plugin alone. */
+  /** Schema of a body other than `{error}`. Plugins cannot share such a response. */
   readonly schema?: OpenApiObject;
-  /** Default `application/json`. */
+  /** The body's media type; default `application/json`. */
   readonly mediaType?: string;
-  /** Headers besides `X-Request-Id`. A shared response has those that all have who share it, and those with `required: false`. */
+  /** Headers besides `X-Request-Id`. A shared response has those that all its plugins name, and those with `required: false`. */
   readonly headers?: Named;
   readonly links?: Named;
-  /** Its name among the components of the document, for a response that many operations have. */
+  /** Name of the component, for a response that many operations have. */
   readonly name?: string;
 }
 
-/** By status. */
+/** Responses by status. */
 export type Responses = Readonly<Record<string, DescribedResponse>>;
 
-/** What a plugin does at an endpoint. */
+/** A plugin's part in the operation of an endpoint. */
 export interface DescribedOperation {
-  /** Schemas of what the request's `parameters` may hold, by name. */
+  /** Schemas of members of the request's `parameters`, by name. */
   readonly parameters?: Named;
-  /** Names of those that it must hold. */
+  /** Names of the required members of `parameters`. */
   readonly required?: readonly string[];
-  /** Whether a request must have `parameters`, and no others than plugins say. */
+  /** Whether a request must have `parameters`, with no other members than plugins name. */
   readonly strict?: boolean;
-  /** For the plugin that encodes the answer: which of its `answers` it is, and in words. */
+  /** For the plugin that encodes the answer: the answer's kind in its `answers`, and a description in words. */
   readonly answer?: { readonly kind: string; readonly text: string };
   /** Further notes on the answer. */
   readonly remark?: string;
-  /** Headers of the response that says that all went well. */
+  /** Headers of the successful response. */
   readonly answerHeaders?: Named;
-  /** Refusals before the mode has its turn. */
+  /** Refusals before the mode begins. */
   readonly responses?: Responses;
-  /** Refusals while the answer is made, which a mode may tell in its own way. */
+  /** Refusals while the answer is made. A mode may show them in its own way. */
   readonly failures?: Responses;
 }
 
-/** What a request costs. */
+/** The price of a request. */
 export interface Price {
-  /** In the smallest unit of the token. Where it depends on the request, the least. */
+  /** Amount in the smallest unit of the token. If it depends on the request, the lowest amount. */
   readonly amount: string;
-  /** The most, where that is another. */
+  /** The highest amount, if it differs. */
   readonly max?: string;
-  /** Its address; the zero address is the chain's own coin. */
+  /** The token's address; the zero address is the chain's own coin. */
   readonly token: string;
   readonly network: string | number;
 }
 
-/** A type of `auth`. */
+/** The description of an auth type. */
 export interface DescribedAuth {
-  /** A Security Scheme Object; without one it lets everyone in. */
+  /** A Security Scheme Object. Without one, the auth type lets everyone in. */
   readonly scheme?: OpenApiObject;
   /** Responses to clients that are refused. */
   readonly responses?: Responses;
-  /** What a page calls it; default its type. */
+  /** Title on a page, such as the explorer's; default the type. */
   readonly title?: string;
-  /** What a person should know who fills in the header of the scheme on a page. */
+  /** Hints to a person who fills in the scheme's header on that page. */
   readonly hints?: readonly string[];
   /** The schema of a header that holds JSON. */
   readonly example?: OpenApiObject;
-  /** Members of an operation in place of a security requirement: for what no client has before it asks. @param methods of this type. */
+  /**
+   * Returns members of an operation that replace a security requirement, for a credential that a client gets only by asking.
+   * @param methods the endpoint's auth objects of this type.
+   */
   operation?(methods: readonly AuthMethod[]): OpenApiObject;
-  /** What a request costs by one `auth` object, as a page says it before it asks; any one is enough. */
+  /** Returns prices of a request by one `auth` object, any of which is enough. A page shows them before it asks. */
   prices?(method: AuthMethod): readonly Price[];
 }
 
-/** A mode. */
+/** The description of a mode. */
 export interface DescribedMode {
-  /** The successful responses of this mode, and its own refusals. @param kind of the answer. */
+  /** Returns the mode's successful responses and its own refusals. @param kind of the answer. @param text describes it. */
   responses(kind: string, text: string): Responses;
-  /** Whether the response comes before the answer is made, so that failures are told elsewhere. */
+  /** Whether the response comes before the answer is made, so that failures are shown elsewhere. */
   readonly early?: boolean;
-  /** Schemas that it needs. @param answers the schema of a signed answer, by kind. */
+  /** Returns further schemas of the mode. @param answers the schemas of signed answers, by kind. */
   schemas?(answers: Named): Named;
-  /** What a page says of it, behind its name. */
+  /** Text that a page shows behind the mode's name. */
   readonly title?: string;
 }
 
-/** A route. */
+/** The description of a route. */
 export interface DescribedRoute {
   readonly method: string;
-  /** In the syntax of OpenAPI: `/requests/{requestId}`. */
+  /** Path in the syntax of OpenAPI: `/requests/{requestId}`. */
   readonly path: string;
-  /** As the route itself has it. */
+  /** The route's own `admit`. */
   readonly admit: boolean;
-  /** An Operation Object without responses; it needs an `operationId`. Without `security` it is for everyone, without `tags` the service's. */
+  /**
+   * An Operation Object without responses; it needs an `operationId`. Without `security` everyone may call it. Without `tags` it
+   * gets the service's tag.
+   */
   readonly operation: OpenApiObject;
   readonly responses: Responses;
 }
 
-/** What a plugin may know of the service that it describes. */
+/** The service that a plugin describes its part of. */
 export interface DescribedService {
   readonly config: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly Endpoint[];
@@ -112,56 +118,56 @@ export interface DescribedService {
 
 /** A plugin's part of the OpenAPI document. No two plugins may claim the same name in it. */
 export interface OpenApiPart {
-  /** Components that its other members refer to. */
+  /** Schema components that its other members refer to. */
   readonly schemas?: Named;
   readonly headers?: Named;
-  /** Its types of `auth`. */
+  /** Its auth types. */
   readonly auth?: Readonly<Record<string, DescribedAuth>>;
   readonly modes?: Readonly<Record<string, DescribedMode>>;
   readonly routes?: readonly DescribedRoute[];
-  /** Members of the Info Object in place of the service's own words. */
+  /** Members of the Info Object that replace the service's defaults. */
   readonly info?: { readonly title?: string; readonly description?: string; readonly version?: string };
-  /** Server Objects; without any, the server is where the document is. */
+  /** Server Objects; without any, the server is the document's own origin. */
   readonly servers?: readonly OpenApiObject[];
-  /** Refusals of whatever is behind the stage `admit`. */
+  /** Refusals of the stage `admit`: all operations behind it get them. */
   readonly admit?: Responses;
-  /** Kinds of answers that it encodes: the member with the value, as schemas by name. */
+  /** Kinds of answers that it encodes: for each the schema of the member with the value, by name. */
   readonly answers?: Readonly<Record<string, Named>>;
   /** Whole answers as examples, by kind. */
   readonly examples?: Named;
-  /** Members that it adds to every signed answer, and notes on them. */
+  /** Members that it adds to every signed answer, with notes on them. */
   readonly signed?: { readonly description?: string; readonly required?: Named; readonly optional?: Named };
-  /** What it does at an endpoint, if anything. */
+  /** Returns its part in an endpoint's operation, if any. */
   operation?(endpoint: Endpoint): DescribedOperation | undefined;
 }
 
-/** A service's description, made of its plugins' parts. */
+/** A service's description, made from its plugins' parts. */
 export interface ServiceDescription {
-  /** OpenAPI 3.1. */
+  /** The OpenAPI 3.1 document. */
   readonly document: OpenApiObject;
   readonly auth: ReadonlyMap<string, DescribedAuth>;
   readonly modes: ReadonlyMap<string, DescribedMode>;
-  /** What plugins remark on the answers of endpoints, by ID. */
+  /** Plugins' remarks on endpoints' answers, by endpoint ID. */
   readonly remarks: ReadonlyMap<string, readonly string[]>;
 }
 
-/** A reference to a component of the document. */
+/** Returns a reference to a component of the document. */
 export function refTo(kind: 'schemas' | 'headers' | 'responses', name: string): OpenApiObject {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** Schema of a text that matches `pattern` as a whole. */
+/** Returns the schema of a text that matches a pattern. @param pattern anchored, since JSON Schema matches parts of a text. */
 export function textSchema(pattern: string, description: string): OpenApiObject {
   return { type: 'string', pattern, description };
 }
 
-/** An object schema; all members are required but those named. */
+/** Returns an object schema. All members are required, except the names in `optional`. */
 export function objectSchema(description: string, properties: Named, optional: readonly string[] = []): OpenApiObject {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: 'object', description, required, properties };
 }
 
-/** An object schema with further required members in front. */
+/** Returns an object schema with further required members in front. */
 export function withMembers({ required, properties, ...rest }: OpenApiObject, members: Named): OpenApiObject {
   const others: readonly unknown[] = Array.isArray(required) ? required : [];
   return {
@@ -171,12 +177,12 @@ export function withMembers({ required, properties, ...rest }: OpenApiObject, me
   };
 }
 
-/** Letters and digits of a text, joined by underscores. */
+/** Returns the letters and digits of a text, joined by underscores. */
 export function nameOf(label: string): string {
   return label.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
 }
 
-/** Headers of a response that must not be stored. */
+/** The headers of a response that must not be stored. */
 export const noStore: Named = { 'Cache-Control': refTo('headers', 'NoStore') };
 
 /** The response to an unexpected error. */

@@ -3,8 +3,8 @@ import { Check } from 'typebox/value';
 import type { AuthMethod, Endpoint } from './kernel.ts';
 
 /**
- * Runs once per endpoint what depends on the config only.
- * @returns a look-up; it throws for an endpoint that was not prepared.
+ * Prepares a value for each endpoint once, at the start.
+ * @returns a look-up by endpoint. It throws for an object that is not one of `endpoints`.
  */
 export function perEndpoint<T>(
   endpoints: readonly Endpoint[],
@@ -13,7 +13,7 @@ export function perEndpoint<T>(
   return lookup(new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)])));
 }
 
-/** Like `perEndpoint`, for each auth object of one type. */
+/** Prepares a value for each auth object of one type, as `perEndpoint` does for endpoints. */
 export function perMethod<S extends TSchema, T>(
   endpoints: readonly Endpoint[],
   type: string,

@@ -1,17 +1,17 @@
 import type { Hex } from '../lib/eth/hex.ts';
 import type { OutgoingRequest, Parameters, Question } from './kernel.ts';
 
-/** What a question is made of. */
+/** The parts that a question is made from. */
 export interface QuestionParts extends Pick<Question, 'parameters' | 'reserved' | 'request'> {
-  /** What a receipt of the answer signs; only on endpoints whose answers carry one. */
+  /** The hash of the request, which the answer's receipt signs; only on endpoints with receipts. */
   readonly requestHash: Hex | undefined;
-  /** Makes the key; asked once, by the first who wants it. */
+  /** Makes the key; called once, on first use. */
   key(): string;
-  /** The outgoing request with other parameters. @throws Refusal 400 */
+  /** Returns the outgoing request for other parameters. @throws Refusal 400 */
   requestFor(parameters: Parameters): OutgoingRequest;
 }
 
-/** The only question that the service accepts: immutable, with its key and hash. */
+/** The only kind of question that the service accepts: immutable, with its key and hash. */
 export class AskedQuestion implements Question {
   readonly parameters: Parameters;
   readonly reserved: Parameters;
@@ -35,7 +35,7 @@ export class AskedQuestion implements Question {
     return typeof value === 'object' && value !== null && #parts in value;
   }
 
-  /** Whether both are what one client asks. */
+  /** Returns whether both stem from one question of a client. */
   static isSame(one: AskedQuestion, other: AskedQuestion): boolean {
     return one.#first === other.#first;
   }

@@ -7,73 +7,73 @@ import type { SharedState } from './state/area.ts';
 import type { Debts } from './state/debts.ts';
 import type { States } from './state/state.ts';
 
-/** Something outside the process that endpoints need. `GET /ready` names those that are away. */
+/** A thing outside the process that endpoints need. `GET /ready` names each that is unavailable. */
 export interface Dependency {
-  /** As `/ready` names it. */
+  /** Its name in the response of `/ready`. */
   readonly name: string;
-  /** Whether it did what it was last asked for. */
+  /** Returns whether its latest call succeeded. */
   isAvailable(): boolean;
-  /** Whether an endpoint cannot be served without it. */
+  /** Returns whether an endpoint cannot be served without it. */
   isNeeded(endpoint: Endpoint): boolean;
 }
 
-/** What a running service shows its operators: at `/status` of the metrics port, and by the command `status`. */
+/** The status that a running service shows operators, at `/status` of the metrics port and by the command `status`. */
 export interface Status {
   /**
-   * Adds a part. Lists that several plugins show as the same part stand there as one.
-   * @param part its name, such as `breakers`. @param read gives its value when it is read; all clients of that port can read it.
+   * Adds a part. If several plugins add lists under one name, the status shows them as one list.
+   * @param part name such as `breakers`. @param read returns the present value, which all clients of that port can read.
    */
   show(part: string, read: () => Json): void;
-  /** All parts of the config in force, by name. */
+  /** Returns all parts of the config in force, by name. */
   read(): Readonly<Record<string, Json>>;
 }
 
 /** The service's processes on this machine, as one of them sees them. */
 export interface Workers {
-  /** How many there are: each may let in such a part of a limit. */
+  /** Number of processes. Each may admit an equal part of a limit. */
   readonly count: number;
-  /** Says what this process adds to a topic whenever it is asked; in the place of what was said of the topic before. */
+  /** Sets the function that gives this process's value for a topic, in place of an earlier one. */
   offer(topic: string, own: () => Promise<unknown>): void;
   /**
-   * Asks every process what it adds to a topic. Values travel as JSON.
-   * @returns the values, that of this process first, without processes that offered nothing or do not answer within two seconds.
+   * Asks every process for its value for a topic. Values are sent as JSON.
+   * @returns the values, this process's first. Processes that offered nothing or do not answer within two seconds are left out.
    */
   gather(topic: string): Promise<unknown[]>;
 }
 
-/** An endpoint's answer to another plugin. */
+/** An endpoint's response to a plugin that asked it. */
 export interface AskedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** The client and the manner in which a plugin asks an endpoint. */
+/** How a plugin asks an endpoint, and for which client. */
 export interface AskOptions {
-  /** The request on whose behalf it asks. */
+  /** The client's request on whose behalf the plugin asks. */
   readonly as: Exchange;
-  /** Request headers in place of those of that request, by lower-case names; `undefined` leaves one out. */
+  /** Headers that replace those of that request, by lower-case name; `undefined` removes one. */
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The mode in which the endpoint answers, in place of its own. */
+  /** The mode to answer in, in place of the endpoint's own. */
   readonly mode?: string | undefined;
 }
 
-/** The functions that plugins have at the stage `price`. */
+/** The prices that plugins compute at the stage `price`. */
 export interface Prices {
-  /** Names of plugins, by the names of their prices. Complete once all plugins are set up. */
+  /** Returns the names of plugins by the names of their prices; complete once all plugins are set up. */
   providers(): ReadonlyMap<string, string>;
-  /** Asks for one, behind the guard and on the budget of its plugin. @throws Refusal */
+  /** Asks a plugin for a price, through the guard and on that plugin's budget. @throws Refusal */
   priceOf(name: string, parameters: Parameters, exchange: Exchange): Awaitable<bigint | undefined>;
 }
 
-/** What `setup` gets from the service. */
+/** The service as a plugin's `setup` gets it. */
 export interface Services {
   /** The whole validated configuration; read it through config keys. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** The configuration without what no answer depends on, by what plugins say of their keys. */
+  /** The configuration without the keys that no answer depends on ({@link Definition.changesAnswers}). */
   readonly answerConfig: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly Endpoint[];
-  /** Of the service's program. */
+  /** The version of the service's program. */
   readonly version: string;
   /** The signer's address. */
   readonly node: Address;
@@ -82,55 +82,56 @@ export interface Services {
   /** Names of the response headers that scripts of other origins may read, of all plugins. */
   readonly exposed: readonly string[];
   readonly log: Log;
-  /** Absolute path of one that is relative to the config file. */
+  /** Returns the absolute form of a path that is relative to the config file. */
   path(relative: string): string;
-  /** A text without the values of the config's variables, for what comes from elsewhere and goes into the log. */
+  /** Returns a text without the values of the config's variables, so that foreign texts can be logged. */
   hide(text: string): string;
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   now(): number;
-  /** What outlives a reload of the config. */
+  /** Values that outlive a reload of the config. */
   readonly states: States;
   /** The engine of `settings.state`; without it, state is kept in this process. */
   readonly stateEngine?: SharedState | undefined;
-  /** What is owed to clients: the service does not end, within bounds, before it is paid. */
+  /** Work that is owed to clients, such as a paid answer. The service waits for it, within bounds, before it ends. */
   readonly debts: Debts;
-  /** What endpoints depend on: that engine, and what plugins have said. Complete once all plugins are set up. */
+  /** Returns all dependencies of endpoints: that engine and those of plugins. Complete once all plugins are set up. */
   dependencies(): readonly Dependency[];
-  /** The processes that serve together, if there are several. */
+  /** The processes of the service, if there are several. */
   readonly workers?: Workers | undefined;
-  /** For what is worth measuring. */
+  /** Makes the plugin's metrics. */
   readonly meters: Meters;
-  /** For what operators want to see of a running service. */
+  /** Shows operators the plugin's state in a running service. */
   readonly status: Status;
-  /** The plugin's own budget: milliseconds per request, as configured. */
+  /** The plugin's own budget as configured, in milliseconds per request. */
   readonly budget: number | 'none';
   /**
-   * Asks an endpoint as the client of a request could have done by itself. It is let in, authenticated, limited, paid for and
-   * logged as another request with the same headers and address, and has budgets of its own. The plugin's budget does not
-   * run meanwhile.
+   * Asks an endpoint on behalf of a client, in a request of its own. It is admitted, authenticated, limited, paid for and
+   * logged like a request from that client with the same headers and address, and has its own budgets. The plugin's budget
+   * pauses meanwhile.
    * @param endpointId as in the path of a request.
    * @param parameters as in the body of a request.
-   * @returns the response, whatever its status; its body is text, JSON unless the endpoint streams.
+   * @returns the response, whatever its status. Its body is a text: JSON, unless the endpoint streams.
    * @throws TypeError for parameters that JSON cannot carry.
    */
   ask(endpointId: string, parameters: Parameters, options: AskOptions): Promise<AskedResponse>;
   /**
-   * Lets a request in as `ask` does with the requests that it makes: for what a route that admits `asked` answers by itself.
-   * @throws Refusal
+   * Asks the stage `admit` whether to let a request in, as `ask` does for its requests. A route that admits `asked` calls it
+   * before it answers by itself. @throws Refusal
    */
   admit(exchange: Exchange): Promise<void>;
-  /** What requests cost, by the plugins that say so. */
+  /** The prices of requests, from the plugins that compute them. */
   readonly prices: Prices;
   /**
-   * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook. They wait as long as for a request, and no longer.
-   * A rejection is an error in the log.
-   * @throws TypeError for what is no promise.
+   * Makes a stop, and a reload, wait for work that goes on beside requests, such as a webhook. They wait as long as for a
+   * request. A rejection is logged as an error.
+   * @throws TypeError for anything but a promise.
    */
   background(work: Promise<unknown>): void;
-  /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
+  /** Returns the service's phase: `starting` until every plugin has started, `stopping` once it was asked to stop. */
   phase(): Phase;
-  /** What all plugins say of the service, for those who publish it. @throws Error where two contradict each other. */
+  /** Returns the service's description, made of all plugins' parts. @throws Error if two parts contradict each other. */
   describe(): ServiceDescription;
 }
 
+/** A phase of the service; it takes requests only while `serving`. */
 export type Phase = 'starting' | 'serving' | 'stopping';

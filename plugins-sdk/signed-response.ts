@@ -15,7 +15,7 @@ const MEMBERS: Readonly<Record<string, (member: unknown) => boolean>> = {
 /** A signed answer, serialised once to the JSON that clients get. */
 export type SignedResponse = Response;
 
-/** What an answer shows; where its data is a hash, it shows that of which it is the hash. */
+/** The parts that an answer shows: instead of the signed `data`, the value that it encodes or hashes. */
 type Shown = Omit<SignedParts, 'data'>;
 
 class SignedJson extends JsonText implements Response {
@@ -46,16 +46,16 @@ class SignedJson extends JsonText implements Response {
   }
 }
 
-/** What the service knows of an answer. A field of its own, since an entry of a `WeakMap` costs each garbage collection. */
+/** Read and write the service's facts of an answer. They are in a private field, since a `WeakMap` slows garbage collection. */
 export const { noteOf, note } = SignedJson;
 
 export const SignedResponse = {
-  /** Whether it was made here: nothing else can pass for one. */
+  /** Returns whether a value was made by this class. No other value passes. */
   is(value: unknown): value is SignedResponse {
     return SignedJson.is(value);
   },
 
-  /** @throws TypeError where two members would have one name. */
+  /** Serialises an answer's parts. @throws TypeError if two members would have one name. */
   of({ node, endpointId, timestamp, field, value, signature, beside, proof }: Shown): SignedResponse {
     if (Object.hasOwn(beside ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
     const shown = JsonText.is(value) ? value : JsonText.stringify(value);
@@ -68,8 +68,8 @@ export const SignedResponse = {
   },
 
   /**
-   * An answer that was kept as text elsewhere.
-   * @throws Error unless it is JSON with the members that every answer has.
+   * Reads an answer that was kept as text elsewhere. It does not check signatures.
+   * @throws Error unless the text is JSON with the members that every answer has.
    */
   parse(json: string): SignedResponse {
     const members: unknown = JSON.parse(json);
@@ -77,7 +77,7 @@ export const SignedResponse = {
     for (const [name, isSound] of Object.entries(MEMBERS)) {
       if (!isSound(members[name])) throw new TypeError(`an answer without a ${name}`);
     }
-    // `with` needs the brace in front, a stream needs one line, and a line feed in JSON is nothing but space.
+    // `with` needs the brace in front, and a stream needs one line. A line feed in JSON is only white space.
     return new SignedJson(json.trim().replace(/[\r\n]/g, ' '));
   },
 };

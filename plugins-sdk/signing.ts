@@ -1,4 +1,4 @@
-/** For plugins that sign, or hold keys for those that do. */
+/** The SDK's entry for plugins that sign or provide signers. */
 
 export { dataDigest } from '../lib/eth/eip191.ts';
 export { type Address, checksumAddress } from '../lib/eth/hex.ts';

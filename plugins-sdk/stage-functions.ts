@@ -12,50 +12,50 @@ import type {
 } from '../kernel/stages.ts';
 import type { Awaitable, CallContext, Values } from '../kernel/values.ts';
 
-/** The hooks that operators' plugins know: one context in, a small object or nothing out. */
+/** The stages of the public hooks, which take one context and return a small object or nothing. */
 export type ContextStage = NamesWith<{ readonly context: true }>;
-/** Stages whose functions get the arguments as the table names them. */
+/** The stages whose functions take the arguments that the table of stages names. */
 export type InnerStage = Exclude<StageName, ContextStage>;
-/** Stages whose functions stand among a plugin's hooks. */
+/** The stages whose functions are members of a plugin's `hooks`. */
 export type HookStage = Exclude<StageName, NamesWith<{ readonly beside: true }>>;
-/** What functions of inner stages return. */
+/** The names of the values that functions of inner stages return. */
 export type InnerResult = { [N in InnerStage]: Row<N> extends { returns: infer R } ? R : never }[InnerStage];
 
-/** What a function of an onion gets beside the stage's arguments. */
+/** The last argument of a function at an around stage (`answer`, `callApi`). */
 export interface AroundCall<V, R> extends CallContext {
   /**
-   * Asks the rest of the chain, as often as wanted. Its time is charged to no plugin.
-   * @param value in place of the one that the function got.
+   * Calls the rest of the chain; a function may do so several times. The time is charged to no plugin.
+   * @param value replaces the value that the function got.
    * @throws Refusal, as the client would get it.
    */
   next(value?: V): Promise<R>;
   /**
-   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them.
-   * It runs on an exchange of its own, goes on while a request waits, and its success or failure is for all of these. If a budget of the
-   * request that began it ends meanwhile, the others begin it again, once.
-   * Waiting is charged to no plugin.
-   * @param key of this plugin and stage.
+   * Does work once for all requests that ask for the same key at the same time, as in Go's `singleflight`. The work runs on a
+   * fork of the first request's exchange, goes on while any request waits, and its success or failure is shared. If a budget of
+   * the first request ends meanwhile, the others begin the work again, once. Waiting is charged to no plugin.
+   * @param key names the work; other plugins and stages have their own keys.
    * @throws Refusal
    */
   share(key: string, work: (flight: Flight<V, R>) => Awaitable<R>): Promise<R>;
 }
 
-/** What shared work gets. */
+/** The argument of shared work. */
 export interface Flight<V, R> extends CallContext {
-  /** As the one who began it: same input, endpoint, parameters and context values, and what is left of its budgets. */
+  /** A fork of the first request's exchange: same endpoint, parameters and context values, and what is left of its budgets. */
   readonly exchange: Exchange;
+  /** Calls the rest of the chain, as {@link AroundCall.next} does. */
   next(value?: V): Promise<R>;
 }
 
-/** What a stage's functions get last: what tells them to stop, and in an onion the rest of the chain. */
+/** The last argument of a stage's functions: the abort signal and, at an around stage, the rest of the chain. */
 export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : CallContext;
 
-/** The type of an inner stage's function. */
+/** The function of an inner stage. */
 export type StageFn<N extends StageName> = (
   ...args: [...ArgsOf<N>, call: CallOf<N>]
 ) => Awaitable<ResultOf<N> | undefined | void>;
 
-/** What plugins of a context stage see, and how what they return is read. */
+/** How a public hook's context is made, and how its result is read. */
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
   context(args: ArgsOf<N>, call: CallContext, hidden: Hidden, plugin: string): unknown;
@@ -64,12 +64,12 @@ export interface ContextContract<N extends StageName> {
 }
 
 /**
- * How what plugins return becomes a stage's result: a checked copy, or the value itself where it cannot change. They throw
- * {@link WrongShape}, and whatever reading a hostile value throws.
+ * How values from plugins become a stage's result: as checked copies, or as they are where they cannot change. The functions
+ * throw {@link WrongShape}, and any error that reading a hostile value throws.
  */
 export interface StageContracts extends Contracts {
   readonly contexts: { readonly [N in ContextStage]: ContextContract<N> };
-  /** Of an onion's first argument, what a function hands to the next one; the arguments are those it got. */
+  /** Readers, by around stage, of the value that a function passes to the next one. @param args those that the function got. */
   readonly inputs: { readonly [N in AroundStage]: (value: unknown, args: readonly unknown[]) => AroundValue<N> };
   readonly results: {
     readonly [R in InnerResult]: (value: unknown, args: readonly unknown[], plugin: string) => Values[R];

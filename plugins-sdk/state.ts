@@ -1,4 +1,4 @@
-/** For plugins that keep what they have over reloads, share it among requests or processes, or are engines for that. */
+/** The SDK's entry for plugins whose state outlives reloads or is shared by requests or processes, and for state engines. */
 
 export { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
 export { takeFrom } from '../lib/bounded/token-buckets.ts';

@@ -4,27 +4,27 @@ import { type CallContext, Charge, type CheckedJson, ContextKey, type Endpoint, 
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 
-/** JSON texts by plugin. No map is changed: the exchange and its forks share it, and each replaces it for itself. */
+/** Memos as JSON texts, by plugin. An exchange and its forks share a map, so each replaces it instead of changing it. */
 const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
 
 /** The part of a context that only the service sees. */
 export interface Inside {
   readonly endpoint: Endpoint | undefined;
-  /** The JSON text of what the plugin has kept of the request, if anything. */
+  /** The JSON text of the plugin's memo of the request, if any. */
   readonly memo: string | undefined;
-  /** The JSON text of what becomes `answer`. */
+  /** The JSON text that `answer` is parsed from. */
   readonly answer: string | undefined;
-  /** Puts into a hook's memo what the hook left in another process. */
+  /** Replaces a hook's memo by the one that the hook left in another process. */
   replaceMemo(memo: Memo): void;
-  /** Does work for a hook that takes none of its plugin's time. */
+  /** Does work for a hook whose time is not charged to its plugin. */
   uncharged<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Nothing of what is no context. */
+/** Returns the service's part of a context, or `undefined` for any other object. */
 export let insideOf: (context: object) => Inside | undefined;
-/** Keeps what a hook has left in its memo, once it has ended well; later writes are never read. @throws WrongShape */
+/** Stores the memo of a hook that has succeeded. Later writes are never read. @throws WrongShape */
 export let keepMemo: (context: unknown) => void;
-/** A context with one member more, `keys`; it shares the memo of the other one. */
+/** Returns a copy of a context with the further member `keys`. Both share one memo. */
 export let withKeys: (context: object, keys: object) => object;
 
 interface Names {
@@ -34,8 +34,8 @@ interface Names {
 }
 
 /**
- * What every public context has. It is a class, because objects with accessors of their own cost more than all the rest. It has
- * fields of its own, because one more object to hold them costs a quarter more.
+ * The members that all public contexts have. It is a class because an object with its own accessors costs more than all the rest.
+ * It has its own fields because a further object for them costs a quarter more.
  */
 class Context {
   readonly requestId: string;
@@ -46,7 +46,7 @@ class Context {
   readonly #call: CallContext;
   readonly #plugin: string;
   readonly #sent: CheckedJson | undefined;
-  /** The one whose memo it shares. */
+  /** The context whose memo it shares. */
   #inner: Context = this;
   #memo: Memo | undefined;
   #answer: SignedAnswer | undefined;
@@ -108,7 +108,7 @@ class Context {
     return own.#memo;
   }
 
-  /** Only `onResponseSent` has one. */
+  /** The signed answer; only `onResponseSent` has one. */
   get answer(): SignedAnswer | undefined {
     if (this.#sent !== undefined) this.#answer ??= deepFreeze(JSON.parse(this.#sent.json) as SignedAnswer);
     return this.#answer;
@@ -125,12 +125,12 @@ class Context {
   }
 }
 
-/** Members that are made when they are first asked for. */
+/** Members that are made on first use. */
 type Lazy = 'signal' | 'memo' | 'answer';
 
 /**
- * A context with the members of one hook. All hooks share one class: V8 builds objects of one class in half the time.
- * @param sent what becomes `answer`.
+ * Makes a context with the members of one hook. All hooks share one class, since V8 then builds objects in half the time.
+ * @param sent the JSON of `answer`.
  */
 export function contextOf<C extends HookContext>(
   exchange: Exchange,
@@ -142,7 +142,7 @@ export function contextOf<C extends HookContext>(
   return Object.freeze(Object.assign(new Context(exchange, exchange.endpoint, call, plugin, sent), own));
 }
 
-/** The same where there may be no endpoint. @param id as sent */
+/** Makes the context of `onError`, where there may be no endpoint. @param id the endpoint's id as sent. */
 export function errorContextOf(exchange: Exchange, id: string, call: CallContext, plugin: string, own: object): object {
   const names = exchange.resolved ?? { id, api: undefined, name: undefined };
   const context = Object.assign(new Context(exchange, names, call, plugin, undefined), own);

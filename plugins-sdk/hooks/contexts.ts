@@ -2,11 +2,11 @@ import type { Hex } from '../../lib/eth/hex.ts';
 import type { Awaitable, CallContext, Json, Parameters } from '../kernel.ts';
 import type { Memo } from './memo.ts';
 
-/** What every public hook gets. Frozen, but for the memo; the only way to change something is to return it. */
+/** The context that every public hook gets. It is frozen, except for the memo: a hook changes a request only by its result. */
 export interface HookContext extends CallContext {
   /**
-   * What this plugin keeps of this request: what a hook leaves in it, its next hooks find. It is read once, when the hook has ended
-   * well, and has to be JSON of at most 4,096 bytes.
+   * The plugin's own object for this request: members that a hook sets, the plugin's later hooks find. It is read once, when the
+   * hook has succeeded, and must be JSON of at most 4,096 bytes.
    */
   readonly memo: Memo;
   /** The id of this request, as in the `X-Request-Id` header and the log. */
@@ -20,16 +20,17 @@ export interface HookContext extends CallContext {
 
 /** Context of `onHttpRequest`: the request, before authentication. */
 export interface HttpRequestContext extends HookContext {
-  /** As sent by the client, undeclared ones included. */
+  /** The parameters as sent by the client, undeclared ones included. */
   readonly parameters: Parameters;
-  /** Lower-case names, without those that other plugins have as `credentials`. */
+  /** The headers by lower-case name, without other plugins' `credentials`. */
   readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The client's IP address. */
   readonly ip: string;
 }
 
 /** Context of `onBeforeApiCall`: the parameters that go upstream. */
 export interface BeforeApiCallContext extends HookContext {
-  /** Client and default values of declared parameters; never fixed or secret ones. */
+  /** Values of declared parameters, given by the client or by default; never fixed or secret ones. */
   readonly parameters: Parameters;
 }
 
@@ -44,22 +45,22 @@ export interface BeforeSignContext extends HookContext {
   readonly data: Hex;
 }
 
-/** A signed answer, without what a mode adds to it. */
+/** A signed answer, without the members that a mode adds. */
 export interface SignedAnswer {
   readonly node: Hex;
   readonly endpointId: Hex;
   /** Unix seconds. */
   readonly timestamp: number;
   readonly signature: Hex;
-  /** Such as `data` or `rawData`. */
+  /** The value, as `data` or `rawData`, and any further members. */
   readonly [member: string]: Json;
 }
 
 /** Context of `onResponseSent`: the signed answer. */
 export interface ResponseSentContext extends HookContext {
-  /** What was sent. Frozen, and parsed when it is first looked at. */
+  /** The answer that was sent. It is frozen, and parsed on first use. */
   readonly answer: SignedAnswer;
-  /** Milliseconds from the arrival of the request. */
+  /** Milliseconds since the request arrived. */
   readonly duration: number;
   readonly status: number;
 }
@@ -67,11 +68,11 @@ export interface ResponseSentContext extends HookContext {
 /** Context of `onError`: the request that failed, and why. */
 export interface ErrorContext extends Pick<HookContext, 'signal' | 'memo'> {
   readonly requestId: Hex;
-  /** Of a request that matched no endpoint: the id as sent, and no names. */
+  /** The endpoint's ID. For a request that matched no endpoint, the id as sent; then there are no names. */
   readonly endpointId: string;
   readonly api: string | undefined;
   readonly endpoint: string | undefined;
-  /** Its message is the text that the client gets. */
+  /** An error whose message is the text that the client gets. */
   readonly error: Error;
   /** The stage that refused or failed. */
   readonly stage: string;
@@ -80,12 +81,12 @@ export interface ErrorContext extends Pick<HookContext, 'signal' | 'memo'> {
 
 interface Rejection {
   readonly reject: boolean;
-  /** 400 to 599, default 403. */
+  /** An HTTP status from 400 to 599; default 403. */
   readonly status?: number;
   readonly message?: string;
 }
 
-/** The hooks that operators' plugins know: one frozen context in, a small object or nothing out. */
+/** The public hooks: each takes one frozen context, and returns a small object or nothing. */
 export interface PublicHooks {
   onHttpRequest(context: HttpRequestContext): Awaitable<Rejection | undefined | void>;
   onBeforeApiCall(context: BeforeApiCallContext): Awaitable<{ readonly parameters: Parameters } | undefined | void>;

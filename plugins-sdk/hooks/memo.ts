@@ -1,20 +1,20 @@
 import { type Json, WrongShape } from '../kernel.ts';
 import { plainText, TooLong } from '../results/plain.ts';
 
-/** What one plugin keeps of one request from hook to hook: plain JSON. */
+/** The values that one plugin keeps for one request from hook to hook: plain JSON. */
 export interface Memo {
   [name: string]: Json | undefined;
 }
 
-/** Bytes of JSON text. */
+/** Most bytes of a memo's JSON text. */
 const MAX_MEMO = 4096;
 
-// Taken before any plugin is loaded, since a plugin may replace it.
+// Read before any plugin is loaded, since a plugin could replace it.
 const { byteLength } = Buffer;
 
 /**
- * The JSON text of a memo, each member read once.
- * @throws WrongShape, and whatever reading the memo throws.
+ * Returns a memo as JSON text, and reads each member just once.
+ * @throws WrongShape, and any error that reading the memo throws.
  */
 export function memoText(memo: object): string {
   try {

@@ -16,28 +16,28 @@ function headersFor(exchange: Exchange, hidden: Hidden): HttpRequestContext['hea
   return Object.freeze(headers);
 }
 
-/** Characters of JSON up to which a copy costs less than the means to make it later. */
+/** Characters of JSON up to which a copy at once costs less than an accessor that makes it later. */
 const SMALL = 16 * 1024;
 
 function copyOf(response: ApiResponse): ApiResponse['data'] {
   return JSON.parse(jsonOf(response));
 }
 
-/** An empty text stands for an answer without a body. */
+/** Returns a response's JSON. An empty `text` means a response without a body. */
 function jsonOf({ data, text }: ApiResponse): string {
   return text || JSON.stringify(data);
 }
 
-/** Of views whose data is made when it is asked for. */
+/** Responses by their views, for views whose data is copied on first use. */
 const large = new WeakMap<object, ApiResponse>();
 
-/** The JSON of a large answer that a hook would get a copy of. */
+/** Returns the JSON of a view's large response, so that nothing need be copied; `undefined` for a small one. */
 export function responseTextOf(view: object): string | undefined {
   const response = large.get(view);
   return response && jsonOf(response);
 }
 
-/** A copy of large data is made only for a hook that looks at it: it costs milliseconds. */
+/** Returns a hook's view of a response. Large data is copied only if the hook reads it, since the copy takes milliseconds. */
 export function responseView(response: ApiResponse): AfterApiCallContext['response'] {
   const { status, text } = response;
   if (text !== undefined && text.length <= SMALL) return Object.freeze({ data: copyOf(response), status });
@@ -53,7 +53,7 @@ export function responseView(response: ApiResponse): AfterApiCallContext['respon
   return view;
 }
 
-/** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
+/** Functions that turn a public stage's arguments into a context, and a hook's result into the stage's result. */
 export const publicHooks: StageContracts['contexts'] = {
   onHttpRequest: {
     context: ([exchange], call, hidden, plugin) => {

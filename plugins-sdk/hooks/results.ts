@@ -5,19 +5,19 @@ import { nearest } from '../../lib/text/suggest.ts';
 import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, WrongShape } from '../kernel.ts';
 import { plainText } from '../results/plain.ts';
 
-/** Characters of JSON of parameters, a client may send half as many. */
+/** Most characters of parameters' JSON: twice what a client may send. */
 const MAX_PARAMETERS = 128 * 1024;
-/** Characters of bytes in hex. */
+/** Most characters of the data to sign, as hex. */
 const MAX_DATA = 2 + 2 * 1024 * 1024;
-/** Characters of the text that a rejected client gets. */
+/** Most characters of the text that a rejected client gets. */
 const MAX_MESSAGE = 8192;
 
-/** @param known other members that the result may have. */
+/** Reads one member of a result. @param known other members that the result may have. */
 function member(result: unknown, key: string, known: readonly string[] = []): unknown {
   if (!isRecord(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
   for (const name of Object.keys(result)) {
     if (name === key || known.includes(name)) continue;
-    // Further members mean nothing. But a misspelt "status" would be ignored, and the answer signed.
+    // Unknown members are ignored. But if a misspelt "status" were, an error answer would be signed.
     const meant = nearest(name, [key, ...known]);
     if (meant !== undefined) throw new WrongShape(`returned a member "${name}", did you mean "${meant}"?`);
   }
@@ -55,7 +55,7 @@ export function takeResponse(result: unknown, current: ApiResponse): ApiResponse
   return copyOf(status, data, current.request);
 }
 
-/** An answer of a plugin's own: a copy that is plain JSON. @throws WrongShape */
+/** Returns a response with a plugin's own data, copied as plain JSON. @throws WrongShape */
 export function copyOf(status: number, data: unknown, request?: OutgoingRequest): ApiResponse {
   return { data: JSON.parse(plainText(data)), status, ...(request && { request }) };
 }

@@ -9,36 +9,36 @@ import { AskedQuestion } from '../question.ts';
 import { note, noteOf, SignedResponse } from '../signed-response.ts';
 import { requireSigned } from '../signing/signed.ts';
 
-/** Which answer is wanted. */
+/** The endpoint and question that an answer must be for. */
 export interface Wanted {
   readonly endpointId: Hex;
-  /** Whose answer it must be, on endpoints whose answers tell by a receipt. */
+  /** The question, which only answers with a receipt can be checked against. */
   readonly question?: Question;
 }
 
-/** The content of an answer's receipt, if it needs one. */
+/** Returns the request hash that the answer's receipt must have, if it needs one. */
 function requestHashOf(question: unknown): Hex | undefined {
   return AskedQuestion.is(question) ? question.requestHash : undefined;
 }
 
-/** Whose answers pass, and by which clock. */
+/** The signers whose answers are accepted, and the clock. */
 export interface Vouchers {
   readonly signers: readonly string[];
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   now(): number;
 }
 
-/** What was signed, and the answer's other signatures beside it: so each is recovered from once at most, and never where it was made here. */
+/** Facts of a checked answer. They are kept, so that no signature is recovered twice, and none that was made here. */
 interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'digest' | 'beside'> {
   readonly requestHash: Hex | undefined;
   readonly isMadeHere: boolean;
-  /** Made when they are first asked for. */
+  /** Made on first use. */
   facts?: SignedFacts;
 }
 
 const knownOf = (answer: SignedResponse) => noteOf(answer) as Known | undefined;
 
-/** For the kernel alone: an answer that was checked when it was signed. */
+/** Makes an answer that was checked when it was signed. It is for the kernel alone. */
 export function madeHere(parts: SignedParts, question: Question): SignedResponse {
   const { endpointId, node, timestamp, data, digest, beside } = parts;
   const requestHash = requestHashOf(question);
@@ -47,19 +47,19 @@ export function madeHere(parts: SignedParts, question: Question): SignedResponse
   return answer;
 }
 
-/** A signed statement and its signer. */
+/** The facts of a signed answer, for logs and records. */
 export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
-  /** What the answer's signature is a personal message of. */
+  /** The 32-byte digest that the answer's signature signs as a personal message. */
   readonly digest: Hex;
   /** Unix seconds. */
   readonly timestamp: number;
-  /** The signer of the answer, then those who signed the same beside it. */
+  /** The answer's signer first, then the further signers of the same answer. */
   readonly signers: readonly Hex[];
-  /** Whether this process had it signed; otherwise it was kept elsewhere. */
+  /** Whether it was signed for this process. Otherwise it comes from a store. */
   readonly isMadeHere: boolean;
 }
 
-/** What is known of an answer of the pipeline; of others nothing. */
+/** Returns the facts of an answer from the pipeline, or `undefined` for any other. */
 export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
   const known = knownOf(answer);
   if (known === undefined) return undefined;
@@ -80,8 +80,8 @@ function ensure(condition: boolean, why: string): asserts condition {
 }
 
 /**
- * Throws WrongShape unless the value is this service's answer to the question.
- * @throws WrongShape unless it is an answer of the service to what is asked, wherever it comes from.
+ * Checks that an answer, wherever it comes from, is this service's answer to a question.
+ * @throws WrongShape if it is not.
  */
 export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: Vouchers): void {
   const { endpointId, requestHash } = knownOf(answer) ?? check(answer, vouchers);
@@ -126,20 +126,20 @@ function reasonOf(error: unknown): string {
   return String((isRefusal(error) ? error.reason : undefined) ?? (error instanceof Error ? error.message : error));
 }
 
-/** Members that modes add in front. */
+/** Names of members that modes add in front of an answer's. */
 export const ADDED = ['requestId', 'status', 'pollUrl', 'done'];
 
-/** Members of an answer that do not show what was signed. */
+/** Names of an answer's members that are not the signed value. */
 const BESIDE: ReadonlySet<string> = new Set([
   ...['node', 'endpointId', 'timestamp', 'signature', 'receipt', 'signatures', 'proof'],
 ]);
 
-/** Bytes are signed as they are shown, and of any other JSON the hash of its canonical text. */
+/** Returns the signed data of an answer: bytes that it shows, or the hash of any other JSON's canonical text. */
 function signedDataOf(members: Readonly<Record<string, unknown>>): Pick<SignRequest, 'data' | 'isHash'> {
   const [field, other] = ['data', 'rawData'].filter((name) => Object.hasOwn(members, name));
-  // They would stand behind a mode's own members, and win.
+  // These would come after a mode's own members, and override them.
   ensure(!ADDED.some((name) => Object.hasOwn(members, name)), `with a member that only modes add: ${ADDED.join(', ')}`);
-  // Only one of them was signed, and clients may read the other.
+  // Only one of the two was signed, and clients might read the other.
   ensure(other === undefined, 'with both data and rawData');
   const shown = field ?? Object.keys(members).find((name) => !BESIDE.has(name)) ?? '';
   const value = members[shown];

@@ -1,11 +1,12 @@
 import { errorForLog } from '../../kernel/refusal.ts';
 import { type BodyStream, isRefusal, Refusal } from '../kernel.ts';
 
+/** Returns whether a response body is a stream. */
 export function isStream(body: unknown): body is AsyncIterable<unknown> {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }
 
-/** A body that is sent as it comes. It fails in its plugin's name, also at a chunk that is neither text nor bytes. */
+/** A plugin's streaming body. Its errors name the plugin; a chunk that is neither text nor bytes is an error, too. */
 export class CheckedStream implements BodyStream {
   readonly #body: AsyncIterable<unknown>;
   readonly #plugin: string;

@@ -46,7 +46,7 @@ function amountOf(value: unknown): bigint {
   return value;
 }
 
-/** The endpoint itself, no copy: plugins look up by its identity what they have prepared. */
+/** Returns the endpoint itself, not a copy: plugins look up prepared values by the object. */
 function endpointOf(value: unknown): Endpoint {
   ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, block, apiBlock}');
   const { id, api, name, mode, auth } = value;
@@ -58,7 +58,7 @@ function endpointOf(value: unknown): Endpoint {
   return value as unknown as Endpoint;
 }
 
-/** One of the configured endpoints: built-ins have prepared what they need for these alone. */
+/** Returns a reader that accepts configured endpoints only: built-ins have prepared values for these alone. */
 function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
   const known: ReadonlySet<unknown> = new Set(endpoints);
   return (value) => {
@@ -67,7 +67,7 @@ function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
   };
 }
 
-/** Frozen parameters; those that are frozen already are not looked through again. */
+/** Freezes parameters at every depth. Parts that are frozen already are skipped. */
 function parametersOf(value: unknown): Parameters {
   ensure(isRecord(value), 'it must be an object of parameters');
   return deepFreeze(value) as Parameters;
@@ -75,7 +75,7 @@ function parametersOf(value: unknown): Parameters {
 
 const HTTP_RESPONSE = ['status', 'headers', 'body'];
 
-/** A response as it was when it was returned; a body that is sent as JSON is JSON. @param plugin that returned it. */
+/** Returns a checked copy of a response; a body that is sent as JSON must be JSON. @param plugin the one that returned it. */
 export function httpResponseOf(value: unknown, _args: readonly unknown[] = [], plugin = ''): HttpResponse {
   const { status, headers: given, body } = membersOf(value, HTTP_RESPONSE);
   ensure(isInteger(status) && status >= 200 && status <= 599, 'status must be an integer from 200 to 599');
@@ -103,7 +103,7 @@ function bodyOf(status: number, headers: Headers | undefined, body: unknown, plu
   return body;
 }
 
-/** Whether it is sent as JSON: its headers name no other type. */
+/** Returns whether a body is sent as JSON: the headers name no other media type. */
 function isSentAsJson(headers: Headers = {}): boolean {
   const name = Object.keys(headers).find((key) => key.toLowerCase() === 'content-type');
   return name === undefined || /^application\/(?:[\w.-]+\+)?json\b/i.test(headers[name] ?? '');
@@ -120,12 +120,12 @@ function signedResponseOf(value: unknown): SignedResponse {
   }
 }
 
-/** Names that the value of an answer cannot have, because other members have them. */
+/** Names that an answer's value cannot have, because other members have them. */
 const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'receipt', 'signatures']);
 
 const ENCODED = ['bytes', 'field', 'value'];
 
-/** Each member is read once, so the value that is checked here is the one that is signed and shown. */
+/** Reads the result of `encode`. Each member is read once, so that the checked value is the one that is signed and shown. */
 function encodedOf(value: unknown): Encoded {
   const { bytes, field, value: shown } = membersOf(value, ENCODED);
   ensure(isHex(bytes), 'bytes must be 0x hex');
@@ -144,12 +144,12 @@ function jsonOf(value: unknown): JsonText {
   }
 }
 
-/** Names that no member beside a signature can have: these show what was signed, or which statements. */
+/** Names that no member of `beside` can have: their members show the signed value or statements. */
 const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData', 'receipt']);
 
 const SIGNED = ['node', 'signature', 'statements', 'beside'];
 
-/** Checks signatures before they leave, unless they are known to be right. @throws Refusal 502 */
+/** Reads the result of `sign`, and checks its signatures unless they are marked as checked. @throws Refusal 502 */
 function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   if (isChecked(value)) return value;
   const members = membersOf(value, SIGNED);
@@ -169,7 +169,7 @@ function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   return result;
 }
 
-/** Characters of what one plugin varies a question by. */
+/** Most characters of one plugin's variation. */
 const MAX_VARIATION = 4096;
 
 /** Joins each plugin's text to those before it, so that no plugin can replace the text of another. */
@@ -184,7 +184,7 @@ function questionOf(value: unknown): AskedQuestion {
   return value;
 }
 
-/** The same question, perhaps with another upstream request. */
+/** Returns the same question, perhaps with another upstream request. */
 function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestion {
   if (value === given) return value as AskedQuestion;
   if (!AskedQuestion.is(value) || !AskedQuestion.isSame(value, given as AskedQuestion))
@@ -192,13 +192,13 @@ function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestio
   return value;
 }
 
-/** What results of plugins are checked against. */
+/** The facts of the service that plugins' results are checked against. */
 export interface ServiceFacts extends Vouchers {
-  /** What `resolve` chooses from; absent where any endpoint of the right shape will do. */
+  /** The endpoints that `resolve` chooses from; if absent, any endpoint of the right shape passes. */
   readonly endpoints?: readonly Endpoint[] | undefined;
 }
 
-/** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */
+/** Returns the contracts of all stages: for public hooks by stage, for other stages by the value that they return. */
 export function contractsFor(facts: ServiceFacts): StageContracts {
   const contracts: Omit<StageContracts, 'of'> = {
     contexts: publicHooks,

@@ -3,14 +3,15 @@ import { isRecord } from '../../lib/json/value.ts';
 import { misspelt } from '../../lib/text/suggest.ts';
 import { plainObject, WrongShape } from '../kernel.ts';
 
+/** The members of a plugin's result, unchecked. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** @param detail names the member, and what it must be; never its value, which may be secret. */
+/** Makes the error for a wrong result. @param detail names the member and its right form, never its value: that may be secret. */
 export function wrong(detail: string): WrongShape {
   return new WrongShape(`returned something of the wrong shape: ${detail}`);
 }
 
-/** @throws WrongShape */
+/** Checks a condition of a result. @throws WrongShape */
 export function ensure(condition: boolean, detail: string): asserts condition {
   if (!condition) throw wrong(detail);
 }
@@ -19,7 +20,7 @@ export function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-/** @param known members that it may have; a near miss would be ignored. @throws WrongShape */
+/** Returns a result's members. @param known their names. @throws WrongShape for a misspelt name, which would be ignored. */
 export function membersOf(value: unknown, known: readonly string[]): Members {
   if (!isRecord(value)) throw wrong(`it must be an object {${known.join(', ')}}`);
   const odd = misspelt(value, known);
@@ -28,22 +29,22 @@ export function membersOf(value: unknown, known: readonly string[]): Members {
   return value;
 }
 
-/** Whole bytes, at least one. @throws WrongShape */
+/** Reads `0x` hex of at least one byte. @throws WrongShape */
 export function hexIn(value: unknown, name: string): Hex {
   if (!isHex(value) || value === '0x') throw wrong(`${name} must be 0x hex`);
   return value;
 }
 
-/** @throws WrongShape */
+/** Reads a text. @throws WrongShape */
 export function textIn(value: unknown, name: string): string {
   if (!isString(value)) throw wrong(`${name} must be a text`);
   return value;
 }
 
-/** Members of every answer. */
+/** Names of members that are reserved in every answer. */
 export const RESERVED: readonly string[] = ['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__'];
 
-/** A frozen copy. @throws WrongShape */
+/** Returns a frozen copy of an object of JSON. @throws WrongShape */
 export function jsonObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
   try {
     if (isRecord(value)) return plainObject(value);

@@ -4,7 +4,7 @@ import { privateMark } from '../../lib/objects/private-mark.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
 import { type Headers, type OutgoingRequest, type Parameters, WrongShape } from '../kernel.ts';
 
-/** Checked copies, which need no second check when a plugin hands them on. */
+/** Checked copies, which need no second check when a plugin passes them on. */
 const known = privateMark<OutgoingRequest>();
 
 function ensure(condition: boolean, what: string): asserts condition {
@@ -12,9 +12,9 @@ function ensure(condition: boolean, what: string): asserts condition {
 }
 
 /**
- * A frozen copy of a request that can be sent, to whatever origin. The texts show neither URL nor values: both may be secret.
- * @param at what the request is called, for the error.
- * @param pathValues those of the request that it takes the place of.
+ * Returns a frozen copy of a request that can be sent, to any origin. Errors show neither the URL nor values: both may be secret.
+ * @param at the name of the request in errors.
+ * @param pathValues those of the request that it replaces.
  * @throws WrongShape
  */
 export function outgoingOf(value: unknown, at: string, pathValues?: Parameters): OutgoingRequest {

@@ -1,24 +1,24 @@
 import { isPlain } from '../../lib/json/value.ts';
 import { WrongShape } from '../kernel.ts';
 
-// Taken before any plugin is loaded, since a plugin may replace them.
+// Read before any plugin is loaded, since a plugin could replace it.
 const { stringify } = JSON;
 
-/** Characters of JSON text: what an upstream's answer may hold. */
+/** Most characters of JSON text: as many as an upstream's response may have. */
 const MAX_SIZE = 1024 * 1024;
 const MAX_DEPTH = 256;
 const TOO_LARGE = 'is too deep, too large or in a cycle';
 
-/** The text would be longer than it may be. */
+/** Thrown if a value's JSON text would be too long. */
 export class TooLong extends WrongShape {}
 
 /**
- * The JSON text of a value that is plain JSON through and through. An undefined item of a list is null, and an undefined member is left
- * out, as `JSON.stringify` has it.
+ * Returns the JSON text of a value that is plain JSON at every depth. As in `JSON.stringify`, an undefined item of a list becomes
+ * null, and an undefined member is left out.
  *
- * @param longest characters of the text
- * @throws WrongShape on anything that JSON cannot carry unchanged: functions, NaN, class instances, cycles; and whatever
- * reading the value throws.
+ * @param longest most characters of the text
+ * @throws WrongShape for anything that JSON cannot carry unchanged: functions, NaN, class instances, cycles; and any error
+ * that reading the value throws.
  */
 export function plainText(value: unknown, longest = MAX_SIZE): string {
   let room = longest;

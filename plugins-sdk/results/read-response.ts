@@ -8,16 +8,16 @@ import { outgoingOf } from './outgoing.ts';
 
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
-/** Responses that were read before. A plugin that hands one on returns the same object, which is not copied again. */
+/** Responses that were read before. A plugin that passes one on returns the same object, which is not copied again. */
 const known = privateMark<ApiResponse>();
 
-/** For the plugin that asks upstreams: `text` is the JSON of `data`. */
+/** Marks a response as checked, for a plugin that knows that `text` is the JSON of `data`. */
 export function keep(response: ApiResponse): ApiResponse {
   return Object.freeze(known.add(response));
 }
 
 /**
- * Reads what `callApi` returned.
+ * Reads the result of a function at `callApi`.
  * @param given the request that the function got.
  * @throws WrongShape
  */
@@ -29,13 +29,13 @@ export function readResponse(value: unknown, given: unknown): ApiResponse {
   ensure(text === undefined || isString(text), 'text must be a text');
   const request = requestOf(sent, given);
   const written = text === undefined ? undefined : dataIn(text);
-  // A plugin that spread what it got and changed the data has changed what is encoded, too.
+  // A plugin may have spread a response and changed `data` only: the old `text` must then not be encoded.
   if (text === undefined || written === undefined || !isDeepStrictEqual(written, data))
     return keep(copyOf(Number(status), data, request));
   return keep({ status: Number(status), data: written, text, ...(request && { request }) });
 }
 
-/** An empty text stands for an answer without a body. */
+/** Returns the data of a JSON text. An empty text means a response without a body. */
 function dataIn(text: string): Json | undefined {
   try {
     return text === '' ? null : readJson(text);

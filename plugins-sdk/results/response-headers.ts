@@ -14,10 +14,14 @@ const FRAMING: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Characters of headers; most clients take no more than twice as many. */
+/** Most characters of all headers together. Most clients accept no more than twice as many. */
 const MAX_HEADERS = 8192;
 
-/** A frozen copy of headers that HTTP can carry. @param before headers that they stand beside, checked before; those of the same name they replace. */
+/**
+ * Returns a frozen copy of headers, after checking that HTTP can carry them.
+ * @param before checked headers to add them to; headers of the same name are replaced.
+ * @throws WrongShape
+ */
 export function headersOf(value: unknown, before?: Headers): Headers {
   if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
   const headers: Record<string, string> = { ...before };
@@ -25,7 +29,7 @@ export function headersOf(value: unknown, before?: Headers): Headers {
     if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
     if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
     ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
-    // One name, however its letters are written.
+    // Names of headers are the same in any case.
     for (const other in before) if (isSameName(other, name)) delete headers[other];
     headers[name] = text;
   }
@@ -39,8 +43,8 @@ function isSameName(a: string, b: string): boolean {
   return a.length === b.length && a.toLowerCase() === b.toLowerCase();
 }
 
-/** Adds one plugin's headers to those of the plugins before it. It can replace theirs, and not remove them. */
+/** Adds one plugin's headers to those of earlier plugins, which it can replace but not remove. */
 export function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
-  // Headers of earlier plugins were checked when they returned them.
+  // Earlier plugins' headers were checked when they were returned.
   return headersOf(value, before as Headers);
 }

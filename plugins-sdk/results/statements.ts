@@ -5,11 +5,15 @@ import { ensure, isString, jsonObject, membersOf, RESERVED } from './members.ts'
 
 const STATEMENT = ['name', 'shown', 'typed'];
 
-/** Only what was there before may be made of typed data of another kind: a preimage of it can be no message and no transaction. */
+/**
+ * Reads the statements that a plugin returned: those before it, and its own. Its own must be EIP-712 typed data, whose preimage
+ * can be neither a message nor a transaction.
+ * @throws WrongShape
+ */
 export function statementsIn(value: unknown, [before]: readonly unknown[]): readonly StatementBeside[] {
   ensure(Array.isArray(value), 'it must be a list of statements');
   const known: ReadonlySet<unknown> = new Set(before as readonly StatementBeside[]);
-  // An array that a plugin made may have a `map` of its own.
+  // A plugin's array may have its own `map`.
   const statements = Array.from(value, (one) => (known.has(one) ? (one as StatementBeside) : statementOf(one)));
   const kept: ReadonlySet<unknown> = new Set(statements);
   ensure(
@@ -21,7 +25,7 @@ export function statementsIn(value: unknown, [before]: readonly unknown[]): read
   return Object.freeze(statements);
 }
 
-/** Names of members that no statement can have; a receipt's is its own. */
+/** Names that no statement can have. The name `receipt` is free for receipts. */
 const UNSTATED: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData', 'signatures']);
 
 function statementOf(value: unknown): StatementBeside {

@@ -2,8 +2,8 @@ import type { TSchema } from 'typebox';
 import { isRecord } from './path.ts';
 
 /**
- * The schema with every mapping in it closed that does not say what it does with unknown keys. Schemas under `allOf` and
- * the like stay as they are: closed ones would exclude each other.
+ * Returns a schema that forbids unknown keys in each mapping, unless the mapping itself says what they may be. Schemas under
+ * `allOf` and the like stay open: closed ones would exclude each other.
  */
 export function close<S extends TSchema>(schema: S): S {
   if (!isRecord(schema)) return schema;
@@ -25,7 +25,7 @@ export function close<S extends TSchema>(schema: S): S {
   return withMembers(schema, changes);
 }
 
-/** A copy with other members; TypeBox keeps marks in properties that are not enumerable. */
+/** Returns a copy with some members replaced. It copies non-enumerable properties, too, where TypeBox keeps marks. */
 export function withMembers<T extends object>(original: T, changes: object): T {
   const copy = Object.create(Object.getPrototypeOf(original), Object.getOwnPropertyDescriptors(original));
   return Object.defineProperties(copy, Object.getOwnPropertyDescriptors(changes));

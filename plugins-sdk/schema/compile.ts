@@ -2,8 +2,8 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 
 /**
- * Compiles a schema: checks are some thirty times as fast. `undefined` for one that cannot be compiled, such as one
- * whose pattern is no regular expression. An interpreter notices that when it comes to it, and perhaps never.
+ * Compiles a schema, whose checks are then some thirty times as fast. Returns `undefined` if it cannot be compiled, for example
+ * if a pattern is no regular expression. An interpreter notices such a pattern only when it uses it.
  */
 export function compileSchema(schema: TSchema): Validator | undefined {
   try {

@@ -4,10 +4,10 @@ import { isDuration, millisecondsOf } from './duration.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
 import { childPath, isRecord } from './path.ts';
 
-/** Gives a text or number at a config path its value; `nodes` are the schemas that may apply there. */
+/** Converts a text or number at a config path; `nodes` are the schemas that may apply there. */
 export type ConvertLeaf = (given: string | number, nodes: readonly SchemaNode[], path: string) => unknown;
 
-/** A copy of a value in which every text and number went through `leaf`, along its schema; durations become milliseconds. */
+/** Returns a copy of a value with each text and number converted by `leaf`, along its schema. Durations become milliseconds. */
 export function convert(schema: TSchema, value: unknown, path: string, leaf: ConvertLeaf): unknown {
   return visit([schema], value, path, leaf);
 }
@@ -43,7 +43,7 @@ function allows(type: string): (node: SchemaNode) => boolean {
   return ({ types }) => types.length === 0 || types.includes(type);
 }
 
-/** The number or boolean that a variable's text stands for, where a schema wants one and no text. */
+/** Returns the number or boolean that a variable's text stands for, if the schemas allow one and no text; else the text. */
 export function fromText(text: string, nodes: readonly SchemaNode[]): unknown {
   if (nodes.length === 0 || nodes.some((node) => acceptsText(node, text))) return text;
   if (wants(nodes, ['boolean']) && (text === 'true' || text === 'false')) return text === 'true';

@@ -4,8 +4,8 @@ import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts
 import { isRecord } from './path.ts';
 
 /**
- * A value in which what is missing has the `default` of its schema, at any depth. Of `anyOf` and `oneOf` it has that of the first
- * branch that the value then fits. TypeBox's own does this for what was made with TypeBox only.
+ * Returns a value with missing members filled in by their schemas' `default`, at any depth. Under `anyOf` and `oneOf` the first
+ * branch that the filled value fits counts. TypeBox's own `Default` does this only for schemas made with TypeBox.
  */
 export function withDefaults(schema: TSchema, value: unknown): unknown {
   const node = readSchema(schema);

@@ -1,9 +1,9 @@
 import type { SchemaNode } from './node.ts';
 
-/** Marks milliseconds that may be written as a text; smaller numbers than its value are warned of. */
+/** The schema keyword of milliseconds that may be written as a text. Numbers below its value cause a warning. */
 export const DURATION = 'duration';
 
-/** How it is written. */
+/** The pattern of a duration's text. */
 export const DURATION_PATTERN = '^\\d{1,15}(ms|s|m|h|d)$';
 
 const WRITTEN = new RegExp(DURATION_PATTERN);
@@ -16,11 +16,12 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ]);
 
+/** Returns whether a schema is one of a duration. */
 export function isDuration(node: SchemaNode): boolean {
   return node.keyword(DURATION) !== undefined;
 }
 
-/** The milliseconds of a text such as `500ms`, `10s`, `2m`, `1h` or `1d`. */
+/** Returns the milliseconds of a text such as `500ms`, `10s`, `2m`, `1h` or `1d`; `undefined` for any other text. */
 export function millisecondsOf(text: string): number | undefined {
   const unit = WRITTEN.test(text) ? UNITS.get(text.replace(/\d+/, '')) : undefined;
   return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;

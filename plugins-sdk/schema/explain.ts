@@ -9,8 +9,7 @@ import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeNam
 import { childPath, isRecord } from './path.ts';
 
 /**
- * All faults of a value by its schema, in words that show no values. TypeBox decides whether there is anything to
- * explain.
+ * Returns all faults of a value by its schema, in words that show no values. TypeBox decides whether the value has any.
  * @param path config path of the value.
  */
 export function explain(schema: TSchema, value: unknown, path: string): Finding[] {
@@ -21,9 +20,9 @@ export function explain(schema: TSchema, value: unknown, path: string): Finding[
 interface Reason {
   readonly path: string;
   readonly text: string;
-  /** Whether the text guesses what was meant. */
+  /** Whether the text holds a guess at the right name. */
   readonly guesses: boolean;
-  /** A key that is unknown where it stands, and may be known further up. */
+  /** A key that is unknown in its mapping, but may be known in one further up. */
   readonly stray?: string;
 }
 
@@ -75,13 +74,13 @@ function misplaced(path: string, place: string): Reason {
   return reasonAt(path, `unknown key here, it belongs at ${place}`);
 }
 
-/** A reason of a member, which may be a key of the mapping that holds the member. */
+/** Replaces a member's reason if its unknown key belongs into the mapping that holds the member. */
 function movedUp(reason: Reason, known: readonly string[], path: string): Reason {
   const { stray } = reason;
   return stray !== undefined && known.includes(stray) ? misplaced(reason.path, childPath(path, stray)) : reason;
 }
 
-/** Where the mappings and lists of mappings in a mapping have a key. */
+/** Returns the config paths at which mappings, or lists of mappings, inside a mapping have a key. */
 function placesBelow(node: SchemaNode, key: string, path: string): readonly string[] {
   const has = ({ properties, options }: SchemaNode): boolean =>
     properties.has(key) || options.some((option) => has(readSchema(option)));
@@ -100,7 +99,7 @@ function unknownHere(path: string, key: string, known: readonly string[]): Reaso
   return reasonAt(path, `unknown key${shared ?? others}`, meant);
 }
 
-/** A hint for keys by which other tools share parts of a file. */
+/** Returns a hint for keys by which other tools share parts of a file. */
 function sharing(key: string): string | undefined {
   if (key === '<<')
     return ', YAML 1.2 has no merge keys: share a whole value, by an anchor (&name) and aliases (*name)';
@@ -122,7 +121,7 @@ function explainOptions(nodes: readonly SchemaNode[], value: unknown, path: stri
   );
 }
 
-/** Reasons for a value whose kind is told by a member such as `type`; `undefined` when nothing tells it. */
+/** Explains a value whose kind depends on a member such as `type`; `undefined` if no member decides it. */
 function explainTag(nodes: readonly SchemaNode[], value: unknown, path: string): Reason[] | undefined {
   if (!isRecord(value)) return undefined;
   const tag = [...(nodes[0]?.marks.keys() ?? [])].find((name) => nodes.every(({ marks }) => marks.has(name)));
@@ -134,7 +133,7 @@ function explainTag(nodes: readonly SchemaNode[], value: unknown, path: string):
   return meant === undefined ? [noChoice(kinds, value[tag], at)] : reasonsFor(meant.raw, value, path);
 }
 
-/** Reasons for a value whose members, if it has any, all forms have; `undefined` where one tells which form is meant. */
+/** Explains a value whose members all forms require; `undefined` if a member shows which form is meant. */
 function explainForms(nodes: readonly SchemaNode[], value: unknown, path: string): Reason[] | undefined {
   if (nodes.length < 2 || !isRecord(value)) return undefined;
   if (!Object.keys(value).every((key) => nodes.every(({ required }) => required.includes(key)))) return undefined;
@@ -142,7 +141,7 @@ function explainForms(nodes: readonly SchemaNode[], value: unknown, path: string
   return [reasonAt(path, `required keys are missing, expected ${forms.join(' or ')}`)];
 }
 
-/** Of as many reasons, those are told that guess what was meant. */
+/** Returns the alternative with the fewest reasons; among equals one that guesses the right name. */
 function fewest(alternatives: readonly Reason[][]): Reason[] {
   const weight = (all: readonly Reason[]) => all.length - (all.some(({ guesses }) => guesses) ? 0.5 : 0);
   return alternatives.reduce((best, next) => (weight(next) < weight(best) ? next : best));
@@ -189,7 +188,7 @@ function choicesIn(nodes: readonly SchemaNode[]): readonly unknown[] {
   return nodes.flatMap(({ choices = [] }) => choices);
 }
 
-/** The choice that the value was perhaps meant to be. */
+/** Returns the choice that a value is probably a misspelling of. */
 function guess(choices: readonly unknown[], value: unknown): string | undefined {
   const texts = choices.filter((choice) => typeof choice === 'string');
   return typeof value === 'string' ? nearest(value, texts) : undefined;
@@ -205,7 +204,7 @@ function named(type: string): string {
   return names[type] ?? type;
 }
 
-/** For a keyword that has no words of its own here. */
+/** Returns TypeBox's words, for a keyword without words of its own here. */
 function lastResort(schema: TSchema, value: unknown): string {
   const reason = Errors(schema, value)[0];
   if (reason === undefined) return 'is not allowed';

@@ -1,11 +1,11 @@
 import type { Finding } from '../define.ts';
 
-/** A finding that stops the start. */
+/** Makes a finding that stops the start. */
 export function errorAt(path: string, message: string): Finding {
   return { level: 'error', path, message };
 }
 
-/** A finding that does not stop the start. */
+/** Makes a finding that does not stop the start. */
 export function warningAt(path: string, message: string): Finding {
   return { level: 'warning', path, message };
 }

@@ -13,7 +13,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
 
 const UNITS: Readonly<Record<string, string>> = { Length: 'characters', Items: 'entries', Properties: 'keys' };
 
-/** The bounds that a value of the right type breaks: of a text its size, or else its form. */
+/** Returns the bounds that a value of the right type breaks, in words. A text's form is named only if its size is right. */
 export function limits(node: SchemaNode, value: unknown): string[] {
   const own = Errors(node.raw, value).filter(({ schemaPath }) => schemaPath === '#');
   const unit = isDuration(node) ? ' ms' : '';

@@ -1,36 +1,36 @@
 import type { TSchema } from 'typebox';
 import { isRecord } from './path.ts';
 
-/** The part of JSON Schema that the config loader understands; TypeBox does the rest. */
+/** The part of a JSON Schema that this code reads; TypeBox handles the rest. */
 export interface SchemaNode {
   readonly raw: TSchema;
-  /** Empty: any type. */
+  /** The allowed JSON types; empty for any type. */
   readonly types: readonly string[];
   /** The values that `const` or `enum` allow. */
   readonly choices: readonly unknown[] | undefined;
   /** The branches of `anyOf` and `oneOf`, nested ones included. */
   readonly options: readonly TSchema[];
-  /** `allOf` */
+  /** The schemas of `allOf`. */
   readonly parts: readonly TSchema[];
-  /** All that may say something of a value: branches and parts, nested ones included, and this one unless it has branches. */
+  /** All schemas that may apply to a value: branches and parts, nested ones included, and this one unless it has branches. */
   readonly alternatives: readonly SchemaNode[];
   readonly properties: ReadonlyMap<string, TSchema>;
-  /** The members that tell kinds apart, such as `type`, and what they are in this kind. */
+  /** The members that have a single possible value, such as `type`, with that value. They tell kinds apart. */
   readonly marks: ReadonlyMap<string, unknown>;
   readonly patterns: readonly (readonly [RegExp, TSchema])[];
-  /** The schema of other members; `false`: there must be none. */
+  /** The schema of other members; `false` if there must be none. */
   readonly others: TSchema | boolean;
   readonly required: readonly string[];
-  /** The schema of a list's items from `prefix.length` on. */
+  /** The schema of a list's items after those of `prefix`. */
   readonly items: TSchema | undefined;
   readonly prefix: readonly TSchema[];
-  /** Any other keyword's value. */
+  /** Returns the value of any other keyword. */
   keyword(name: string): unknown;
 }
 
 const nodes = new WeakMap<object, SchemaNode>();
 
-/** Reads a schema, which may be an operator's: what is malformed counts as absent. */
+/** Reads a schema. Malformed keywords count as absent, since the schema may be an operator's. */
 export function readSchema(schema: TSchema): SchemaNode {
   const known = nodes.get(schema);
   if (known !== undefined) return known;
@@ -73,17 +73,18 @@ function parse(raw: Readonly<Record<string, unknown>>): SchemaNode {
   return node;
 }
 
-/** The schema of a member, if its key is known or any key is. */
+/** Returns the schema of a member, or `undefined` if its key is not allowed. */
 export function memberSchema(node: SchemaNode, key: string): TSchema | undefined {
   const named = node.properties.get(key) ?? node.patterns.find(([pattern]) => pattern.test(key))?.[1];
   return named ?? (node.others === true ? {} : node.others || undefined);
 }
 
+/** Returns the schema of a list's item. */
 export function itemSchema(node: SchemaNode, index: number): TSchema {
   return node.prefix[index] ?? node.items ?? {};
 }
 
-/** Whether the value is of one of the JSON types that the schema names. */
+/** Returns whether a value has one of the JSON types that a schema names. */
 export function hasType({ types, choices }: SchemaNode, value: unknown): boolean {
   const type = typeName(value);
   const is = (name: string) => name === type || (name === 'integer' && Number.isInteger(value));
@@ -91,7 +92,7 @@ export function hasType({ types, choices }: SchemaNode, value: unknown): boolean
   return choices === undefined || choices.some((choice) => typeName(choice) === type);
 }
 
-/** The JSON type of a value. */
+/** Returns the JSON type of a value. */
 export function typeName(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;

@@ -12,23 +12,24 @@ import { shortDurations } from './short-durations.ts';
 /** A plugin's `config` block. */
 export interface Block {
   readonly value: unknown;
-  /** Its config path. */
+  /** The block's config path. */
   readonly path: string;
   readonly leaf: ConvertLeaf;
-  /** A foreign error as one line of text. */
+  /** Returns a foreign error as one line of text, without the values of variables. */
   redact(error: unknown): string;
-  /** Whether samples stand in it for variables that are unset. */
+  /** Whether it holds samples in place of unset variables. */
   readonly doubtful: boolean;
 }
 
+/** A validated `config` block, with its findings. */
 export interface Validated {
   readonly value: unknown;
   readonly findings: readonly Finding[];
 }
 
 /**
- * Validates a plugin's `config` block; without one, an empty mapping. The result shares nothing with the block.
- * @param schema a plugin without one takes no config.
+ * Validates a plugin's `config` block; a missing block counts as an empty mapping. The result shares no objects with the block.
+ * @param schema the plugin's schema; a plugin without one takes no config.
  */
 export async function validateOwn(schema: ConfigSchema | undefined, block: Block): Promise<Validated> {
   if (schema === undefined) {
@@ -36,7 +37,7 @@ export async function validateOwn(schema: ConfigSchema | undefined, block: Block
     return { value: undefined, findings };
   }
   const value = structuredClone(block.value ?? {});
-  // What a parser says about samples says nothing about the config.
+  // A parser's findings about samples would say nothing about the real values.
   if (block.doubtful && isParser(schema)) return { value, findings: [] };
   try {
     return isParser(schema) ? await parseWith(schema, value, block) : checkWith(schema, value, block);
@@ -48,6 +49,7 @@ export async function validateOwn(schema: ConfigSchema | undefined, block: Block
   }
 }
 
+/** Returns whether a value can be a plugin's `configSchema`. */
 export function isConfigSchema(value: unknown): value is ConfigSchema {
   return isRecord(value) || isParser(value);
 }
@@ -59,7 +61,7 @@ function isParser(schema: unknown): schema is { parse(value: unknown): unknown }
 
 function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block): Validated {
   const closed = close(schema);
-  // TypeBox follows its own references; the rest is filled in for any schema.
+  // TypeBox's `Default` also follows references; `withDefaults` fills in defaults of any schema.
   const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
   return { value: complete, findings: [...explain(closed, complete, path), ...shortDurations(closed, value, path)] };
 }
@@ -72,7 +74,7 @@ async function parseWith(schema: { parse(value: unknown): unknown }, value: unkn
   }
 }
 
-/** Validators such as zod say where and what in `issues`. */
+/** Returns a parser's error as findings. Validators such as zod list places and messages in `issues`. */
 function parserFindings(error: unknown, { path, redact }: Block): Finding[] {
   const issues = isRecord(error) && Array.isArray(error.issues) ? error.issues.filter(isRecord) : [];
   if (issues.length === 0) return [errorAt(path, redact(error))];

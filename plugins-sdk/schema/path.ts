@@ -7,21 +7,21 @@ const PLAIN_KEY = /^[A-Za-z0-9_-]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal would interpret or break a line at
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
-/** The config path of a member: `apis[0]`, `apis[0].url`, `apis[0].headers["a.b"]`; the root is `''`. */
+/** Returns the config path of a member: `apis[0]`, `apis[0].url`, `apis[0].headers["a.b"]`. The root is `''`. */
 export function childPath(parent: string, key: string | number): string {
   if (typeof key === 'number') return `${parent}[${key}]`;
   if (!PLAIN_KEY.test(key)) return `${parent}[${printable(JSON.stringify(key))}]`;
   return parent === '' ? key : `${parent}.${key}`;
 }
 
-/** Whether `path` is `ancestor` or lies below it. */
+/** Returns whether `path` is `ancestor` or a path below it. */
 export function isWithin(path: string, ancestor: string): boolean {
   if (!path.startsWith(ancestor)) return false;
   const next = path.charAt(ancestor.length);
   return ancestor === '' || next === '' || next === '.' || next === '[';
 }
 
-/** The path and its ancestors, nearest first, without the root. */
+/** Generates a path and its ancestors, nearest first, without the root. */
 export function* lineage(path: string): Generator<string> {
   yield path;
   for (let end = path.length - 1; end > 0; end--) {
@@ -30,7 +30,7 @@ export function* lineage(path: string): Generator<string> {
   }
 }
 
-/** Calls back for every value, parents before their members, in the order of the file. */
+/** Calls `visit` for every value in the order of the file, parents before their members. */
 export function walk(value: unknown, visit: (path: string, value: unknown) => void, path = ''): void {
   visit(path, value);
   if (Array.isArray(value)) for (const [index, item] of value.entries()) walk(item, visit, childPath(path, index));
@@ -38,7 +38,7 @@ export function walk(value: unknown, visit: (path: string, value: unknown) => vo
     for (const [key, member] of Object.entries(value)) walk(member, visit, childPath(path, key));
 }
 
-/** The text with line breaks and control characters escaped. */
+/** Returns a text with its line breaks and control characters escaped. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, unicodeEscape);
 }

@@ -5,7 +5,7 @@ import { DURATION } from './duration.ts';
 import { warningAt } from './finding.ts';
 import type { SchemaNode } from './node.ts';
 
-/** Finds whole numbers where durations are wanted that look like seconds. @param path of the value in the config. */
+/** Warns of numbers that are durations in milliseconds but look like seconds. @param path config path of the value. */
 export function shortDurations(schema: TSchema, value: unknown, path: string): Finding[] {
   const findings: Finding[] = [];
   convert(schema, value, path, (given, nodes, at) => {

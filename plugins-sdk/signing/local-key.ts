@@ -7,17 +7,17 @@ import { ethers } from '../../lib/process/lazy.ts';
 import type { Signer } from './signers.ts';
 import { type Environment, MissingKey, type SignerRole, VARIABLES } from './variables.ts';
 
-/** The account of a mnemonic: BIP-44, coin type 60, first account, first address. */
+/** The derivation path of a mnemonic's account: BIP-44, coin type 60, first account, first address. */
 export const DERIVATION_PATH = "m/44'/60'/0'/0/0";
 
 const PRIVATE_KEY = /^(?:0x)?([0-9a-fA-F]{64})$/;
 const PRIVATE_KEY_RULE = '32 bytes of hex, not zero and below the order of secp256k1';
 
 /**
- * A signer of a private key.
+ * Makes a signer with a private key.
  *
  * @param privateKey 32 bytes of hex, with or without `0x`.
- * @throws Error when it is no private key (the text never shows it), or when the backend asked for is not available.
+ * @throws Error if the text is no private key (the message never shows it), or if the backend is not available.
  */
 export function createSigner(privateKey: string, options: { backend?: EcdsaBackend } = {}): Signer {
   const key = parsePrivateKey(privateKey);
@@ -35,8 +35,9 @@ export function createSigner(privateKey: string, options: { backend?: EcdsaBacke
 }
 
 /**
- * The operator's signer. `SERVICE_MNEMONIC` (BIP-39, English, no passphrase, at {@link DERIVATION_PATH}) wins over
- * `SERVICE_PRIVATE_KEY`; an empty variable counts as unset. The next one's are `SERVICE_NEXT_MNEMONIC` and `SERVICE_NEXT_PRIVATE_KEY`.
+ * Makes the operator's signer. `SERVICE_MNEMONIC` (BIP-39, English, no passphrase, at {@link DERIVATION_PATH}) wins over
+ * `SERVICE_PRIVATE_KEY`; an empty variable counts as unset. The next signer has `SERVICE_NEXT_MNEMONIC` and
+ * `SERVICE_NEXT_PRIVATE_KEY`.
  *
  * @throws Error naming the variable that is missing or invalid, never showing its value.
  */
@@ -53,7 +54,7 @@ function privateKeyOfMnemonic(mnemonic: string, name: string): string {
   try {
     return ethers().HDNodeWallet.fromPhrase(mnemonic, '', DERIVATION_PATH).privateKey;
   } catch {
-    // The error of the library quotes the words, so it is neither shown nor kept as a cause.
+    // The library's error quotes the words, so it is neither shown nor kept as a cause.
     throw new Error(`${name} must be a BIP-39 mnemonic: 12 to 24 English words with a valid checksum`);
   }
 }
@@ -63,7 +64,7 @@ function parsePrivateKey(privateKey: unknown): Uint8Array | undefined {
   if (digits === undefined) return undefined;
   const scalar = BigInt(`0x${digits}`);
   if (scalar === 0n || scalar >= CURVE_ORDER) return undefined;
-  // A copy outside Buffer's shared pool, where every other small Buffer of the process could reach it.
+  // Copied out of Buffer's shared pool, where any other small Buffer of the process could reach it.
   const pooled = toBytes(`0x${digits}`);
   const key = new Uint8Array(pooled);
   pooled.fill(0);

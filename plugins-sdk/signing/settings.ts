@@ -6,7 +6,7 @@ import { addressSchema, signerKey } from '../keys.ts';
 import { closedObject } from '../schema/closed-object.ts';
 import { isRecord } from '../schema/path.ts';
 
-/** Settings of a signer behind HTTP. */
+/** The schema of a signer that is reached over HTTP. */
 export const HttpSignerSchema = closedObject({
   url: Type.String({
     pattern: '^https?://',
@@ -15,7 +15,7 @@ export const HttpSignerSchema = closedObject({
   address: addressSchema('The account that signs'),
   headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent with every request' })),
 });
-/** The values of {@link HttpSignerSchema}. */
+/** The type of values of {@link HttpSignerSchema}. */
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
 function isTarget(url: string, headers: Readonly<Record<string, string>>): boolean {
@@ -26,7 +26,7 @@ function isTarget(url: string, headers: Readonly<Record<string, string>>): boole
   }
 }
 
-/** @param at prefix of config paths. */
+/** Finds what is wrong with a URL and headers. @param at prefix of config paths. */
 function targetFindings(at: string, url: string, headers: Readonly<Record<string, string>>): Finding[] {
   const ofHeaders = Object.entries(headers).flatMap(([name, value]) => {
     const path = `${at}headers.${name}`;
@@ -38,7 +38,7 @@ function targetFindings(at: string, url: string, headers: Readonly<Record<string
   return [...ofHeaders, ...checkPlainHttp(`${at}url`, url, harm)];
 }
 
-/** The signers of a config: the current and the next one. */
+/** Returns the signers of a config, the current and the next one, each with its prefix of config paths. */
 export function signersIn(
   config: CheckContext['config'],
 ): (readonly [at: string, own: Readonly<Record<string, unknown>>])[] {
@@ -50,9 +50,9 @@ export function signersIn(
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 /**
- * The {@link Definition.check} for signers with {@link HttpSignerSchema}. Before anything is opened it finds what
+ * Returns a {@link Definition.check} for signers with {@link HttpSignerSchema}. Before any signer is opened, it finds what
  * {@link checksumAddress} and {@link httpTarget} would refuse, and headers that cannot be sent.
- * @param type of the signers.
+ * @param type the signers' type.
  */
 export function checkHttpSigners(type: string): (context: Pick<CheckContext, 'config'>) => Finding[] {
   return ({ config }) =>

@@ -7,19 +7,20 @@ import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
 const known = privateMark<Signed>();
 
 /**
- * Marks a result of `sign` whose signatures need no check. The key of this process made them, or they were recovered
- * from. For the plugin that did so.
+ * Marks a result of `sign` as checked. A plugin may do so only if this process's key made the signatures, or if it recovered
+ * the signer from each.
  */
 export function markChecked(signed: Signed): Signed {
   return Object.freeze(known.add(signed));
 }
 
+/** Returns whether a result of `sign` is marked as checked. */
 export const isChecked = known.has;
 
-/** The name of a statement's signature in a list of signers' signatures. */
+/** Returns the name of a statement's signature in a list of signers' signatures. */
 export const listedAs = (statement: string) => `${statement}Signature`;
 
-/** Checks every signature that a result of `sign` shows, those of statements and of further signers included. @throws Refusal 502 */
+/** Checks every signature of a result of `sign`, those of statements and of further signers included. @throws Refusal 502 */
 export function requireSigned({ node, signature, statements = [], beside }: Signed, request: SignRequest): void {
   const answer = answerStatement(request);
   const asked = request.statements ?? [];

@@ -6,69 +6,70 @@ import type { Awaitable } from '../kernel.ts';
 import type { Log } from '../log.ts';
 import type { SignerRole } from './variables.ts';
 
-/** Signs for one account, wherever its key is. */
+/** A signer of one account, wherever its key is. */
 export interface OpenSigner {
   /** The account, with the EIP-55 checksum. */
   readonly address: Address;
   /**
+   * Signs a statement.
    * @param signal aborts when no request waits for the signature any more.
-   * @returns r ‖ s ‖ v, 65 bytes: v being 27 or 28, s in the lower half of the curve order (EIP-2). Whoever asks recovers the
-   * address from it: a signer need not check what it hands on.
+   * @returns r ‖ s ‖ v, 65 bytes: v is 27 or 28, s in the lower half of the curve order (EIP-2). The caller recovers the address
+   * from it, so a signer need not check a signature that it passes on.
    * @throws Error whose message is fit for the log.
    */
   sign(statement: Statement, signal: AbortSignal): Awaitable<Hex>;
-  /** Lets go of everything. */
+  /** Releases connections and other resources. */
   close?(): Promise<void>;
 }
 
-/** Signs in one account's name. No property and no method gives the private key away. */
+/** A signer whose key is in this process. No property and no method reveals the private key. */
 export interface Signer extends OpenSigner {
-  /** The implementations of the curve's arithmetic: the same bytes, at different speeds. */
+  /** The implementation of the curve's arithmetic. All make the same bytes, at different speeds. */
   readonly backend: EcdsaBackend;
-  /** At once, in the same form. The nonce is deterministic (RFC 6979). */
+  /** Signs synchronously, in the same form. The nonce is deterministic (RFC 6979). */
   sign(statement: Statement): Hex;
 }
 
-/** What a signer gets to open itself with. */
+/** The services that a signer gets when it is opened. */
 export interface SignerServices {
   readonly log: Log;
-  /** Absolute path of one that is relative to the config file. */
+  /** Returns the absolute form of a path that is relative to the config file. */
   path(relative: string): string;
-  /** Whether it is `settings.signer` or its `next`. */
+  /** Whether the signer is `settings.signer` or its `next`. */
   readonly role: SignerRole;
 }
 
-/** A kind of signer, as a plugin contributes it under {@link Definition.signers}. */
+/** A kind of signer that a plugin provides under {@link Definition.signers}. */
 export interface SignerType<S extends TSchema = TSchema> {
   /**
-   * Schema of the object under `settings.signer`; `type`, `timeout`, `concurrency` and `next` are left out, since they are the
-   * same for all.
+   * Schema of the object under `settings.signer`, without `type`, `timeout`, `concurrency` and `next`, which are the same for all
+   * kinds.
    */
   readonly schema: S;
-  /** A key in this process signs at once: `timeout` and `concurrency` are no settings of it. Its signatures are checked like all others. */
+  /** Whether the key is in this process. The signer then has no `timeout` and `concurrency`; its signatures are still checked. */
   readonly local?: boolean;
   /**
-   * Connects, logs in, asks for the address where the config does not say it.
+   * Opens the signer: connects, logs in, and asks for the address if the config does not name it.
    * @param config validated. @throws Error that says what to do, without any secret.
    */
   open(config: Static<S>, services: SignerServices): Awaitable<OpenSigner>;
 }
 
-/** Checks the types of a kind of signer and returns it. */
+/** Checks the types of a kind of signer, and returns it. */
 export function signerType<S extends TSchema>(type: SignerType<S>): SignerType {
   return type;
 }
 
-/** An open signer, and its config. */
+/** An open signer with its settings. */
 export interface SignerInUse {
   readonly role: SignerRole;
   readonly type: string;
   readonly signer: OpenSigner;
-  /** Whether it is the service's own key: it signs at once, and needs no check. */
+  /** Whether its key is the environment's, in this process. It then signs synchronously, and its signatures need no check. */
   readonly local: boolean;
-  /** Milliseconds for a signature, the wait for its turn included. */
+  /** Milliseconds for a signature, including the wait for its turn. */
   readonly timeout: number;
-  /** Signatures that are asked for at once. */
+  /** Most signatures under way at a time. */
   readonly concurrency: number;
 }
 
@@ -78,10 +79,10 @@ export interface SignerSet {
   readonly next?: SignerInUse | undefined;
 }
 
-/** What only the plugin that signs gets from the service. */
+/** Access to keys and signers, which only the plugin that signs gets from the service. */
 export interface Signing {
-  /** The key of the environment. @throws Error naming the variable that is missing or invalid. */
+  /** Returns the signer of the environment's key. @throws Error naming the variable that is missing or invalid. */
   key(role: SignerRole): Signer;
-  /** @throws Error unless the signers of this config have been opened. */
+  /** Returns the signers of a config. @throws Error unless they are open. */
   opened(config: Readonly<Record<string, unknown>>): SignerSet;
 }

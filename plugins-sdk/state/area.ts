@@ -4,33 +4,34 @@ import type { Log } from '../log.ts';
 
 export type { BucketLimit, Taken };
 
-/** The value found in place of the expected one; without `value`, none. */
+/** The value found in place of the expected one; without `value` there was none. */
 export interface Conflict {
   readonly value?: string;
 }
 
-/** How a change is written. */
+/** Options of {@link StateArea.compareAndSet}. */
 export interface CompareAndSetOptions {
-  /** Milliseconds, by the engine's clock, after which the new value is gone; without it never. */
+  /** Milliseconds, by the engine's clock, after which the new value expires; without it never. */
   readonly ttl?: number;
-  /** The new value also lives as long as the one before it would have, where that is longer. */
+  /** The new value expires no earlier than the value before it would have. */
   readonly keepLonger?: boolean;
-  /** Resolves only once the change is where a crash cannot take it back. */
+  /** The call resolves only once a crash cannot undo the change. */
   readonly durable?: boolean;
 }
 
 /**
- * One feature's state beyond the process: texts and token buckets by key. A key is one of either kind; the same key of
- * the other kind is another one. Each call is one atomic step on one key, for all processes that share the engine.
- * Every call rejects when the engine cannot answer. Then a change may have been made, or be made yet.
+ * One feature's state beyond the process: texts and token buckets by key. Texts and buckets have separate keys. Each call is
+ * one atomic step on one key, for all processes that share the engine. Every call rejects if the engine cannot answer. The
+ * change may then have been made, or may still be made.
  */
 export interface StateArea {
+  /** Returns the text of a key, or `undefined`. */
   get(key: string): Promise<string | undefined>;
   /**
-   * Puts `next` in the place of `expected`, if that is what stands there.
-   * @param expected `undefined`: nothing.
+   * Replaces the value `expected` by `next`, if the key has that value.
+   * @param expected `undefined`: the key has no value.
    * @param next `undefined`: the key is deleted.
-   * @returns `undefined` when done, else what stands there, and nothing has changed.
+   * @returns `undefined` if done. Otherwise the value found; nothing has then changed.
    */
   compareAndSet(
     key: string,
@@ -39,71 +40,71 @@ export interface StateArea {
     options?: CompareAndSetOptions,
   ): Promise<Conflict | undefined>;
   /**
-   * Takes from a bucket, which is full before its first use.
+   * Takes tokens from a bucket, which is full before its first use.
    * @param n most tokens to take; default 1.
-   * @param debt tokens that were spent elsewhere already: taken off first, below zero if need be; default 0.
+   * @param debt tokens already spent elsewhere, which are deducted first, even below zero; default 0.
    */
   takeTokens(key: string, limit: BucketLimit, n?: number, debt?: number): Promise<Taken>;
 }
 
-/** Keeps state beyond the process. */
+/** An engine that keeps state beyond the process. */
 export interface StateEngine {
-  /** Opens or connects, and looks whether it can be used. @throws Error that says what to do. */
+  /** Opens or connects, and checks that the engine can be used. @throws Error that says what to do. */
   start(): Promise<void>;
-  /** What is wrong with it for state whose loss costs money, each a sentence that says what to set; may change with time. */
+  /** Returns the present risks for state whose loss costs money: for each a sentence that says what to set. */
   doubts(): readonly string[];
-  /** Areas of different names are independent. */
+  /** Returns an area. Areas of different names are independent. */
   area(name: string): StateArea;
-  /** Lets go of everything. Nothing is called afterwards. */
+  /** Releases connections and other resources. Nothing is called afterwards. */
   close(): Promise<void>;
 }
 
-/** What `open` of an engine gets. */
+/** The services that a state engine gets when it is opened. */
 export interface EngineServices {
   readonly log: Log;
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   now(): number;
-  /** Absolute path of one that is relative to the config file. */
+  /** Returns the absolute form of a path that is relative to the config file. */
   path(relative: string): string;
 }
 
-/** A kind of engine, as a plugin contributes it. */
+/** A kind of state engine that a plugin provides under {@link Definition.engines}. */
 export interface StateEngineType<S extends TSchema = TSchema> {
-  /** Schema of the object under `settings.state`, `type` left out. */
+  /** Schema of the object under `settings.state`, without `type`. */
   readonly schema: S;
-  /** Whether several processes can share it, or it only outlives the one that uses it. */
+  /** `many` if several processes can share it; `one` if it only outlives the process that uses it. */
   readonly processes: 'one' | 'many';
   /** Milliseconds that a command may take; default 250. Less than 1000: more is beyond the budget of most plugins that wait for it. */
   readonly timeout?: number;
-  /** Does nothing slow: `start` does. @param config validated. */
+  /** Makes the engine. Slow work belongs into its `start`. @param config validated. */
   open(config: Static<S>, services: EngineServices): StateEngine;
 }
 
-/** Checks the types of a kind of engine and returns it. */
+/** Checks the types of a kind of state engine, and returns it. */
 export function stateEngine<S extends TSchema>(type: StateEngineType<S>): StateEngineType {
   return type;
 }
 
-/** The service's engine as plugins use it: bounded in time, paused while it fails. */
+/** The service's state engine as plugins get it: its commands are bounded in time, and pause while it fails. */
 export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
-  /** Its `type` in the config. */
+  /** The engine's `type` in the config. */
   readonly engine: string;
   readonly processes: 'one' | 'many';
-  /** Whether it answered when it was last asked. */
+  /** Returns whether the engine answered its latest command. */
   available(): boolean;
-  /** Milliseconds since a command failed; infinite when none has. */
+  /** Returns the milliseconds since a command failed; infinite if none has. */
   sinceFailure(): number;
 }
 
-/** The engine did not do what it was asked. */
+/** Thrown if the engine did not carry out a command. */
 export class StateUnavailable extends Error {}
 
-/** Some keys have no server now; others are sound. */
+/** Thrown if the server of some keys is unavailable. Other keys can be used. */
 export class StatePartUnavailable extends StateUnavailable {}
 
-/** The value of one key is none of this service's; others are sound. */
+/** Thrown if a key's value was not written by this service. Other keys can be used. */
 export class StateUnreadable extends StateUnavailable {
-  /** @param key for the log, which only operators see: no secret of a client. */
+  /** @param key shown in the log, which only operators see; it must be no secret of a client. */
   constructor(key: string) {
     super(`what stands under ${key} in settings.state cannot be read`);
   }

@@ -4,23 +4,24 @@ import type { Log } from '../log.ts';
 /** The log line of an unpaid debt. */
 export interface DebtLine {
   readonly message: string;
-  /** Tells an operator the creditor. */
+  /** Fields by which an operator finds the creditor. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What the service owes, such as a paid answer: a stop waits longer for it. */
+/** The debts of the service to clients, such as a paid answer. A stop waits longer for them. */
 export class Debts {
   readonly #open = new Set<{ readonly line: DebtLine | undefined }>();
   #waiting: (() => void)[] = [];
 
+  /** Number of open debts. */
   get size(): number {
     return this.#open.size;
   }
 
   /**
    * Begins a debt.
-   * @param line for the log if the debt is left when the service ends; without one nothing is lost.
-   * @returns ends it; to be called once or more.
+   * @param line the log line if the debt is open when the service ends; without one the client loses nothing.
+   * @returns a function that ends the debt; further calls do nothing.
    */
   owe(line?: DebtLine): () => void {
     const debt = { line };
@@ -31,13 +32,13 @@ export class Debts {
     };
   }
 
-  /** Resolves when nothing is owed. A debt may begin in the same turn as the work before it ends. */
+  /** Resolves when nothing is owed. It waits one turn first, since work that ends may begin a debt in the same turn. */
   async paid(): Promise<void> {
     await turn();
     while (this.#open.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Says what is left, a line each, once. */
+  /** Logs each open debt in a line, once. */
   tell(log: Pick<Log, 'error'>): void {
     for (const { line } of this.#open) if (line !== undefined) log.error(line.message, line.fields);
     this.#open.clear();

@@ -2,14 +2,15 @@ import { BoundedTtlMap } from '../../lib/bounded/bounded-ttl-map.ts';
 import { type Bucket, type BucketLimit, type Taken, takeFrom } from '../../lib/bounded/token-buckets.ts';
 import { type CompareAndSetOptions, type Conflict, type StateArea, StateUnavailable } from './area.ts';
 
+/** The options of a {@link MemoryArea}. */
 export interface MemoryAreaOptions {
   /** Most keys held at once; 100,000 by default. */
   readonly capacity?: number;
-  /** Milliseconds; `Date.now` by default. */
+  /** Returns the time in milliseconds; `Date.now` by default. */
   readonly now?: () => number;
 }
 
-/** State in memory, gone with the process; the reference for engines. */
+/** A state area in memory, lost with the process. It is the reference for engines. */
 export class MemoryArea implements StateArea {
   readonly #values: BoundedTtlMap<string>;
   readonly #buckets: BoundedTtlMap<Bucket>;
@@ -21,7 +22,7 @@ export class MemoryArea implements StateArea {
     this.#now = now;
   }
 
-  /** Keys with a value, expired ones not dropped yet included; at most the capacity. */
+  /** Number of keys with a value, including expired ones that are not dropped yet; at most the capacity. */
   get size(): number {
     return this.#values.size;
   }
@@ -30,7 +31,7 @@ export class MemoryArea implements StateArea {
     return this.#values.get(key, this.#now());
   }
 
-  /** @throws StateUnavailable when there is no room for another key. */
+  /** Does as {@link StateArea.compareAndSet} says. @throws StateUnavailable if there is no room for another key. */
   async compareAndSet(
     key: string,
     expected: string | undefined,
@@ -47,7 +48,7 @@ export class MemoryArea implements StateArea {
     return undefined;
   }
 
-  /** @throws StateUnavailable when there is no room for another bucket. */
+  /** Does as {@link StateArea.takeTokens} says. @throws StateUnavailable if there is no room for another bucket. */
   async takeTokens(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
     const now = this.#now();
     const { bucket, ttl, ...taken } = takeFrom(this.#buckets.get(key, now), limit, { n, debt, now });

@@ -1,9 +1,9 @@
-/** A typed key for memory that outlives a reload. Only who holds the token can read and replace the value. */
+/** A typed key for a value in memory that outlives a reload. Only code that has the key can read and replace the value. */
 export class StateKey<T> {
   readonly name: string;
-  /** Whether the value outlives configs that do not ask for it, too. */
+  /** Whether the value also outlives configs that do not ask for it. */
   readonly lasting: boolean;
-  /** Keeps keys of different types apart. */
+  /** Makes keys of different types incompatible. It has no value. */
   declare readonly holds: T;
 
   constructor(name: string, { lasting = false }: { readonly lasting?: boolean } = {}) {
@@ -12,18 +12,18 @@ export class StateKey<T> {
   }
 }
 
-/** State that is closed once no set of plugins uses it. */
+/** A value that is closed once no plugin set uses it. */
 export interface Closable {
   close(): void | Promise<void>;
 }
 
-/** What outlives a reload. */
+/** The values that outlive a reload. */
 export interface States {
   /**
-   * The value that the set of plugins before this one kept under the key, if its version was the same; else a new one.
-   * A value with a `close` is closed when it is replaced or no longer asked for. To be asked for while a plugin sets
-   * itself up or starts: later there is nothing left to take over.
-   * @param version names all of the config that the value depends on.
+   * Returns the value that the plugin set before this one kept under the key, if its version was the same; else a new one.
+   * A value with a `close` is closed when it is replaced or no plugin set asks for it. Call this while a plugin is set up or
+   * starts: later there is nothing left to take over.
+   * @param version a text of all of the config that the value depends on.
    */
   keep<T>(key: StateKey<T>, version: string, make: () => T): T;
 }
@@ -37,12 +37,12 @@ function isClosable(value: unknown): value is Closable {
   return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
 }
 
-/** The state of one set of plugins, which may take over that of the set before. */
+/** The state of one plugin set, which may take over values of the set before. */
 export class StateStore implements States {
   #inherited: ReadonlyMap<StateKey<unknown>, Kept>;
   readonly #kept = new Map<StateKey<unknown>, Kept>();
 
-  /** @param before whose values may be taken over; it goes on as it is. */
+  /** @param before the store whose values may be taken over; it is not changed. */
   constructor(before?: StateStore) {
     this.#inherited = before === undefined ? new Map() : before.#kept;
   }
@@ -54,17 +54,17 @@ export class StateStore implements States {
     const known = asked ?? this.#inherited.get(key);
     const kept = known?.version === version ? known : { version, value: make() };
     this.#kept.set(key, kept);
-    // Only this key leads here, with values of its own type.
+    // The cast is safe: only this key finds the value, and it sets values of its own type.
     return kept.value as T;
   }
 
-  /** Nothing more is taken over: what lasts is here, and the set before can be forgotten. */
+  /** Takes over lasting values that were not asked for. Later nothing is taken over, so the store before can be forgotten. */
   settle(): void {
     for (const [key, kept] of this.#inherited) if (key.lasting && !this.#kept.has(key)) this.#kept.set(key, kept);
     this.#inherited = new Map();
   }
 
-  /** Closes what no other set uses. @param others that live on. */
+  /** Closes the values that no other store uses. @param others the stores still in use. */
   async closeAllBut(others: readonly StateStore[]): Promise<void> {
     const used = new Set(others.flatMap((other) => other.#values()));
     const unused = this.#values().filter((value) => !used.has(value));

@@ -1,13 +1,13 @@
 import { type CompareAndSetOptions, type StateArea, StateUnavailable } from './area.ts';
 
-/** Tries to write among others who write: each fails only where another succeeded. */
+/** Most attempts. Each fails only if another writer has succeeded. */
 const TRIES = 20;
 
 /**
- * Changes a value, whatever other processes write there.
- * @param change gives what is to stand there, `undefined` for nothing; the text that it gets changes nothing. It may be called
- *   several times.
- * @returns what stands there now.
+ * Changes a value, even while other processes write to the same key.
+ * @param change gets the value and returns the new one, or `undefined` to delete it. If it returns the text that it got, nothing
+ *   is written. It may be called several times.
+ * @returns the value after the change.
  * @throws StateUnavailable
  */
 export async function update(

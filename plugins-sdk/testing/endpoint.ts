@@ -1,6 +1,6 @@
 import type { Endpoint } from '../kernel.ts';
 
-/** An endpoint to address requests to; pass what matters to the test. */
+/** Makes an endpoint for requests of a test. @param members those that matter to the test. */
 export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
   return Object.freeze({
     id: `0x${'11'.repeat(32)}` as const,

@@ -1,4 +1,4 @@
-/** What tests of plugins have beside a service: `service/testing.ts` adds the harness. */
+/** The types and helpers of plugins' tests that need no service. `service/testing.ts` adds the harness. */
 export { testEndpoint } from './endpoint.ts';
 export type * from './inputs.ts';
 export type { Metrics } from './metrics.ts';

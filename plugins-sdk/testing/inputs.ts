@@ -3,51 +3,51 @@ import type { Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import type { Awaitable, Endpoint, Json, OutgoingRequest, Parameters, Question } from '../kernel.ts';
 
-/** What becomes of a request at one stage. */
+/** The outcome of a request at one stage. */
 export type HookOutcome<Value> =
-  /** It goes on as it was: the plugin has no such hook, returned nothing, or what was there before. */
+  /** The request goes on unchanged: the plugin has no such hook, or returned nothing or the same value. */
   | { readonly passed: true }
-  /** It goes on with what the plugin returned, as the next stage gets it. */
+  /** The request goes on with the plugin's value, in the form that the next stage gets. */
   | { readonly value: Value }
-  /** It ends here: what the client gets. */
+  /** The request ends with this response to the client. */
   | { readonly refused: Refused };
 
-/** A response that refuses; `deepEqual` compares status and message alone. */
+/** A response that refuses a request; `deepEqual` compares its status and message alone. */
 export interface Refused {
   readonly status: number;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** `{"error": message}`, unless the plugin has another. */
+  /** The body: `{"error": message}`, unless the plugin gave another. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What the log of the service would say against the plugin. */
+/** A fault of the plugin that the service would log. */
 export interface Complaint {
   readonly hook: string;
   readonly requestId: string;
-  /** One line: what was thrown (`Error: no route`), what was wrong with the result, or how the budget was spent. */
+  /** One line: the error (`Error: no route`), the fault in the result, or how the budget was spent. */
   readonly message: string;
-  /** The same with the stack, where there is one. */
+  /** The message with the stack, if there is one. */
   readonly detail: string;
 }
 
-/** One request; everything has a default. */
+/** A test's request; every member has a default. */
 export interface RequestInput {
-  /** As the client sent them; default none. */
+  /** The parameters as the client sent them; default none. */
   readonly parameters?: Parameters | undefined;
-  /** Names in any case; hooks see them in lower case, without those that carry credentials. Default none. */
+  /** Headers by names in any case; hooks see lower-case names, without headers that carry credentials. Default none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Default `127.0.0.1`. */
+  /** The client's IP address; default `127.0.0.1`. */
   readonly ip?: string | undefined;
-  /** Default the first of the `endpoints` that the plugin was given, else that of {@link testEndpoint}. */
+  /** The endpoint; default the first of the `endpoints` that the plugin got, else that of {@link testEndpoint}. */
   readonly endpoint?: Endpoint | undefined;
-  /** The id as sent of a request that matches no endpoint; `onError` is the only hook that ever sees such a request. */
+  /** The id as sent, for a request that matches no endpoint. Of the hooks only `onError` ever sees such a request. */
   readonly unknownEndpoint?: string | undefined;
-  /** A route of the plugin as it registered it, instead of an endpoint: `GET /tenants/:name`. The stage `admit` is left out. */
+  /** One of the plugin's routes instead of an endpoint, as registered: `GET /tenants/:name`. The stage `admit` is left out. */
   readonly route?: string | undefined;
 }
 
-/** What {@link testQuestion} makes a question of; default a GET without parameters. */
+/** The parts of a {@link testQuestion}; the default is a GET without parameters. */
 export interface QuestionInput {
   readonly parameters?: Parameters | undefined;
   readonly reserved?: Parameters | undefined;
@@ -56,32 +56,32 @@ export interface QuestionInput {
   readonly requestHash?: Hex | undefined;
 }
 
-/** Stages of which a test says what is given in other words than their table has; everything has a default. */
+/** Inputs of stages that a test gives in a shorter form than the table of stages has; every member has a default. */
 export interface ShortInputs {
-  /** A route gets no more of the body than its `maxBody`. */
+  /** The request to a route, which gets a body only up to its `maxBody`. */
   readonly route: {
     /** Values of the path's parameters, by name; default none. */
     readonly params?: Readonly<Record<string, string>> | undefined;
-    /** As text (`a=1&a=2`) or by name; default none. */
+    /** The query as text (`a=1&a=2`) or by name; default none. */
     readonly query?: string | Readonly<Record<string, string>> | undefined;
-    /** Default none. */
+    /** The body; default none. */
     readonly body?: string | Uint8Array | undefined;
   };
-  /** The upstream's answer, default `null` with status 200, and the values of declared parameters. */
+  /** The upstream's response, by default `null` with status 200, and the values of declared parameters. */
   readonly onAfterApiCall: {
     readonly data?: Json | undefined;
     readonly status?: number | undefined;
     readonly parameters?: Parameters | undefined;
   };
   readonly onResponseSent: {
-    /** Default 200. */
+    /** The HTTP status; default 200. */
     readonly status?: number | undefined;
-    /** Milliseconds; default the time since the request was made. */
+    /** Milliseconds since the request arrived; default the real time since the test made it. */
     readonly duration?: number | undefined;
-    /** Members of the signed answer; the others have values of a test's own. */
+    /** Members of the signed answer; the others get sample values. */
     readonly answer?: Readonly<Record<string, Json>> | undefined;
   };
-  /** What the client got, and the stage that failed; default `callApi` with 502 and `API call failed`. */
+  /** The client's response and the stage that failed; default 502 `API call failed` at `callApi`. */
   readonly onError: {
     readonly status?: number | undefined;
     readonly message?: string | undefined;
@@ -89,23 +89,23 @@ export interface ShortInputs {
   };
 }
 
-/** Default inputs of stages. */
+/** Inputs of stages that have defaults. */
 export interface DefaultInputs {
-  /** Default those of the request. */
+  /** Parameters; default those of the request. */
   readonly parameters?: Parameters | undefined;
   /** Bytes as `0x` hex; default a zero word of 32 bytes. */
   readonly data?: Hex | undefined;
-  /** Default that of {@link testQuestion}. */
+  /** The question; default that of {@link testQuestion}. */
   readonly question?: Question | undefined;
-  /** Default a GET of `https://api.example.com/`. */
+  /** The upstream request; default a GET of `https://api.example.com/`. */
   readonly outgoing?: Partial<OutgoingRequest> | undefined;
 }
 
-/** What is inside an onion. */
+/** The inside of an around stage. */
 export interface InsideInput<N extends AroundStage> {
   /**
-   * Default an answer as the service signs it, or `null` with status 200 for `callApi`. What it throws, `next` of the plugin
-   * throws as a refusal.
+   * Returns the result of the rest of the chain; default a signed answer, or `null` with status 200 for `callApi`. If it throws,
+   * the plugin's `next` throws a refusal.
    */
   next?(value: AroundValue<N>): Awaitable<ResultOf<N>>;
 }
@@ -118,10 +118,10 @@ export type StageInput<N extends StageName> = (N extends keyof ShortInputs
   : Pick<DefaultInputs, Takes<N> & keyof DefaultInputs> &
       Readonly<Pick<Values, Exclude<Takes<N>, keyof DefaultInputs>>>) &
   (N extends AroundStage ? InsideInput<N> : unknown) &
-  // The variant of a route is what the request goes to.
+  // The variant of `route` is the request's own route.
   (N extends Exclude<VariantStage, 'route'> ? { readonly variant: string } : unknown);
 
-/** What a stage comes to; `onHttpRequest` lets go on, or refuses. */
+/** The outcome of a stage. At `onHttpRequest` a request only passes or is refused. */
 export type StageOutcome<N extends StageName> = HookOutcome<
   N extends 'onHttpRequest' ? never : NonNullable<ResultOf<N>>
 >;

@@ -1,12 +1,12 @@
 import type { Instrument, Labels, Measure, MeterSink } from '../meters.ts';
 
 /**
- * What was measured so far, by series as Prometheus writes them, without a prefix: `orders_total{kind="spot"}`. A histogram has
- * its `_count` and `_sum`.
+ * The values measured so far, by series as Prometheus writes them, without a prefix: `orders_total{kind="spot"}`. A histogram
+ * has its `_count` and `_sum`.
  */
 export type Metrics = Readonly<Record<string, number>>;
 
-/** Keeps what is measured for a test to read. */
+/** A sink that keeps measurements for a test to read. */
 export class TestMetrics implements MeterSink {
   readonly #values = new Map<string, number>();
   readonly #gauges = new Map<string, () => number>();
@@ -45,7 +45,7 @@ function requireNumber(value: unknown): void {
   if (!Number.isFinite(value)) throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
 }
 
-/** @throws Error for labels that the instrument does not have. */
+/** Returns the name of a series. @throws Error for labels that the instrument does not have. */
 function seriesOf({ name, labels: names = [] }: Instrument, labels: Labels, part = ''): string {
   const odd = Object.keys(labels).find((label) => !names.includes(label));
   if (odd !== undefined) throw new Error(`has no label "${odd}"`);

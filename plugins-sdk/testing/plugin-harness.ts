@@ -6,36 +6,37 @@ import type { Metrics } from './metrics.ts';
 import { type Subject, TestRequest } from './request.ts';
 import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
 
+/** The options of a {@link PluginHarness}. */
 export interface HarnessOptions {
-  /** Milliseconds per request for all hooks together, as `timeout` sets them in the config; default the plugin's, else 1000. */
+  /** Milliseconds per request for all hooks together, as `timeout` in the config; default the plugin's own budget, else 1000. */
   readonly budget?: number | 'none' | undefined;
-  /** What a simple plugin's file exports as `keys`; the values are those of the endpoint that a request goes to. */
+  /** The `keys` that a simple plugin's file exports. Hooks get the values of the endpoint that a request goes to. */
   readonly keys?: EndpointKeys | undefined;
-  /** The second argument of a definition's `setup`, once its `configSchema` has checked it; a factory gets its config when it is called. */
+  /** The config that a definition's `setup` gets, once its `configSchema` has checked it. A factory gets its config from the test. */
   readonly config?: unknown;
-  /** The context of the test, as node:test hands it to one: the plugin is stopped when the test ends, also when it fails. */
+  /** The test's context from node:test. The plugin is stopped when the test ends, even if it fails. */
   readonly t?: { after(end: () => Promise<void>): void } | undefined;
-  /** Replaces parts of what a definition's `setup` gets. Requests go to the first of `endpoints` unless they name one. */
+  /** Services that replace those of `setup`. Requests go to the first of `endpoints` unless they name one. */
   readonly services?: Partial<Services> | undefined;
 }
 
-/** The plugin under test, as its harness got it. */
+/** The plugin under test, with the options that its harness got. */
 export interface ServedPlugin extends Pick<HarnessOptions, 'keys' | 'config' | 'budget'> {
   readonly plugin: SimplePlugin | Definition;
   /** The harness's clock: epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** Makes a service of a config, and of the plugin behind those that the config names. @throws ConfigErrors as a start does */
+/** Makes a service from a config, with the plugin after those that the config names. @throws ConfigErrors as a start does. */
 export type Serve = (subject: ServedPlugin, config: ServiceConfig, options: ServeOptions) => Promise<TestService>;
 
-/** One plugin, ready to be run. Each {@link PluginHarness.run} is a request of its own, with a budget of its own. */
+/** A plugin under test. Each {@link PluginHarness.run} is a new request with a new budget. */
 export class PluginHarness {
   /**
-   * What the service would refuse or warn of, so far. At the start: auth types and modes without their function, and findings of the
-   * plugin's `check`. Of requests: failures of stages that go on without the plugin, results of a wrong shape, and invalid measurements.
-   * Each drop, spent budget and 500 has its reason here. A deliberate rejection is no complaint, and neither is the notice that a plugin
-   * can change what gets signed. A service of {@link serve} has a log of its own.
+   * The faults so far that the service would refuse or warn of. At the start: auth types and modes without their function, and
+   * findings of the plugin's `check`. In requests: failures after which a request goes on, results of a wrong shape, and
+   * invalid measurements. Each drop, spent budget and 500 has its reason here. A deliberate rejection is no complaint, nor is
+   * the notice that a plugin can change what gets signed. A service of {@link serve} has its own log.
    */
   readonly complaints: readonly Complaint[];
   readonly #subject: Subject;
@@ -46,18 +47,18 @@ export class PluginHarness {
     this.complaints = subject.complaints;
   }
 
-  /** A request for several stages, which share its budget. */
+  /** Makes a request for several stages, which share its budget. */
   request(input: RequestInput = {}): TestRequest {
     return new TestRequest(this.#subject, input);
   }
 
-  /** Runs one stage with a request of its own: see {@link TestRequest.run}. */
+  /** Runs one stage with a new request: see {@link TestRequest.run}. */
   async run<N extends StageName>(stage: N, input?: RequestInput & StageInput<N>): Promise<StageOutcome<N>> {
     return this.request(input).run(stage, input);
   }
 
   /**
-   * What the plugin has measured with `services.meters`, by series as Prometheus writes them, without a prefix.
+   * Returns what the plugin has measured with `services.meters`, by series as Prometheus writes them, without a prefix.
    *
    * @example
    * ```ts
@@ -69,25 +70,25 @@ export class PluginHarness {
   }
 
   /**
-   * Moves the clock of `services.now` on, also that of services of {@link serve}: what was kept for a time is old at once. Timers do not
-   * go off, and budgets are not spent. `Date.now` stays as it is: a plugin without `setup` takes its clock as an argument of its factory.
+   * Moves the clock of `services.now` forward, also in services of {@link serve}, so that values kept for a time expire. Timers
+   * do not fire, and no budget is spent. `Date.now` does not change: the factory of a plugin without `setup` can take a clock.
    * @param milliseconds more than 0.
-   * @throws TypeError for anything else
+   * @throws TypeError for any other number.
    */
   advance(milliseconds: number): void {
     this.#subject.clock.advance(milliseconds);
   }
 
-  /** Resolves when what the plugin has left to `services.background` has ended; failures are {@link complaints}. */
+  /** Resolves when the plugin's work in `services.background` has ended. Its failures are {@link complaints}. */
   background(): Promise<void> {
     return this.#subject.background.paid();
   }
 
   /**
-   * A whole service in this process, without a port: its built-ins, the plugins that the config names, and behind them this one,
-   * set up anew. Upstreams are asked over HTTP, as ever.
+   * Makes a whole service in this process, without a port: its built-ins, the plugins that the config names, and after them this
+   * one, set up anew. It calls upstreams over HTTP, as in operation.
    * @param config as in the config file.
-   * @throws what the service would not start with, in the same words.
+   * @throws the error with which the service would not start.
    */
   async serve(config: ServiceConfig, options: ServeOptions = {}): Promise<TestService> {
     const service = await this.#subject.serve(config, options);
@@ -95,7 +96,7 @@ export class PluginHarness {
     return service;
   }
 
-  /** Stops the plugin, for one that has `stop`, and the services with it. */
+  /** Stops the plugin and the services with it. */
   async stop(deadline = 1000): Promise<void> {
     await Promise.all(this.#served.map((service) => service.stop()));
     await this.#subject.plugin.stop?.(deadline);

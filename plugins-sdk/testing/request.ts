@@ -18,10 +18,10 @@ import { type AnyInput, inside, valuesOf } from './values.ts';
 
 type Asked = Exclude<StageName, AroundStage>;
 
-/** The plugin that is tested, in its registry. */
+/** The plugin under test, with its hooks and surroundings. */
 export interface Subject {
   readonly plugin: Plugin;
-  /** Where requests go that name none. */
+  /** The endpoint of requests that name none. */
   readonly endpoint: Endpoint;
   readonly hooks: Hooks;
   readonly observer: Observer;
@@ -35,15 +35,15 @@ export interface Subject {
   serve(config: ServiceConfig, options: ServeOptions): Promise<TestService>;
 }
 
-/** One request on its way through the stages, in whatever order the test runs them. */
+/** A request on its way through the stages, in the order in which the test runs them. */
 export class TestRequest {
   readonly requestId: Hex;
-  /** As inner stages get it: a test may leave on it what other plugins would have left, with their context keys. */
+  /** The exchange that inner stages get. With context keys, a test can set values that other plugins would have set. */
   readonly exchange: Exchange;
   readonly #subject: Subject;
   readonly #exchange: TestExchange;
   readonly #endpointId: string;
-  /** Whether the response is on its way, as observers see it. */
+  /** Whether observers were told that the response is out. */
   #isAnswered = false;
 
   constructor(subject: Subject, input: RequestInput) {
@@ -59,9 +59,9 @@ export class TestRequest {
 
   /**
    * Runs the plugin's function at a stage: `request.run('authenticate', { variant: 'token', method })`.
-   * @param input the values that the stage takes, by their names; what has a default may be left out.
-   * @returns when the function is done, also where the service does not wait for it.
-   * @throws TypeError when there is no such stage, the plugin has no such variant of it, or a value is missing.
+   * It waits for the function even where the service would not.
+   * @param input the values that the stage takes, by name; those with a default may be left out.
+   * @throws TypeError if there is no such stage, the plugin has no such variant of it, or a value is missing.
    */
   run<N extends StageName>(name: N, input?: StageInput<N>): Promise<StageOutcome<N>>;
   async run(name: StageName, input: AnyInput = {}): Promise<HookOutcome<unknown>> {
@@ -81,7 +81,7 @@ export class TestRequest {
     });
   }
 
-  /** The client leaves: signals abort. */
+  /** Makes the client leave, so that signals abort. */
   disconnect(): void {
     control.disconnect(this.#exchange);
     this.#respond(499);
@@ -95,11 +95,11 @@ export class TestRequest {
 
   async #ask(name: Asked, values: readonly unknown[], variant: string): Promise<HookOutcome<unknown>> {
     const [first] = values;
-    // Observers of a response get its status.
+    // Observers get the status of the response first, as in the service.
     if (name === 'onResponseSent') this.#respond(Number(first));
     if (isRefusal(first)) this.#respond(first.status);
     const method = name === 'authenticate' ? [this.#known(first)] : values;
-    // The type of `input` has said what the stage takes.
+    // The type of `input` ensures that these are the stage's arguments.
     const args = [...method, this.#exchange] as unknown as ArgsOf<Asked>;
     const result: unknown = await this.#subject.hooks.ask(name, args, variant);
     return isRefusal(result) ? refused(result) : changed(result, first);
@@ -128,12 +128,12 @@ export class TestRequest {
     return hooks.isTapped(name) ? { value } : { passed: true };
   }
 
-  /** The endpoint's own method of that kind, since `perMethod` finds what it has prepared by the object. */
+  /** Returns the endpoint's auth object that equals the given one, since `perMethod` looks prepared values up by the object. */
   #known(method: unknown): unknown {
     return this.#exchange.resolved?.auth.find((each) => isDeepStrictEqual(each, method)) ?? method;
   }
 
-  /** Observers are told of it once. */
+  /** Reports the response to observers, once. */
   #respond(status: number): void {
     if (!this.#isAnswered) this.#subject.observer.response?.(this.#exchange, status);
     this.#isAnswered = true;

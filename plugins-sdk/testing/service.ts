@@ -3,44 +3,47 @@ import type { Endpoint, Json, Parameters } from '../kernel.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from './metrics.ts';
 
-/** A config as its file would have it, `version` left out if you like. */
+/** A config as in the config file; `version` may be left out. */
 export type ServiceConfig = Readonly<Record<string, unknown>>;
 
+/** The options of {@link PluginHarness.serve}. */
 export interface ServeOptions {
   /** Variables for `${VAR}`, and the signer's key; without one a throw-away key signs. Default none. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The folder of relative paths in the config; default the working directory. */
+  /** The folder that paths in the config are relative to; default the working directory. */
   readonly folder?: string | undefined;
 }
 
-/** Who asks, and how long. */
+/** The client of a test's request. */
 export interface ServiceClient {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The address of the connection; default `127.0.0.1`. */
   readonly ip?: string | undefined;
-  /** The client leaves when it aborts. */
+  /** A signal whose abort makes the client leave. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** An HTTP request to a {@link TestService}. */
 export interface ServiceRequest extends ServiceClient {
-  /** Default GET. */
+  /** The HTTP method; default GET. */
   readonly method?: string | undefined;
-  /** With the query, if there is one. */
+  /** The path, with the query if there is one. */
   readonly path: string;
   readonly body?: string | Uint8Array | undefined;
 }
 
-/** A response whose body may still be on its way. */
+/** A response whose body may still be streaming. */
 export interface ServiceStream {
   readonly status: number;
-  /** Names in lower case. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body as it comes; to stop reading it is to leave. */
+  /** The body's chunks as they arrive. A client that stops reading leaves. */
   readonly chunks: AsyncIterable<string>;
 }
 
+/** A complete response. */
 export interface ServiceResponse<B = Json> extends Omit<ServiceStream, 'chunks'> {
-  /** The value of JSON, the text of any other media type. */
+  /** The parsed value of a JSON body, the text of any other. */
   readonly body: B;
 }
 
@@ -51,13 +54,13 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A whole service, asked without a port. */
+/** A whole service without a port. */
 export interface TestService {
   readonly endpoints: readonly Endpoint[];
-  /** Whose signatures its answers carry. */
+  /** The address of the signer of its answers. */
   readonly signer: Address;
   readonly log: readonly LogLine[];
-  /** What all its plugins have measured, as {@link PluginHarness.metrics} has it; nothing where `settings.metrics` is set. */
+  /** Returns what all its plugins have measured, as {@link PluginHarness.metrics} does; nothing if `settings.metrics` is set. */
   metrics(): Metrics;
   /**
    * Asks an endpoint, as a POST with the parameters in its body.
@@ -65,10 +68,10 @@ export interface TestService {
    * @throws TypeError for an endpoint that the config does not have.
    */
   ask<B = Json>(endpoint: string, parameters?: Parameters, client?: ServiceClient): Promise<ServiceResponse<B>>;
-  /** Any request: to routes, to endpoints by their IDs, with any body. */
+  /** Sends any request: to routes, or to endpoints by their IDs, with any body. */
   request<B = Json>(request: ServiceRequest): Promise<ServiceResponse<B>>;
-  /** Resolves with the headers of a response, for a body that does not end by itself. */
+  /** Sends a request and resolves once the response's headers are there, for a body that does not end by itself. */
   open(request: ServiceRequest): Promise<ServiceStream>;
-  /** Lets requests and work in the background end, and stops the plugins. */
+  /** Waits for requests and work in the background, and stops the plugins. */
   stop(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /** A clock that a test moves. */
 export class TestClock {
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now: () => number;
   #ahead = 0;
 
@@ -8,7 +8,7 @@ export class TestClock {
     this.now = () => source() + this.#ahead;
   }
 
-  /** @throws TypeError unless it is a time to come. */
+  /** Moves the clock forward. @throws TypeError unless `milliseconds` is finite and more than 0. */
   advance(milliseconds: number): void {
     if (!(Number.isFinite(milliseconds) && milliseconds > 0))
       throw new TypeError(`advance takes milliseconds, more than 0: not ${milliseconds}`);

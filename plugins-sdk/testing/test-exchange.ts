@@ -4,7 +4,7 @@ import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import type { Parameters } from '../kernel.ts';
 import type { RequestInput } from './inputs.ts';
 
-/** A request whose duration a test may choose. */
+/** An exchange whose duration a test may choose. */
 export class TestExchange extends Exchange {
   #duration: number | undefined;
 
@@ -17,6 +17,7 @@ export class TestExchange extends Exchange {
   }
 }
 
+/** Makes the exchange of a test's request. */
 export function exchangeOf(input: RequestInput): TestExchange {
   const { parameters, headers = {}, ip = '127.0.0.1', route = 'POST /endpoints/:endpointId' } = input;
   const [method = '', path = ''] = route.split(' ');
@@ -32,7 +33,7 @@ export function exchangeOf(input: RequestInput): TestExchange {
   return exchange;
 }
 
-/** The parsed form of a client's JSON. */
+/** Returns a frozen copy of parameters, in the form that parsing a client's JSON gives. */
 export function frozenCopy(parameters: Parameters): Parameters {
   return deepFreeze(JSON.parse(JSON.stringify(parameters)));
 }

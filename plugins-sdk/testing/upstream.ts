@@ -7,23 +7,24 @@ import type { Json } from '../kernel.ts';
 /** A request as it arrived at the upstream. */
 export interface UpstreamRequest {
   readonly method: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
-  /** Names in lower case. */
+  /** Headers by lower-case name. */
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
+/** An upstream of a test. */
 export interface TestUpstream {
-  /** Without a slash at the end, as `url` of an API. */
+  /** The value for an API's `url`, without a slash at the end. */
   readonly url: string;
-  /** In the order of their arrival. */
+  /** The requests so far, in the order of their arrival. */
   readonly requests: readonly UpstreamRequest[];
 }
 
 /**
- * An upstream of JSON, on a port of its own, until the test ends.
- * @param answer called for each request; what it throws ends the connection without an answer.
+ * Starts an upstream that answers JSON, on a free port, until the test ends.
+ * @param answer called for each request. If it throws, the connection ends without a response.
  */
 export async function testUpstream(
   t: { after(end: () => void): void },

@@ -20,7 +20,7 @@ const sample = {
 
 type Given = { readonly [V in keyof Values]?: unknown };
 
-/** What a test says of any stage. */
+/** The input of any stage, with loose types. */
 export interface AnyInput extends Omit<Given, keyof DefaultInputs>, Omit<DefaultInputs, 'data'> {
   readonly data?: unknown;
   readonly variant?: string;
@@ -32,16 +32,16 @@ function outgoingFor(given: Partial<OutgoingRequest> = {}): OutgoingRequest {
   return Object.freeze({ method: 'GET', url: 'https://api.example.com/', headers: {}, body: undefined, ...given });
 }
 
-/** A question; pass what matters to the test. Its parameters are those that it is asked with again, and change nothing of its request. */
+/** Makes a question for a test. Its `with` takes other parameters, but its request stays the same. */
 export function testQuestion(given: QuestionInput = {}): Question {
   const { parameters = {}, reserved = {}, key = 'k'.repeat(43), requestHash } = given;
   const request = outgoingFor(given.request);
   return new AskedQuestion({ parameters, reserved, request, requestHash, key: () => key, requestFor: () => request });
 }
 
-/** Default inside of an onion. */
+/** The default insides of around stages. */
 export const inside = {
-  /** An answer as the service would have signed it. */
+  /** Returns an answer that passes as signed by the service. */
   answer: (question: Question, endpointId: Hex) =>
     madeHere(
       { ...sample, endpointId, field: 'data', value: sample.data, beside: undefined, proof: undefined },
@@ -50,7 +50,7 @@ export const inside = {
   callApi: (request: OutgoingRequest) => ({ data: null, status: 200, text: 'null', request }),
 };
 
-/** Values of a stage's table, made of what a test says in other words. */
+/** Functions that turn the short inputs of a test into a stage's arguments. */
 const made: { readonly [N in keyof ShortInputs]: (input: ShortInputs[N], endpointId: string) => Given } = {
   route: ({ params = {}, query, body = '' }) => ({
     request: { params, query: new URLSearchParams(query), body: Buffer.from(body) },
@@ -70,8 +70,8 @@ const made: { readonly [N in keyof ShortInputs]: (input: ShortInputs[N], endpoin
 };
 
 /**
- * What functions of a stage take.
- * @throws TypeError for what a test has to say and does not.
+ * Returns the arguments of a stage's functions, without the exchange.
+ * @throws TypeError if a value is missing that has no default.
  */
 export function valuesOf(name: StageName, input: AnyInput, exchange: TestExchange, endpointId: string): unknown[] {
   const { data = sample.data, parameters = exchange.parameters, question = testQuestion(), outgoing } = input;
