@@ -1,12 +1,12 @@
 /**
- * Appends a line of JSON to a file for every signed answer, in the order in which they became known:
+ * Appends a line of JSON to a file for every signed answer, in the order in which the requests ended:
  *
  * ```json
  * {"requestId":"0x…","endpoint":"prices/eth-usd","client":"ada","timestamp":1790000000,"signature":"0x…"}
  * ```
  *
- * A line is written after the answer, and a stop waits for it. What waits is bounded: where the disk is too slow or full, lines
- * are lost, and the log says how many. Of several workers each appends lines of its own.
+ * A line is written after the answer was sent, and a stop waits for it. At most `waiting` lines wait. If the disk is too slow or
+ * full, further lines are lost, and the log says how many. Each of several workers appends its own lines.
  *
  * ```yaml
  * settings:
@@ -29,7 +29,7 @@ export const configSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Lines that wait, also over a reload, and whether they are being written. */
+/** The lines that wait, and whether they are being written. They outlive a reload. */
 const kept = new StateKey<{ lines: string[]; busy: boolean }>('audit lines');
 
 export default definePlugin({

@@ -1,8 +1,8 @@
 /**
  * `POST /batch` asks several endpoints in one request: `[{"endpointId": "0x…", "parameters": {…}}, …]`. The response is a
- * list of `{"status", "body"}` in the same order. Each is a request as if the client had sent it by itself, with the
- * headers of the batch: authenticated, paid for and rate-limited alike. The batch counts as one more. A request with a number of
- * more digits than a double has is refused: send it as text.
+ * list of `{"status", "body"}` in the same order. Each item is authenticated, paid for and rate-limited like a request that the
+ * client sends by itself, with the headers of the batch. The batch counts as one more request. A number with more digits than a
+ * double holds is refused: send it as text.
  *
  * ```yaml
  * settings:
@@ -44,7 +44,7 @@ function itemsOf(body: Uint8Array, max: number): readonly Item[] {
 
 function parse(body: Uint8Array): unknown {
   try {
-    // A rounded number would ask, and have signed, something else.
+    // With a rounded number the client would get a signed answer to another question.
     return JSON.parse(withoutRoundedNumbers(new TextDecoder().decode(body)));
   } catch {
     return undefined;
@@ -56,7 +56,7 @@ function isItem(value: unknown): value is Item {
   return typeof endpointId === 'string' && Object(parameters) === parameters && !Array.isArray(parameters);
 }
 
-/** Some at a time, in their order. */
+/** Does work for all items, a few at a time, and returns the results in the order of the items. */
 async function each<T, R>(items: readonly T[], concurrency: number, work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const queue = items.entries();
@@ -67,7 +67,7 @@ async function each<T, R>(items: readonly T[], concurrency: number, work: (item:
   return results;
 }
 
-/** A body that is JSON stays as it was sent: what it shows was signed to the digit. */
+/** Returns a response as JSON. A JSON body is copied as it is, since every digit of it was signed. */
 function shown({ status, headers, body }: AskedResponse): string {
   const isText = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
   return `{"status":${status},"body":${isText || body === '' ? JSON.stringify(body) : body}}`;
@@ -75,7 +75,7 @@ function shown({ status, headers, body }: AskedResponse): string {
 
 const unreadable: AskedResponse = { status: 400, headers: {}, body: '{"error":"Request body must be valid JSON"}' };
 
-/** Parameters may be nested too deep, or hold a number that no double holds. @throws what is no fault of the client. */
+/** Returns the response to parameters that are nested too deep or hold a number that no double holds. @throws any other error. */
 function refusalOf(error: unknown): AskedResponse {
   if (error instanceof TypeError) return unreadable;
   throw error;

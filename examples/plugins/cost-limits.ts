@@ -1,9 +1,9 @@
 /**
- * Gives each client a budget: an answer costs what its endpoint says, and the budget flows in again over a window. Clients are
- * those that an auth method names (API keys with names, [`jwt-auth`](./jwt-auth.ts)), others are known by their addresses.
+ * Gives each client a budget, which refills over a window. An answer costs what its endpoint's `cost` says. A client is known by
+ * the name that an auth method gives it (API keys with names, [`jwt-auth`](./jwt-auth.ts)), else by its address.
  *
- * An answer from the cache costs the same, and so does each value of a stream. With `settings.state` all
- * processes share the budgets; while these cannot be looked at, nobody is answered. Without it each worker has its part.
+ * An answer from the cache costs the same, and so does each value of a stream. With `settings.state` all processes share the
+ * budgets; while the state cannot be read, nobody gets an answer. Without it each worker has an equal part of each budget.
  *
  * ```yaml
  * settings:
@@ -49,7 +49,7 @@ export default definePlugin({
         answer: async (_, exchange) => {
           const client = clientName.get(exchange) ?? clientKey(clientIp(exchange));
           const price = cost.of(exchange.endpoint) ?? 1;
-          // A bucket gives what it has: look before taking, so that who lacks a little does not lose the rest.
+          // A bucket grants what it has. So look before taking, or a client with too few tokens would lose them.
           const { left } = await area.takeTokens(client, limit, 0);
           if (left >= price && (await area.takeTokens(client, limit, price)).granted === price) return undefined;
           throw tooManyRequests({ allowed: false, retryAfter: (Math.max(price - left, 1) * limit.window) / limit.max });

@@ -1,6 +1,6 @@
 /**
- * Counts how requests ended, by endpoint: as a metric, `signed_data_proxy_settlements_total` with `settings.metrics`, and since
- * the start of the service as `GET /counts`.
+ * Counts by endpoint how requests ended. With `settings.metrics` the counts are the metric `signed_data_proxy_settlements_total`.
+ * `GET /counts` shows them since the start of the service.
  *
  * ```yaml
  * settings:
@@ -14,7 +14,7 @@ import { StateKey } from 'signed-data-proxy/plugins-sdk/state';
 
 type Counts = Record<string, Record<string, number>>;
 
-/** Counts outlive a reload of the config. */
+/** The counts, which outlive a reload of the config. */
 const kept = new StateKey<Counts>('counts');
 
 export default definePlugin({

@@ -1,13 +1,12 @@
 /**
- * Keeps signed answers in a store that several instances share: `GET` and `PUT` of `<url>/<key>`, the latter with the header
- * `Cache-Control: max-age=<seconds>`. Who ask for
- * the same at the same time share one look-up and one call.
+ * Keeps signed answers in a store that several instances share, by `GET` and `PUT` of `<url>/<key>`. A `PUT` has the header
+ * `Cache-Control: max-age=<seconds>`. Requests for the same answer at the same time share one look-up and one upstream call.
  *
- * A store that fails costs no answer, only the upstream call that it would have saved. A store that hangs also costs the time of
- * `timeout`, once for the look-up and once for keeping the answer. What is no answer of this service to what is asked counts as
- * none. So does an answer of the future, where another instance's clock is ahead.
+ * If the store fails, clients still get answers, by an upstream call that the store would have saved. If it hangs, a request also
+ * waits for `timeout`, once for the look-up and once for keeping the answer. A stored text counts only if it is this service's
+ * answer to the same question, and not of the future (another instance's clock may be ahead).
  *
- * Who can write to the store can have clients sent what was signed before, and nothing else: they check signatures.
+ * Somebody who can write to the store can make clients get older signed answers, but no others: signatures are checked.
  *
  * ```yaml
  * settings:
@@ -40,14 +39,14 @@ export const configSchema = Type.Object(
 
 export default definePlugin({
   name: 'external-cache',
-  // Its timeout bounds it.
+  // Its own `timeout` bounds it.
   budget: 'none',
   configSchema,
   keys: [keep],
   setup({ node, config, log, now }, { url, timeout = 250 }) {
     const client = createHttpClient();
     const bounds = { timeout, maxBytes: 4 * 1024 * 1024 };
-    // Another signer or another config is another answer.
+    // Another signer or config gives other answers, so both are part of the key.
     const version = JSON.stringify([node, config]);
     const find = async (place: string, wanted: Wanted): Promise<SignedResponse | undefined> => {
       const { status, body } = await client.request({ method: 'GET', url: place, ...bounds });
@@ -76,7 +75,7 @@ export default definePlugin({
             const known = await find(place, wanted).catch(complain('the look-up'));
             if (known) return known;
             const answer = await next();
-            // Those who left may have ended the work on the answer: it may lack a proof.
+            // If all clients have left, the work was cut short, and the answer may lack a proof.
             if (!exchange.abandoned) await store(place, answer.json, maxAge).catch(complain('keeping an answer'));
             return answer;
           });

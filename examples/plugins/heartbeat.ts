@@ -1,5 +1,5 @@
 /**
- * Tells a dead man's switch that the service still signs: pings a URL after an answer was sent, at most once per interval.
+ * Pings a URL after an answer was sent, at most once per interval. So a dead man's switch knows that the service still signs.
  *
  * ```yaml
  * settings:
@@ -23,8 +23,8 @@ export const configSchema = Type.Object(
 );
 
 /**
- * @param now milliseconds that never go back.
- * @throws Error when `url` cannot be pinged; it does not show the value, which may be a secret.
+ * @param now returns milliseconds that never decrease.
+ * @throws Error if `url` cannot be pinged. The message does not show the value, which may be a secret.
  */
 export default function heartbeat(
   config: Static<typeof configSchema>,
@@ -43,7 +43,7 @@ export default function heartbeat(
           const response = await fetch(url, { signal });
           await response.body?.cancel();
         } catch {
-          // The silence itself is the alarm, and it is the monitor that raises it.
+          // The monitor raises the alarm when no ping arrives.
         }
       },
     },

@@ -1,5 +1,5 @@
 /**
- * Lets in clients that sign the body of their request: `X-Signature` is the HMAC-SHA256, in hex, of its bytes.
+ * Lets in clients that sign the body of their request. `X-Signature` is the HMAC-SHA256 of the body's bytes, in hex.
  *
  * ```sh
  * body='{"parameters":{"symbol":"ETHUSD"}}'
@@ -54,7 +54,7 @@ export default definePlugin({
             const body = rawBody.get(exchange);
             if (body === undefined || !isHex(signature)) throw refusals.wrong();
             const key = await keyOf(configured);
-            // It takes the same time wherever the two differ.
+            // `verify` compares in constant time.
             if (!(await crypto.subtle.verify('HMAC', key, Uint8Array.from(toBytes(signature)), Uint8Array.from(body))))
               throw refusals.wrong();
             return true;

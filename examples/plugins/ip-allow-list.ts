@@ -23,7 +23,7 @@ export const configSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** @throws Error naming the entry that is neither an address nor a network. */
+/** Makes the plugin. @throws Error naming an entry that is neither an address nor a network. */
 export default function ipAllowList({ allow }: Static<typeof configSchema>): SimplePlugin {
   const networks = allow.map(parseNetwork);
   const rejection = { reject: true, status: 403, message: 'Address not allowed' };
@@ -39,12 +39,12 @@ export default function ipAllowList({ allow }: Static<typeof configSchema>): Sim
   };
 }
 
-/** Binary digits: 32 of an IPv4 address, 128 of an IPv6 one. */
+/** The binary digits of an address: 32 for IPv4, 128 for IPv6. */
 type Bits = string;
 
 interface Network {
   readonly prefix: Bits;
-  /** Digits of the addresses in it. */
+  /** Number of digits of its addresses. */
   readonly width: number;
 }
 
@@ -69,7 +69,7 @@ function invalid(entry: string, index: number): Error {
   return new Error(`allow[${index}]: "${entry}" is neither an IP address nor a network such as 10.0.0.0/8`);
 }
 
-/** @returns nothing for text that is no IP address; an IPv4-mapped IPv6 address counts as IPv4. */
+/** Returns the bits of an IP address, or `undefined` for any other text. An IPv4-mapped IPv6 address counts as IPv4. */
 function parseAddress(text: string): Bits | undefined {
   const address = normalizeAddress(text);
   const bytes = address.split('.');
@@ -92,7 +92,7 @@ function isGroup(text: string): boolean {
   return /^[0-9a-f]{1,4}$/.test(text);
 }
 
-/** The groups of an IPv6 address with `::` written out. */
+/** Returns the groups of an IPv6 address, with `::` written out. */
 function expand(address: string): string[] {
   const [head, tail, surplus] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
   if (head === undefined || surplus !== undefined) return [];

@@ -1,9 +1,10 @@
 /**
- * Lets in who has a token of your identity provider: `Authorization: Bearer <JWT>`, signed by a key of its JWKS. The claim `sub`
- * becomes the client's name, in the log and for other plugins.
+ * Lets in clients with a token of your identity provider: `Authorization: Bearer <JWT>`, signed by a key of its JWKS. The claim
+ * `sub` becomes the client's name, in the log and for other plugins.
  *
- * Keys are fetched when a token needs one, without a proxy, and kept for ten minutes. An unknown key has them fetched anew, at most
- * every 30 seconds. A token needs `exp` and `sub`. The log has jose's code of what is wrong with it, never the token.
+ * Keys are fetched when a token needs one, without a proxy, and kept for ten minutes. For an unknown key they are fetched
+ * again, at most every 30 seconds. A token needs `exp` and `sub`. The log shows jose's code for a token's fault, never the
+ * token.
  *
  * Needs `npm install jose@6` beside the config file.
  *
@@ -29,13 +30,13 @@ const method = Type.Object(
     jwks: Type.String({ pattern: '^https?://[^@]+$', description: 'Where the keys of the issuer are' }),
     issuer: Type.String({ minLength: 1, description: 'What `iss` has to be' }),
     audience: Type.String({ minLength: 1, description: 'What `aud` has to be, or to hold' }),
-    // None by a shared secret: what is published at `jwks` must not do to sign.
+    // No algorithm with a shared secret: the keys published at `jwks` must not be able to sign.
     algorithms: Type.Array(Type.String({ pattern: '^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA)$' }), { minItems: 1 }),
   },
   { additionalProperties: false },
 );
 const headers = { 'WWW-Authenticate': 'Bearer' };
-/** No fault of the token's: the keys cannot be fetched, or cannot be used. */
+/** jose's codes of faults that are not the token's: the keys cannot be fetched or used. */
 const OURS = ['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT'];
 
 function refuse(error: unknown): never {

@@ -1,9 +1,9 @@
 /**
- * Answers with the median of several upstreams, each of which sends a number or an object that holds one. More than half of
- * them have to answer. They get the endpoint's method, query, headers and body, credentials included; each call has the API's
- * `timeout` and takes a slot.
+ * Answers with the median of several upstreams. Each sends a number or an object that holds one, and more than half must
+ * answer. They get the endpoint's method, query, headers and body, credentials included. Each call has the API's `timeout` and
+ * takes a slot.
  *
- * The endpoint's ID does not tell the URLs: clients trust the operator to ask them.
+ * The endpoint ID does not cover the URLs, so clients must trust the operator to ask them.
  *
  * ```yaml
  * settings:
@@ -32,7 +32,7 @@ const config = Type.Object(
 );
 const median = configKey('endpoint', 'median', Type.Optional(config));
 
-/** The one in the middle, or the mean of the two. */
+/** Returns the middle number, or the mean of the two in the middle. */
 function middleOf(numbers: readonly number[]): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   const [low = 0, high = low] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];

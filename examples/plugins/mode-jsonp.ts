@@ -1,5 +1,5 @@
 /**
- * A mode of its own: the answer as a script that calls a function, which the client names in the parameter `callback`.
+ * Adds the mode `jsonp`: the answer is a script that calls a function, which the client names in the parameter `callback`.
  * Errors stay plain HTTP.
  *
  * ```yaml
@@ -15,7 +15,7 @@
 import { definePlugin, Refusal } from 'signed-data-proxy/plugins-sdk';
 
 const headers = { 'Content-Type': 'text/javascript; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
-/** The name of a function, or of one in an object. */
+/** The name of a function, or the path of one in objects (`a.b.c`). */
 const CALLBACK = /^(?=.{1,100}$)[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/;
 
 export default definePlugin({
@@ -39,7 +39,7 @@ export default definePlugin({
           const { callback } = exchange.parameters;
           if (typeof callback !== 'string' || !CALLBACK.test(callback)) throw new Refusal(400, 'Invalid callback');
           const { json } = await run();
-          // The comment keeps what a client chose from being the first bytes of a file.
+          // The comment in front keeps a text of the client's choice from being the first bytes of a file.
           return { status: 200, headers, body: `/**/${callback}(${json});\n` };
         },
       },

@@ -1,6 +1,6 @@
 /**
- * `GET /prices` shows what several endpoints answer, by their names: `{"prices/eth-usd": {"node": "0x…", …}}`. Each is asked as
- * if the client had done so by itself; the endpoints must need no parameters.
+ * `GET /prices` shows the answers of several endpoints by name: `{"prices/eth-usd": {"node": "0x…", …}}`. Each endpoint is asked
+ * as if the client had sent the request by itself. The endpoints must need no parameters.
  *
  * ```yaml
  * settings:
@@ -40,7 +40,7 @@ export default definePlugin({
           path,
           admit: true,
           handle: async (_, exchange) => {
-            // Bodies stay as they are: what they show was signed to the digit.
+            // Bodies are copied as they are, since every digit of them was signed.
             const members = shown.map(async ({ name, id }) => {
               const { body } = await ask(id, {}, { as: exchange });
               return `${JSON.stringify(name)}:${body}`;

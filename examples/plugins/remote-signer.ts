@@ -1,14 +1,13 @@
 /**
- * A kind of signer of your own: has answers signed by a service of yours, so that no key is in the proxy. For an answer it POSTs
+ * Adds the signer type `remote`: your own service signs the answers, so that the proxy holds no key. For an answer it POSTs
  *
  * ```json
  * {"address":"0x…","digest":"0x…"}
  * ```
  *
- * and takes `{"signature":"0x…"}`: the EIP-191 personal signature of the 32 bytes of the digest, which is what
- * `wallet.signMessage(getBytes(digest))` of ethers makes. For a receipt it POSTs `{"address":"0x…","typedData":{…}}`, the JSON
- * of `eth_signTypedData_v4`. How long that may take, how much is asked at once, and that the signature is by `address`, is the
- * business of the proxy.
+ * and gets `{"signature":"0x…"}`, the EIP-191 personal signature of the 32 bytes of the digest. In ethers,
+ * `wallet.signMessage(getBytes(digest))` makes it. For a receipt it POSTs `{"address":"0x…","typedData":{…}}`, the JSON of
+ * `eth_signTypedData_v4`. The proxy itself bounds the time and number of requests, and checks that the signature is by `address`.
  *
  * ```yaml
  * settings:
@@ -51,7 +50,7 @@ function open(config: HttpSignerConfig): OpenSigner {
     address,
     async sign(statement, signal) {
       const body = question(address, statement);
-      // The proxy ends it earlier, by the `timeout` of `settings.signer`.
+      // The proxy aborts the request earlier, after the `timeout` of `settings.signer`.
       const limits = { timeout: LONGEST_TIMER, maxBytes: 4096, signal };
       const answer = await client.request({ method: 'POST', url: target.url, headers, body, ...limits });
       if (answer.status !== 200) throw new Error(`HTTP status ${answer.status}`);

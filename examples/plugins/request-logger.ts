@@ -23,7 +23,7 @@ export const configSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** @param write takes complete lines, the last without its line feed. */
+/** Makes the plugin. @param write gets complete lines; the last one lacks its line feed. */
 export default function requestLogger(
   { errors = true }: Static<typeof configSchema> = {},
   write: (lines: string) => void = console.log,
@@ -37,7 +37,7 @@ export default function requestLogger(
       },
       onError({ requestId, api, endpoint, status, stage }) {
         if (!errors) return undefined;
-        // The id of an unknown endpoint is the client's own text.
+        // An unknown endpoint's id is a text of the client's choice, so it is not logged.
         return log({ requestId, endpoint: api === undefined ? null : `${api}/${endpoint}`, status, stage });
       },
     },
@@ -45,8 +45,8 @@ export default function requestLogger(
 }
 
 /**
- * Collects what is logged in one turn of the event loop and writes it at once. The service waits for hooks when it stops,
- * so that returning the promise keeps the last lines from getting lost.
+ * Returns a function that collects records for one turn of the event loop and writes their lines together. A stop waits for
+ * the promises that hooks return, so that no line is lost.
  */
 function lineBuffer(write: (lines: string) => void): (record: object) => Promise<void> {
   let lines: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * Adds headers to every response. Those of the service itself can be replaced, not taken away.
+ * Adds headers to every response. The service's own headers can be replaced, but not removed.
  *
  * ```yaml
  * settings:

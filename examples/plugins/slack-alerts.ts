@@ -1,6 +1,6 @@
 /**
- * Posts to a Slack incoming webhook when requests fail. A flood of failures is one message per interval; each message
- * tells how many there were since the one before.
+ * Posts to a Slack incoming webhook when requests fail, at most one message per interval. Each message says how many requests
+ * have failed since the one before.
  *
  * Messages hold names from the config, the stage, the status and the text that the client got. They hold no parameters,
  * no data, and nothing else that a client can choose.
@@ -29,8 +29,8 @@ export const configSchema = Type.Object(
 );
 
 /**
- * @param now milliseconds that never go back.
- * @throws Error when `webhookUrl` cannot be posted to; it does not show the value, which is a secret.
+ * @param now returns milliseconds that never decrease.
+ * @throws Error if `webhookUrl` cannot be posted to. The message does not show the value, which is a secret.
  */
 export default function slackAlerts(
   config: Static<typeof configSchema>,
@@ -62,18 +62,18 @@ export default function slackAlerts(
 }
 
 function alertText({ api, endpoint, status, error, stage, requestId }: ErrorContext, count: number): string {
-  // The id of an unknown endpoint is the client's own text.
+  // An unknown endpoint's id is a text of the client's choice, so it is not shown.
   const where = api === undefined ? 'unknown endpoint' : `${api}/${endpoint}`;
   const text = `${where}: ${status} ${error.message} (${stage}, request ${requestId})`;
   return escapeText(count === 1 ? text : `${text}\n${count} failures since the last message, this one included`);
 }
 
-/** Slack reads `<!channel>` and links in the text otherwise (Slack, "Formatting message text"). */
+/** Escapes a text, in which Slack would otherwise read `<!channel>` and links (Slack, "Formatting message text"). */
 function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** @throws Error whose text is fit for a log: that of `fetch` may show the URL. */
+/** Posts a text. @throws Error whose message is fit for a log; that of `fetch` may show the URL. */
 async function post(url: string, text: string, signal: AbortSignal): Promise<void> {
   const headers = { 'Content-Type': 'application/json' };
   const request = { method: 'POST', headers, body: JSON.stringify({ text }), signal, redirect: 'error' } as const;

@@ -1,11 +1,11 @@
 /**
- * Keeps the state of all replicas in PostgreSQL: payments, async requests, limits and cached answers. A change takes a commit,
- * a few milliseconds. Choose it where a database is there already, kept and backed up by people who know it. Choose it, too, where not even
- * the loss of a whole machine may bring a redeemed payment back. `synchronous_commit` on (the default) survives a crash of the
- * server, and with `synchronous_standby_names` a failover, too. Where neither matters, Redis does the same in a tenth of the time.
+ * Keeps the state of all replicas in PostgreSQL: payments, async requests, limits and cached answers. Each change is a commit
+ * of a few milliseconds. Choose it if you already have a database that is well run and backed up, or if not even the loss of a
+ * whole machine may bring a redeemed payment back. With `synchronous_commit` on (the default) changes survive a crash of the
+ * server, and with `synchronous_standby_names` also a failover. If neither matters to you, Redis takes a tenth of the time.
  *
- * Needs `npm install pg@8`, and a user that may create tables. Limits are in a table without a log, which is empty after a
- * crash: clients may then ask as if they had not asked before.
+ * Needs `npm install pg@8`, and a user that may create tables. Limits are in an unlogged table, which is empty after a crash:
+ * clients then have their full limits again.
  *
  * ```yaml
  * settings:
@@ -19,7 +19,7 @@
 import { definePlugin, Type } from 'signed-data-proxy/plugins-sdk';
 import { randomId, type StateArea, type StateEngine, stateEngine, takeFrom } from 'signed-data-proxy/plugins-sdk/state';
 
-/** Several replicas may start at once: one makes the tables. */
+/** Creates the tables, under a lock because several replicas may start at once. */
 const TABLES = `
   SELECT pg_advisory_xact_lock(7307);
   CREATE TABLE IF NOT EXISTS sdp_values (key text PRIMARY KEY, value bytea, expires timestamptz NOT NULL, mark text);
@@ -33,8 +33,8 @@ const PURGE = `
 const GET = 'SELECT value FROM sdp_values WHERE key = $1 AND expires > clock_timestamp()';
 
 /**
- * Writes in any case, and gives what stands there then. A row that is locked is the newest one. A row that is only read
- * may be older than the row that a condition was held against. The mark tells whose value it is.
+ * Always writes the row, and returns its value afterwards. A row that the statement locks is the newest one. A row that it only
+ * reads could be older than the one that the condition was checked against. The mark says whether this call set the value.
  */
 const SWAP = `
   INSERT INTO sdp_values AS old (key, value, expires, mark)
@@ -50,7 +50,7 @@ const SWAP = `
       LATERAL (SELECT was IS NOT DISTINCT FROM $2) AS compared (fits))
   RETURNING value, mark = $6 AS done`;
 
-/** What a bucket that is full becomes comes from outside: $2 and $3. With $8 it is a count, into which nothing flows, and $8 its end. */
+/** Takes tokens from a bucket. For a full bucket, the caller has computed the tokens used ($2) and granted ($3). */
 const TAKE = `
   INSERT INTO sdp_buckets AS old (key, used, granted, at, expires)
   VALUES ($1, $2::float8, $3::float8, clock_timestamp(),
@@ -63,7 +63,7 @@ const TAKE = `
       LATERAL (SELECT least($6::float8, greatest(floor($4 - owed + 1e-6), 0))) AS grants (taken))
   RETURNING used, granted`;
 
-/** Milliseconds between two removals of what has ended. */
+/** Milliseconds between two removals of expired rows. */
 const PURGE_EVERY = 60_000;
 
 const schema = Type.Object(
@@ -101,7 +101,7 @@ function areaOf(name: string, query: Query): StateArea {
   };
 }
 
-/** Makes the tables, and asks what a commit is worth. @returns the doubts. */
+/** Creates the tables, and checks that commits survive a crash. @returns the doubts if they do not. */
 async function prepare(query: Query): Promise<string[]> {
   await query(TABLES);
   const { rows } = await query(`SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit')`);
@@ -122,7 +122,7 @@ function open({ url }: { readonly url: string }): StateEngine {
         throw new Error('settings.state needs a package that is not installed: npm install pg@8');
       });
       const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 3000 });
-      // Of a connection that breaks while nobody uses it: the next query takes another one.
+      // An idle connection broke. The next query takes another one.
       pool.on('error', () => {});
       query = (text, values) => pool.query(text, values);
       const timer = setInterval(() => query(PURGE).catch(() => {}), PURGE_EVERY).unref();

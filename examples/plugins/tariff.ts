@@ -1,5 +1,5 @@
 /**
- * Prices requests by a table: what every request costs, and what its parameters add. All amounts are in the smallest unit of the
+ * Prices requests by a table: a base amount, and amounts that parameters add. All amounts are in the smallest unit of the
  * token, in quotes.
  *
  * ```yaml
@@ -33,11 +33,11 @@ export const configSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Clients choose the names of parameters, `constructor` among them. */
+/** Looks up own members only: clients choose names of parameters, and `constructor` is one. */
 const own = <T>(table: Readonly<Record<string, T>>, name: string) =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** As the upstream splits what it gets: a list within a list is sent as its items. Nothing counts as one: it may mean all of them. */
+/** Counts items as the upstream splits its text; it gets nested lists as their items. No item counts as one: it may mean all. */
 const itemsIn = (value: Json) => String(value).split(',').length;
 
 function count(name: string, value: Json): bigint {

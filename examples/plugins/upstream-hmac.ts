@@ -2,7 +2,7 @@
  * Signs upstream requests. `X-Signature` is the HMAC-SHA256, in hex, of method, URL, `X-Timestamp` (Unix seconds) and body, with
  * a line feed after each of the first three.
  *
- * The attempts of `retry` and the calls of `mirrors` go out with the signature that the first one has.
+ * All attempts of `retry` and calls of `mirrors` have the same signature.
  *
  * ```yaml
  * settings:

@@ -1,8 +1,8 @@
 /**
- * POSTs each signed answer to a URL, after the response: `{"requestId", "endpoint", "answer"}`. It is sent once: whoever must not
- * miss an answer keeps an [`audit-log`](./audit-log.ts).
+ * POSTs each signed answer to a URL, after the response: `{"requestId", "endpoint", "answer"}`. It is sent only once. If no
+ * answer may be missed, keep an [`audit-log`](./audit-log.ts).
  *
- * What waits is bounded, and a stop waits for it. The log names the origin of the URL and no more: its path may be a secret.
+ * At most `waiting` answers wait, and a stop waits for them. The log shows only the URL's origin: its path may be a secret.
  *
  * ```yaml
  * settings:
