@@ -68,8 +68,11 @@ export const stages = {
   onError: { kind: 'watch', takes: ['refusal', 'id'], fails: 'open', always: true, context: true },
 } as const satisfies Readonly<Record<string, Stage>>;
 
+/** The name of a stage. */
 export type StageName = keyof typeof stages;
+/** The row of a stage, with its exact type. */
 export type Row<N extends StageName> = (typeof stages)[N];
+/** The names of the stages whose row fits a type. */
 export type NamesWith<P> = { [N in StageName]: Row<N> extends P ? N : never }[StageName];
 
 /** Stages whose functions are each registered for a variant: a price, an auth type, a mode, a route. */
@@ -78,13 +81,17 @@ export type VariantStage = NamesWith<{ readonly variants: string }>;
 export type AroundStage = NamesWith<{ readonly kind: 'around' }>;
 /** The first argument of an around stage's function, which may pass another value to the next one. */
 export type AroundValue<N extends AroundStage> = ValueOf<Row<N>['takes'][0]>;
+/** The arguments of a stage's functions, without the call context. */
 export type ArgsOf<N extends StageName> = [...ValuesOf<Row<N>['takes']>, exchange: Exchange];
+/** The result of a stage's functions. */
 export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: infer R } ? ValueOf<R> : void;
 /** The result of asking a stage. A map always has one, since it begins with the value that it is given. */
 export type AnswerOf<N extends StageName> = ResultOf<N> | (Row<N> extends { readonly kind: 'map' } ? never : undefined);
+/** The type of a value by its name in {@link Values}. */
 export type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
+/** The names of all stages, in the order of the table. */
 export const stageNames: readonly StageName[] = Object.keys(stages) as StageName[];
 
 /** Returns a stage's row as a {@link Stage}, for code that handles any stage. */

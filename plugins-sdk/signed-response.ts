@@ -49,6 +49,7 @@ class SignedJson extends JsonText implements Response {
 /** Read and write the service's facts of an answer. They are in a private field, since a `WeakMap` slows garbage collection. */
 export const { noteOf, note } = SignedJson;
 
+/** Makes, reads and recognizes signed answers. */
 export const SignedResponse = {
   /** Returns whether a value was made by this class. No other value passes. */
   is(value: unknown): value is SignedResponse {
