@@ -5,7 +5,7 @@ import type { EndpointRequest } from '../kernel/pipeline.ts';
 import type { Hex, HttpRequest } from '../kernel/values.ts';
 import { readBody, tooLarge } from './body.ts';
 
-/** One request that a route was found for, until its response is out. */
+/** An HTTP request with its exchange, until its response is out. */
 export class RoutedRequest implements EndpointRequest {
   readonly exchange: Exchange;
   readonly id: string;

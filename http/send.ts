@@ -22,7 +22,7 @@ export function send(res: ServerResponse, { status, headers, body }: HttpRespons
   const length = Buffer.byteLength(content);
   const type = length > 0 ? { 'Content-Type': 'application/json' } : undefined;
   const size = isStream(body) || EMPTY.has(status) ? undefined : { 'Content-Length': `${length}` };
-  // Node takes a flat list as it is. To set header by header would cost a tenth of a cached answer.
+  // Node takes a flat list as it is. Setting header by header costs a tenth of a cached answer.
   res.writeHead(status, listOf([type, common, headers, size]));
   if (isStream(body)) res.flushHeaders();
   else end(res, content, length);

@@ -29,7 +29,7 @@ export class ClientSignal implements AbortSource {
   }
 
   constructor() {
-    // Or a plugin could shadow its members, and hide the abort from the kernel.
+    // Otherwise a plugin could shadow its members, and hide the abort from the kernel.
     Object.freeze(this);
   }
 
@@ -78,13 +78,13 @@ export class Charge implements CallContext {
   #calls = 0;
   /** Calls under way that do not wait for uncharged work. */
   #active = 0;
-  /** How many times the last call under way has ended. No call waits for uncharged work that began before. */
+  /** How often the number of calls has fallen to 0. No call still waits for uncharged work that began before. */
   #idle = 0;
   /** The time at which the clock was last read. */
   #since = 0;
   #controller: AbortController | undefined;
 
-  /** @param of the request: its client's leave aborts the signal, too. @param remaining milliseconds of the total still left. */
+  /** @param of the request, whose client also aborts the signal by leaving. @param remaining milliseconds of the total still left. */
   constructor(total: number, of?: { readonly clientSignal: AbortSource }, plugin?: string, remaining = total) {
     this.#total = total;
     this.#used = total - remaining;
@@ -107,7 +107,7 @@ export class Charge implements CallContext {
     return this.#controller.signal;
   }
 
-  /** Replaces the signal, which the client's leave has aborted: the work goes on without the client. */
+  /** Replaces the signal that was aborted when the client left: the work goes on without the client. */
   renewSignal(): void {
     this.#controller = undefined;
   }

@@ -52,7 +52,7 @@ export class Exchange implements ExchangeInput {
       // Plugins do not get back the time that they have used.
       this.#charges = origin.#charges.map(({ total, plugin, remaining }) => new Charge(total, this, plugin, remaining));
     }
-    // Or a plugin could shadow members that the kernel reads.
+    // Otherwise a plugin could shadow members that the kernel reads.
     Object.freeze(this);
   }
 

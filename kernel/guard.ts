@@ -142,7 +142,7 @@ class Call {
     };
   }
 
-  /** The holder of the function's signal. At a watch stage the client's leave does not abort it. */
+  /** The holder of the function's signal. At a watch stage a client that leaves does not abort it. */
   get #callContext(): CallContext {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }

@@ -13,7 +13,7 @@ export type Kind = 'gate' | 'pick' | 'around' | 'map' | 'watch';
 /** One row of the table of stages. */
 export interface Stage {
   readonly kind: Kind;
-  /** The arguments of its functions. After these come, always, the exchange and the call context. */
+  /** The arguments of its functions, always followed by the exchange and the call context. */
   readonly takes: readonly ValueName[];
   /** The type of their results, which the guard checks; absent for a watch. */
   readonly returns?: ValueName;

@@ -108,7 +108,7 @@ export interface DescribedRoute {
   readonly responses: Responses;
 }
 
-/** The service that a plugin describes its part of. */
+/** The service of which a plugin describes a part. */
 export interface DescribedService {
   readonly config: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly Endpoint[];

@@ -5,8 +5,8 @@ import type { Memo } from './memo.ts';
 /** The context that every public hook gets. It is frozen, except for the memo: a hook changes a request only by its result. */
 export interface HookContext extends CallContext {
   /**
-   * The plugin's own object for this request: members that a hook sets, the plugin's later hooks find. It is read once, when the
-   * hook has succeeded, and must be JSON of at most 4,096 bytes.
+   * The plugin's own object for this request: its later hooks find the members that a hook sets. It is read once, when the hook
+   * has succeeded, and must be JSON of at most 4,096 bytes.
    */
   readonly memo: Memo;
   /** The id of this request, as in the `X-Request-Id` header and the log. */
