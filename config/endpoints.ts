@@ -10,7 +10,7 @@ interface Named {
   readonly path: string;
 }
 
-/** The mappings of a list, whatever is in them. */
+/** Returns those items of a list that are mappings, each with its config path. */
 function blocks(list: unknown, path: string): Named[] {
   const items: readonly unknown[] = Array.isArray(list) ? list : [];
   return items.flatMap((block, index) => (isRecord(block) ? [{ block, path: childPath(path, index) }] : []));
@@ -20,7 +20,7 @@ function endpointBlocks({ block, path }: Named): Named[] {
   return blocks(block.endpoints, `${path}.endpoints`);
 }
 
-/** The endpoints of a config, without those in which (or in whose API) something is of a wrong shape. */
+/** Returns the endpoints of a config. Leaves out those with a value of a wrong shape in the endpoint or its API. */
 export function draftEndpoints(config: Block, wrongShapes: readonly Finding[]): EndpointDraft[] {
   const broken = new Set(wrongShapes.map(({ path }) => ownerOf(path)));
   const isWhole = ({ path }: Named) => !broken.has(path) && !broken.has('');
@@ -33,7 +33,7 @@ export function draftEndpoints(config: Block, wrongShapes: readonly Finding[]): 
     );
 }
 
-/** The endpoint, API or other top-level block that a path lies in; `''` for the list of APIs. */
+/** Returns the path of the endpoint or API that a path lies in; `''` for the list of APIs, `elsewhere` for any other path. */
 export function ownerOf(path: string): string {
   return /^apis\[\d+\](?:\.endpoints\[\d+\])?/.exec(path)?.[0] ?? (path === 'apis' ? '' : 'elsewhere');
 }
@@ -54,7 +54,7 @@ function isAuthMethod(value: unknown): value is AuthMethod {
   return isRecord(value) && typeof value.type === 'string';
 }
 
-/** What the schema cannot say about the names of APIs and endpoints. */
+/** Checks what the schema cannot express about the names of APIs and endpoints: they are unique and printable. */
 export function checkNames(config: Block, isDoubtful: (path: string) => boolean): Finding[] {
   const apis = blocks(config.apis, 'apis');
   const labels = new Map<string, string>();

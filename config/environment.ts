@@ -4,22 +4,23 @@ import type { Finding } from '../plugins-sdk/define.ts';
 import { decode, readBounded } from './files.ts';
 import { warningAt } from './findings.ts';
 
+/** The sources of the variables of a configuration. */
 export interface EnvironmentOptions {
-  /** Where `.env` is looked for, and what a relative `envFile` is relative to. */
+  /** The folder of `.env`, to which `envFile` may be relative. */
   readonly cwd: string;
-  /** Read instead of `.env`; it must exist. */
+  /** A file to read instead of `.env`; it must exist. */
   readonly envFile?: string;
   /** The real environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Hears of lines that may not say what their writer meant. */
+  /** Called for each line that may not say what its writer meant. */
   readonly warn?: ((finding: Finding) => void) | undefined;
 }
 
 /**
- * The variables that a configuration may refer to. They are those of the real environment, and below them those of `.env` (when
- * there is such a file) or of `envFile`. Changes nothing in `process.env`.
+ * Returns the variables that a configuration may refer to: those of `.env` (if there is such a file) or of `envFile`, overridden
+ * by the real environment. Changes nothing in `process.env`.
  *
- * @throws ConfigErrors naming the file that cannot be read, or is not UTF-8: a value would be another one.
+ * @throws ConfigErrors naming the file if it cannot be read, or is not UTF-8: a wrongly decoded value would be another one.
  */
 export async function loadEnvironment(options: EnvironmentOptions): Promise<Record<string, string | undefined>> {
   const { cwd, envFile, env, warn } = options;
@@ -33,24 +34,24 @@ export async function loadEnvironment(options: EnvironmentOptions): Promise<Reco
 
 async function read(file: string, optional: boolean): Promise<Buffer> {
   return readBounded(file).catch((error: unknown) => {
-    // A directory `.env` is somebody's Python environment, not ours.
+    // A directory called `.env` is probably a Python environment.
     if (optional && ['ENOENT', 'EISDIR'].includes(Object(error).code)) return Buffer.alloc(0);
     throw error;
   });
 }
 
-/** A variable as dotenv reads it: its name, its value, and a comment. */
+/** Matches a variable as dotenv reads it: its name, its value, and a comment. */
 const VARIABLE =
   /^\s*(?:export\s+)?([\w.-]+)(?:\s*=\s*?|:\s+?)(?:\s*'(?:\\'|[^'])*'|\s*"(?:\\"|[^"])*"|\s*`(?:\\`|[^`])*`|[^#\r\n]+)?\s*(#.*)?$/gm;
 
-/** Finds values that end at a `#`, and lines that say nothing. Neither shows what may be a secret. */
+/** Finds values that are cut off at a `#`, and lines that dotenv ignores. The findings show no value: it may be a secret. */
 function doubtfulLines(given: string, file: string): Finding[] {
   const text = given.replace(/\r\n?/g, '\n');
   const findings = new Map<number, string>();
   const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
   const rest = text.replace(VARIABLE, (variable: string, name: string, comment: string | undefined, offset: number) => {
     const hash = variable.length - (comment?.length ?? 0);
-    // Behind a space a comment is meant.
+    // A `#` after a space is meant to begin a comment.
     if (comment !== undefined && /\S/.test(variable[hash - 1] ?? ''))
       findings.set(
         lineAt(offset + hash),

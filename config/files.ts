@@ -6,7 +6,6 @@ import { withTimeout } from '../lib/time/with-timeout.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** Milliseconds. */
 const READ_TIMEOUT_MS = 5000;
 
 const reasons: Readonly<Record<string, string>> = {
@@ -17,10 +16,10 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads at most 1 MiB, or as many bytes as are told, in at most 5 seconds. A pipe, whose writer may never come or never end, is waited for without a thread
- * that would keep the process from exiting.
+ * Reads a file of at most `most` bytes (default 1 MiB), in at most 5 seconds. The writer of a pipe may never come or never end,
+ * so the wait for it takes no thread, which would keep the process from exiting.
  *
- * @throws ConfigErrors when it cannot be read, with the `code` of the file system; when it is larger, or takes longer.
+ * @throws ConfigErrors when the file cannot be read, with the `code` of the file system; when it is larger, or takes longer.
  */
 export async function readBounded(file: string, most = MAX_BYTES): Promise<Buffer> {
   const stop = new AbortController();
@@ -33,7 +32,7 @@ export async function readBounded(file: string, most = MAX_BYTES): Promise<Buffe
   }
 }
 
-/** @throws ConfigErrors for what is not UTF-8. */
+/** Decodes UTF-8 text. @throws ConfigErrors for other bytes. */
 export function decode(bytes: Buffer, file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -61,7 +60,7 @@ async function read(file: string, most: number, signal: AbortSignal): Promise<Bu
   return Buffer.concat(chunks);
 }
 
-/** Non-blocking: opening a pipe would wait for its writer, in one of the few threads of the file system. */
+/** Opens a file without blocking: opening a pipe would wait for its writer, and block one of node's few file-system threads. */
 async function opened(file: string, signal: AbortSignal): Promise<Readable> {
   const fd = await promisify(open)(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   const isPipe = fstatSync(fd).isFIFO();

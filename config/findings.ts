@@ -3,7 +3,7 @@ import { printable } from '../plugins-sdk/schema/path.ts';
 
 export { errorAt, warningAt } from '../plugins-sdk/schema/finding.ts';
 
-/** A finding, and for people the line of the file and the endpoint that it is about. */
+/** A finding with its place for people: the endpoint that it is about, and the line of the file. */
 export interface LocatedFinding extends Finding {
   readonly where?: string;
 }
@@ -13,7 +13,7 @@ export class ConfigErrors extends Error {
   override readonly name = 'ConfigErrors';
   /** The errors, and the warnings found beside them. */
   readonly findings: LocatedFinding[];
-  /** One line per error, which says where it is. */
+  /** One line per error, with its place. */
   readonly lines: readonly string[];
 
   constructor(findings: readonly LocatedFinding[]) {
@@ -24,12 +24,12 @@ export class ConfigErrors extends Error {
   }
 }
 
-/** A finding as one line of text. */
+/** Formats a finding as one line of text. */
 export function findingLine({ path, message }: Finding): string {
   return printable(path === '' ? message : `${path}: ${message}`);
 }
 
-/** A finding as one line of text that ends with where it is. */
+/** Formats a finding as one line of text, with its place at the end. */
 export function locatedLine(finding: LocatedFinding): string {
   return finding.where === undefined ? findingLine(finding) : `${findingLine(finding)} (${printable(finding.where)})`;
 }

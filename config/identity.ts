@@ -12,8 +12,8 @@ import type { Json } from '../plugins-sdk/kernel.ts';
 import { errorAt } from './findings.ts';
 
 /**
- * The text that an endpoint's ID is the hash of, as canonical JSON (RFC 8785): the members that plugins contribute, the others
- * empty. Else why it has none.
+ * Returns the text whose hash is an endpoint's ID: canonical JSON (RFC 8785) of the members that plugins contribute. A member
+ * that no plugin contributes is empty. If the text cannot be made, returns a finding that says why.
  */
 export function identityText(
   definitions: readonly Definition[],
@@ -32,7 +32,7 @@ export function identityText(
   }
 }
 
-/** `keccak256(utf8(text))` */
+/** Returns the endpoint ID of an identity text: `keccak256(utf8(text))`. */
 export function endpointId(text: string): Hex {
   return toHex(keccak256(Buffer.from(text, 'utf8')));
 }

@@ -11,12 +11,12 @@ const TOKEN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
 const IN_KEY = /(?<!\$)\$\{[A-Za-z_][A-Za-z0-9_]*\}/;
 const ONLY_REFERENCES = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})+$/;
 
-/** What the signer is derived from never gets into a configuration. */
+/** The variables that hold the signer's secret; a configuration cannot refer to them. */
 const FORBIDDEN: ReadonlySet<string> = new Set(SECRET_VARIABLES);
 
 /** A string that refers to variables. */
 export interface Reference {
-  /** Whether the string consists of nothing else. */
+  /** Whether the string consists of references alone. */
   readonly whole: boolean;
   /** Names of variables that have no value. */
   readonly unset: readonly string[];
@@ -26,22 +26,23 @@ export interface Reference {
   readonly doubtful: boolean;
 }
 
+/** The content of a config file with its variables replaced. */
 export interface Interpolated {
-  /** With stand-ins for variables that are not set. */
+  /** The content, with stand-ins for variables that are not set. */
   readonly value: unknown;
-  /** By config path. */
+  /** The strings that refer to variables, by config path. */
   readonly references: ReadonlyMap<string, Reference>;
-  /** What is wrong with references; unset variables are not among it. */
+  /** Faults of references, other than unset variables. */
   readonly findings: readonly Finding[];
-  /** The values that were put in. */
+  /** The values of variables that were put in. */
   readonly values: ReadonlySet<string>;
-  /** Numbers written as `0x…` without quotes, by config path: to their writers often texts, such as names and keys. */
+  /** Numbers written as `0x…` without quotes, by config path. Their writers often mean texts, such as names and keys. */
   readonly bareHex: ReadonlyMap<string, string>;
 }
 
 /**
- * Replaces `${NAME}` in every string of a parsed value by the variable's value, which is not looked at again; `$${` stands
- * for the text `${`. Anything else that begins with `${` is an error, and so is a variable in a key.
+ * Replaces `${NAME}` in every string of a parsed value by the variable's value, in which nothing is replaced again. `$${`
+ * stands for the text `${`. Anything else that begins with `${` is an error, and so is a variable in a key.
  */
 export function interpolate(tree: unknown, variables: Variables): Interpolated {
   const references = new Map<string, Reference>();
@@ -95,7 +96,7 @@ function problemOf(name: string | undefined): string | undefined {
   return FORBIDDEN.has(name) ? `the variable ${name} cannot be used in the config` : undefined;
 }
 
-/** What stands for a variable without a value. It fits into host names, so that a URL around it stays a URL. */
+/** Returns the stand-in for a variable without a value. It is valid in host names, so that a URL around it stays valid. */
 export function standInFor(name: string): string {
   return `unset-${name.toLowerCase().replaceAll('_', '-')}`;
 }

@@ -20,46 +20,48 @@ import { type Identified, View } from './view.ts';
 import { freeEndpoints, misleadingTexts, publicVariables } from './warnings.ts';
 import { lineIn, readConfigFile, type Tree } from './yaml.ts';
 
+/** What to load, and from where. */
 export interface LoadOptions {
   /** Absolute path of the YAML file. */
   readonly file: string;
-  /** What stands in for the file's content. */
+  /** Parsed content to use instead of reading the file. */
   readonly tree?: Tree;
-  /** Modules that stand in for those that these sources name. */
+  /** Plugins' modules by `source`, to use instead of importing them. */
   readonly modules?: ReadonlyMap<string, PluginModule>;
-  /** What `${VAR}` may see: the real environment over that of a file. */
+  /** The variables for `${VAR}`; the real environment overrides those of a file. */
   readonly env: Variables;
-  /** In the order in which they are registered. */
+  /** Built-in plugins, in the order in which they are registered. */
   readonly builtins: readonly Definition[];
-  /** Unset variables become warnings; endpoints whose ID depends on one are left out. */
+  /** Makes warnings of unset variables, and leaves out endpoints whose ID depends on one. */
   readonly allowUnset?: boolean;
   /** With `allowUnset`, a config path below which variables must be set all the same. */
   readonly needed?: string;
 }
 
+/** A valid config file with its plugins and endpoints. */
 export interface LoadedConfig {
   /** Absolute path of the file. */
   readonly file: string;
-  /** Absolute path of one that is relative to the file. */
+  /** Resolves a path that is relative to the file. */
   readonly path: (relative: string) => string;
-  /** Validated, variables replaced, no defaults mixed in; frozen. */
+  /** The validated content, frozen, with variables replaced and no defaults filled in. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** In the order of the file. */
+  /** The endpoints in the order of the file. */
   readonly endpoints: readonly Endpoint[];
   /** The canonical JSON that was hashed to each endpoint's ID. */
   readonly explained: readonly { readonly endpoint: Endpoint; readonly text: string }[];
-  /** Those that take part: built-ins in their order, then operators' in the order of the file. */
+  /** The enabled plugins: built-ins in their order, then operators' in the order of the file. */
   readonly plugins: readonly PluginChoice[];
   readonly warnings: readonly LocatedFinding[];
-  /** Hides the values of variables in the text of an error. */
+  /** Masks the values of variables in the text of an error. */
   readonly hide: (text: string) => string;
 }
 
 /**
- * Reads a config file in two passes: what `settings.plugins` names is imported first. Then the whole file is validated
- * against the schema that all plugins make together, checked by them, and the endpoints are identified.
+ * Loads a config file in two passes. The first imports the plugins that `settings.plugins` names. The second validates the whole
+ * file against the schema of all plugins together, has the plugins check it, and derives the endpoint IDs.
  *
- * @throws ConfigErrors with everything that is wrong, in the order of the file.
+ * @throws ConfigErrors with all faults, in the order of the file.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const tree = options.tree ?? (await readConfigFile(options.file));
@@ -106,7 +108,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   };
 }
 
-/** @throws ConfigErrors where the plugin says no budget. */
+/** Returns a plugin's budget. @throws ConfigErrors when its `budget` function throws or returns something else. */
 function budgetOf(
   { definition, budget, path = '' }: PluginDraft,
   config: LoadedConfig['config'],
@@ -122,9 +124,9 @@ function budgetOf(
 }
 
 /**
- * What stands under `settings` of a file that may be wrong elsewhere, variables replaced; no plugin is loaded.
- * @param builtins whose keys get values of their types.
- * @throws ConfigErrors for a file that is no YAML.
+ * Reads the `settings` of a file, with variables replaced. The file may be wrong elsewhere, and no plugin is loaded.
+ * @param builtins plugins whose settings are converted to the types of their schemas.
+ * @throws ConfigErrors for a file that cannot be read or is not YAML.
  */
 export async function readSettings(
   file: string,
@@ -137,7 +139,7 @@ export async function readSettings(
 
 const NAMED = /^apis\[\d+\](?:\.endpoints\[\d+\])?$/;
 
-/** Findings in the order of the file, each once and with its place (`prices/eth, line 12`), and without the values of variables. */
+/** Sorts findings in the order of the file, drops duplicates, adds places (`prices/eth, line 12`), masks values of variables. */
 function located(findings: readonly Finding[], tree: Tree, hide: (text: string) => string): LocatedFinding[] {
   const order = new Map<string, number>();
   const names = new Map<string, string>();
@@ -157,7 +159,7 @@ function located(findings: readonly Finding[], tree: Tree, hide: (text: string) 
   return placed.sort((a, b) => a.at - b.at).map(({ finding }) => finding);
 }
 
-/** @param needed the beginning of the paths at which an unset variable is an error; without it none. */
+/** Reports unset variables. @param needed the prefix of paths at which one is an error; without it all are warnings. */
 function unsetVariables({ references }: Interpolated, needed: string | undefined): Finding[] {
   return [...references].flatMap(([path, { unset }]) => {
     const at = needed !== undefined && path.startsWith(needed) ? errorAt : warningAt;
@@ -165,7 +167,10 @@ function unsetVariables({ references }: Interpolated, needed: string | undefined
   });
 }
 
-/** Mostly a line `NAME=` that was to be filled in. What is wrong with the value beside is told with its cause. */
+/**
+ * Reports empty variables, mostly from a line `NAME=` that was not filled in. One is an error if the value at its path is wrong,
+ * so that its cause is shown, and a warning otherwise.
+ */
 function emptyVariables({ references }: Interpolated, findings: readonly Finding[]): Finding[] {
   const wrong = new Set(findings.filter(({ level }) => level === 'error').map(({ path }) => path));
   return [...references].flatMap(([path, { empty }]) => {
@@ -174,7 +179,7 @@ function emptyVariables({ references }: Interpolated, findings: readonly Finding
   });
 }
 
-/** The endpoints that have an ID, and what is wrong where two have one. */
+/** Returns the endpoints that have an ID, and a finding for each endpoint that has the ID of another. */
 function finish(identified: readonly Identified[]) {
   const explained = new Map<string, LoadedConfig['explained'][number] & Pick<Identified, 'draft'>>();
   const findings: Finding[] = [];

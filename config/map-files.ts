@@ -9,18 +9,18 @@ import { readConfigFile } from './yaml.ts';
 
 type Parameter = Readonly<Record<string, unknown>>;
 
-/** The path of a parameter. */
+/** Matches the config path of a parameter. */
 export const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
 /**
- * Puts what a file holds in the place of each parameter's `map` that names it, as `{file: symbols.yaml}` does. It is taken as it
- * stands, variables are not looked for.
+ * Replaces each parameter's `map` that names a file, such as `{file: symbols.yaml}`, by the content of that file. Variables in it
+ * are not replaced.
  *
- * @param folder that of the config file.
+ * @param folder the folder of the config file.
  */
 export async function withMapFiles(source: Interpolated, folder: string): Promise<Interpolated> {
   const { named, findings } = parametersWithFile(source);
-  // One reading for all that name a file, which may change at any time.
+  // A file is read once for all parameters that name it, because it may change at any time.
   const read = new Map(
     [...new Set(named.map(({ file }) => file))].map((file) => [file, readMap(resolve(folder, file))] as const),
   );
@@ -53,16 +53,16 @@ function parametersWithFile({ value: config, references }: Interpolated) {
   return { named, findings };
 }
 
-/** In place of a map of which it is said already what is wrong: nothing else is found wrong with it, or for want of it. */
+/** Returns a valid map in place of a faulty one that has been reported, so that no further faults follow from it. */
 function standIn({ fixed, default: fallback }: Parameter): Readonly<Record<string, string>> {
   return { [String(fixed)]: 'x', [String(fallback)]: 'x' };
 }
 
-/** What is wrong is returned: it is told with the places that name the file. */
+/** Reads a map. Returns its faults rather than throws them: they are reported at each place that names the file. */
 async function readMap(file: string) {
   try {
     const map = await readConfigFile(file);
-    // Said of the file, and not of the config.
+    // These faults are in this file and not in the config file.
     const wrong = explain(MapSchema, map, '');
     return wrong.length === 0 ? map : new ConfigErrors(wrong.map((each) => errorAt(file, findingLine(each))));
   } catch (cause) {

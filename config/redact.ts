@@ -2,16 +2,16 @@ import { clipped } from '../lib/text/clipped.ts';
 import { printable } from '../plugins-sdk/schema/path.ts';
 
 const LONGEST_LINE = 300;
-/** Shorter values hide nothing and would riddle the text. */
+/** Shorter values are no secrets, and masking them would make the text unreadable. */
 const SHORTEST_SECRET = 3;
 
-/** Makes a foreign error's text fit to be shown: one line, and none of the values. */
+/** Returns the text of a foreign error in a form that is safe to show: one line, with the values of variables masked. */
 export type Redact = (error: unknown) => string;
 
-/** Shorter values in the middle of our own texts are no secrets. */
+/** Shortest value that is masked in our own texts. */
 const SHORTEST_IN_FINDING = 8;
 
-/** Hides the values of variables in a text, such as a stack, but for those that are too short to be secrets. */
+/** Returns a function that masks the values of variables in a text, such as a stack. Values too short to be secrets stay. */
 export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING): (text: string) => string {
   const secrets = [...values].filter(({ length }) => length >= shortest).sort((a, b) => b.length - a.length);
   const formsOf = (secret: string) =>
@@ -20,6 +20,7 @@ export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING)
   return (text) => forms.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 }
 
+/** Returns a {@link Redact} that masks these values. */
 export function redactor(values: Iterable<string>): Redact {
   const hide = hiding(values, SHORTEST_SECRET);
   return (error) => {

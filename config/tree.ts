@@ -3,27 +3,27 @@ import { keepsDigits } from '../lib/json/numbers.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
 
-/** How much a file may hold. */
+/** The limits of a YAML file's content. */
 export interface TreeLimits {
   readonly depth: number;
-  /** Aliases count as often as they are used. */
+  /** Most values; an aliased value counts each time that it is used. */
   readonly values: number;
-  /** Whether a number that cannot be kept digit by digit is refused; one in hex is the text that stands in the file. */
+  /** Whether a number is refused of which a double would lose digits. In hex such a number becomes a text instead. */
   readonly isExact: boolean;
 }
 const MAX_FINDINGS = 100;
 
 const NOT_EXACT = 'a number with more digits than can be kept, write it in quotes';
 
-/** By the list or mapping that holds it, and its index or key: the text of each number. */
+/** The source text of each number, by the list or mapping that holds it, and its index or key there. */
 const written = new WeakMap<object, Map<string | number, string>>();
 
-/** How a file writes the numbers among the members of one of its lists or mappings. */
+/** Returns how the file writes the numbers in a list or mapping, by their index or key. */
 export function writtenNumbers(holder: object): ReadonlyMap<string | number, string> {
   return written.get(holder) ?? new Map();
 }
 
-/** A mapping with some members replaced; how the file writes its other numbers stays known. */
+/** Returns a copy of a mapping with some members replaced. The source texts of its other numbers stay known. */
 export function withMembers<T extends object>(mapping: object, members: T): T {
   const copy = { ...mapping, ...members };
   const others = [...writtenNumbers(mapping)].filter(([key]) => !Object.hasOwn(members, key));
@@ -31,10 +31,10 @@ export function withMembers<T extends object>(mapping: object, members: T): T {
   return copy;
 }
 
-/** Turns YAML nodes into plain values; stops where aliases would multiply them without bound. */
+/** Builds plain values from YAML nodes. Stops when aliases would multiply them without bound. */
 export class TreeBuilder {
   readonly findings: Finding[] = [];
-  /** Where in the text each value stands, by its config path. */
+  /** The offset of each value in the text, by its config path. */
   readonly offsets = new Map<string, number>();
   readonly #at: (offset: number, message: string) => Finding;
   readonly #anchors = new Map<string, Node>();
@@ -70,7 +70,7 @@ export class TreeBuilder {
     for (const { key, value } of map.items) {
       const name = isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
       if (name === undefined) this.#report(key ?? map, 'a key must be text');
-      // Validators do not see it among an object's own keys.
+      // Assigning it would add no own key, so that validators would not see it.
       else if (name === '__proto__') this.#report(key, 'the key "__proto__" is not allowed');
       else if (Object.hasOwn(mapping, name)) this.#report(key, `duplicate key "${name}"`);
       else mapping[name] = this.#member(mapping, name, value, { at: key, path: childPath(path, name), depth });
@@ -78,7 +78,7 @@ export class TreeBuilder {
     return mapping;
   }
 
-  /** Reads what an alias stands for anew, and keeps the texts of numbers. @param place with the node that shows where it is. */
+  /** Builds a member, an aliased value anew each time, and records the text of a number. @param at node at the member's place. */
   #member(
     holder: object,
     key: string | number,
@@ -104,7 +104,7 @@ export class TreeBuilder {
     return keepsDigits(digits, value) ? value : this.#report(node, NOT_EXACT);
   }
 
-  /** Only the first of each kind is worth a line. @returns what stands for the value. */
+  /** Reports a fault, unless the same message was reported before. @returns the value to use instead. */
   #report(node: unknown, message: string): null {
     const isKnown = this.findings.some((finding) => finding.message === message);
     if (!isKnown && this.findings.length < MAX_FINDINGS) this.findings.push(this.#at(offsetOf(node), message));

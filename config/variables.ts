@@ -8,16 +8,16 @@ import type { Interpolated, Reference } from './interpolate.ts';
 type Config = Readonly<Record<string, unknown>>;
 
 /**
- * Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. Durations
- * become milliseconds.
- * @param standIn what an unset variable becomes.
+ * Converts the values that came from variables to the types of the schema, and replaces unset ones by a sample of that type.
+ * Durations become milliseconds.
+ * @param standIn returns the replacement for an unset variable.
  */
 export function fill(source: Interpolated, schema: TSchema, standIn = sample): Config {
   const config = convert(schema, source.value, '', leafOf(source, standIn));
   return isRecord(config) ? config : {};
 }
 
-/** What becomes of one text or number, see {@link fill}. */
+/** Returns the conversion of one text or number, as {@link fill} uses it. */
 export function leafOf(
   { references, bareHex }: Pick<Interpolated, 'references' | 'bareHex'>,
   standIn = sample,
@@ -30,7 +30,7 @@ export function leafOf(
   };
 }
 
-/** A number, or what stands in the file where that schema takes a text and no number. */
+/** Returns a number, or its source text if the schema accepts that text and not the number. */
 function asWritten(value: number, text: string | undefined, nodes: readonly SchemaNode[]): number | string {
   const takes = (any: unknown) => nodes.some((node) => hasType(node, any));
   return text !== undefined && takes(text) && !takes(value) ? text : value;
@@ -41,13 +41,13 @@ const SAMPLES = [
   ...[1, 1000, 0, true],
 ];
 
-/** What stands for an unset variable where the schemas want more than any text: plugins get nothing of a wrong type. */
+/** Returns a value that fits the schemas in place of an unset variable, so that plugins get no value of a wrong type. */
 function sample(text: string, nodes: readonly SchemaNode[]): unknown {
   const fits = (value: unknown) => nodes.length === 0 || nodes.some(({ raw }) => Check(raw, value));
   return [text, ...nodes.flatMap((node) => node.choices ?? []), ...SAMPLES].find(fits) ?? text;
 }
 
-/** Whether a value or one inside it is not what the operator meant. */
+/** Checks whether the value at a path, or one inside it, is not what the operator meant. */
 export function hasDoubt(references: ReadonlyMap<string, Reference>, path: string): boolean {
   return [...references].some(([at, { doubtful }]) => doubtful && isWithin(at, path));
 }

@@ -11,7 +11,7 @@ import { type Interpolated, standInFor } from './interpolate.ts';
 import type { Redact } from './redact.ts';
 import { fill } from './variables.ts';
 
-/** An endpoint and the text that its ID is the hash of, or why it has none. */
+/** An endpoint with the text whose hash is its ID, or with a finding that says why it has none. */
 export interface Identified {
   readonly draft: EndpointDraft;
   readonly text?: string;
@@ -21,15 +21,15 @@ export interface Identified {
 /** The config with its variables replaced, and with samples for those that are unset. */
 export class View {
   readonly config: Readonly<Record<string, unknown>>;
-  /** Findings of the schema, but for those about stand-ins. */
+  /** Findings of the schema, except those about stand-ins. */
   readonly wrongShapes: readonly Finding[];
   readonly context: CheckContext;
-  /** The same with the names of unset variables in place of samples: an ID that shows one depends on it. */
+  /** The same context, with named stand-ins in place of samples. An ID depends on a variable if its text shows the stand-in. */
   readonly #named: CheckContext;
   readonly #references: Interpolated['references'];
   readonly #isSound: boolean;
 
-  /** @param folder that of the config file. */
+  /** @param folder the folder of the config file. */
   constructor(source: Interpolated, schema: TSchema, folder: string) {
     this.#references = source.references;
     this.config = deepFreeze(fill(source, schema));
@@ -51,7 +51,7 @@ export class View {
   /** Whether the text at a path is not what the operator meant. */
   readonly isDoubtful = (path: string): boolean => this.#references.get(path)?.doubtful === true;
 
-  /** What the plugins' own checks find, but for stand-ins, and for endpoints whose ID depends on one. */
+  /** Runs the plugins' own checks. Drops findings about stand-ins, and about endpoints whose ID depends on one. */
   check(definitions: readonly Definition[], identified: readonly Identified[], redact: Redact): Finding[] {
     const unknown = identified.filter(({ text }) => text === undefined).map(({ draft }) => draft.path);
     const uncertain = new Set(unknown.filter((path) => this.#unsetIn(path).length > 0));
@@ -66,18 +66,18 @@ export class View {
       if (!Array.isArray(findings) || !findings.every(isFinding)) throw new Error('it returned no list of findings');
       return findings;
     } catch (error) {
-      // A check relies on the shape that the schema asks for.
+      // A check may rely on the shape that the schema requires: with a wrong shape its failure is no fault of the plugin.
       if (!this.#isSound) return [];
       return [errorAt('settings.plugins', `plugin "${definition.name}" failed to check the config: ${redact(error)}`)];
     }
   }
 
-  /** Identifies the endpoints; says why where that is impossible, or depends on variables. */
+  /** Makes the text of each endpoint's ID, or a finding if that is impossible or depends on unset variables. */
   identify(definitions: readonly Definition[]): readonly Identified[] {
     return this.context.endpoints.map((draft, index) => {
       const text = identityText(definitions, this.#named.endpoints[index] ?? draft, this.#named);
       const isText = typeof text === 'string';
-      // What fails without any stand-in near it is a fault of the endpoint, or of a plugin.
+      // A failure is excused by an unset variable in the same API. Otherwise the endpoint or a plugin is at fault.
       const near = draft.path.slice(0, draft.path.indexOf('.'));
       const unset = isText ? this.#unsetIn('').filter((name) => shows(text, name)) : this.#unsetIn(near);
       if (unset.length > 0) return { draft, finding: unidentified(draft.path, unset) };
@@ -85,7 +85,7 @@ export class View {
     });
   }
 
-  /** The unset variables at a path and below it. */
+  /** Returns the names of the unset variables at a path and below it. */
   #unsetIn(ancestor: string): readonly string[] {
     const within = [...this.#references].filter(([path]) => isWithin(path, ancestor));
     return [...new Set(within.flatMap(([, { unset }]) => unset))];

@@ -6,7 +6,7 @@ import type { Reference } from './interpolate.ts';
 import { PARAMETER } from './map-files.ts';
 import { writtenNumbers } from './tree.ts';
 
-/** Endpoints that anybody may ask because nobody said otherwise. */
+/** Warns of endpoints that are free for everyone because no `auth` is set. */
 export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
   return endpoints
     .filter(({ block, apiBlock }) => block.auth === undefined && apiBlock.auth === undefined)
@@ -15,10 +15,10 @@ export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
     );
 }
 
-/** What does not mean what it seems to. @param tree as it was read from the file. */
+/** Warns of values that do not mean what they seem to. @param tree the content of the file, before interpolation. */
 export function misleadingTexts(tree: unknown): Finding[] {
   const findings: Finding[] = [];
-  // The one in which the walk is, or was last.
+  // The parameter that the walk has reached last.
   let parameter: Readonly<Record<string, unknown>> = {};
   let isForm = false;
   walk(tree, (path, value) => {
@@ -26,7 +26,7 @@ export function misleadingTexts(tree: unknown): Finding[] {
     if (name !== undefined)
       findings.push(warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`));
     if (isRecord(value) && ENDPOINT.test(path)) isForm = value.bodyType === 'form';
-    // A form holds texts, as a query does.
+    // A form carries texts, as a query does: numbers in both are written in the same way.
     if (isRecord(value) && PARAMETER.test(path)) parameter = isForm ? { ...value, in: 'query' } : value;
     if (typeof value === 'object' && value !== null) findings.push(...rewrittenNumbers(path, value, parameter));
   });
@@ -35,10 +35,10 @@ export function misleadingTexts(tree: unknown): Finding[] {
 
 const SHELL_VARIABLE = /^\$([A-Z_][A-Z0-9_]+)$/;
 const ENDPOINT = /^apis\[\d+\]\.endpoints\[\d+\]$/;
-/** The path of what a parameter sends, or of something in it. */
+/** Matches the path of a value that a parameter sends, or of a value inside it. */
 const SENT = new RegExp(`${PARAMETER.source.slice(0, -1)}\\.(?:fixed|default)\\b`);
 
-/** Numbers that are sent otherwise than they are written, such as `1.10`, and those that lose leading zeros. */
+/** Warns of numbers that are not sent as they are written, such as `1.10`, and of those that lose leading zeros. */
 function rewrittenNumbers(path: string, holder: object, parameter: Readonly<Record<string, unknown>>): Finding[] {
   return [...writtenNumbers(holder)].flatMap(([key, written]) => {
     const at = childPath(path, key);
@@ -55,12 +55,12 @@ function sentOtherwise({ in: place, secret }: Readonly<Record<string, unknown>>,
   return `${what}: write it in quotes to send that text`;
 }
 
-/** What looks like an identifier. */
+/** Warns of a number with leading zeros, which looks like an identifier. */
 function readOtherwise(written: string): string | undefined {
   return /^[-+]?0\d/.test(written) ? `${written} is read as ${Number(written)}: write it so, or in quotes` : undefined;
 }
 
-/** What becomes of values of variables at these paths. */
+/** The paths at which the value of a variable becomes public, with the warning. */
 const PUBLIC: readonly (readonly [RegExp, string])[] = [
   [/^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]\.schema\b/, 'contains a variable: clients see its value'],
   [
@@ -69,7 +69,7 @@ const PUBLIC: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Variables whose values enter endpoint IDs, or are what clients are told of a parameter. */
+/** Warns of variables whose values enter endpoint IDs or are shown to clients. Those of secret parameters are not. */
 export function publicVariables(
   references: ReadonlyMap<string, Reference>,
   config: Readonly<Record<string, unknown>>,

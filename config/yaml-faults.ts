@@ -1,21 +1,21 @@
 import type { YAMLError } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 
-/** A finding at an offset of the text. */
+/** Makes a finding at an offset of the text. */
 export type At = (offset: number, message: string) => Finding;
 
 const MAX_SYNTAX_ERRORS = 5;
-/** Messages among which mistakes with variables and tabs are looked for. */
+/** Most of the parser's messages that are searched for mistakes with variables and tabs. */
 const MAX_EXAMINED = 50;
 
 /** Mistakes after which the parser still reads the rest as it was meant. */
 const LOCAL = new Set(['BAD_SCALAR_START', 'BAD_ALIAS', 'TAG_RESOLVE_FAILED', 'BAD_DQ_ESCAPE']);
 
-/** What the parser stumbled at, one finding for each mistake of the file, with what to write instead. */
+/** Turns the parser's errors into findings: one for each mistake of the file, with what to write instead. */
 export function syntaxErrors(errors: readonly YAMLError[], text: string, at: At): readonly Finding[] {
   const examined = errors.slice(0, MAX_EXAMINED);
   const offsets = examined.map(({ pos: [offset] }) => offset);
-  // What the parser says beside is about what it has made of them.
+  // The parser's other messages are consequences of these mistakes.
   const bare = new Map(offsets.flatMap((offset) => bareVariable(text, offset)));
   if (bare.size > 0)
     return [...bare]
@@ -30,7 +30,7 @@ export function syntaxErrors(errors: readonly YAMLError[], text: string, at: At)
     .map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message), text, offset)));
 }
 
-/** Characters of a line in which a mistake is looked for, on either side of where the parser stumbled. */
+/** Characters on either side of a parser's error in which a mistake is looked for. */
 const NEAR = 1000;
 
 function lineAround(text: string, offset: number): { readonly begin: number; readonly line: string } {
@@ -39,7 +39,7 @@ function lineAround(text: string, offset: number): { readonly begin: number; rea
   return { begin, line: text.slice(begin, Math.min(end === -1 ? text.length : end, offset + NEAR)) };
 }
 
-/** A variable without quotes in a flow collection, in the line of the offset: one mistake, which the parser stumbles over again and again. */
+/** Finds an unquoted variable in a flow collection in the line of the offset: for this one mistake the parser has many errors. */
 function bareVariable(text: string, offset: number): [offset: number, text: string][] {
   const { begin, line } = lineAround(text, offset);
   const variable = /(?:[[{,]|:\s)\s*((?:[^\s"'[\]{},:]|:(?!\s)|[ \t]+(?=\S))*\$\{\w*\}?(?:[^\s"'[\]{},:]|:(?!\s))*)/;
@@ -47,14 +47,14 @@ function bareVariable(text: string, offset: number): [offset: number, text: stri
   return bare === undefined ? [] : [[begin + line.indexOf(all) + all.length - bare.length, bare]];
 }
 
-/** Where a tab stands in the indentation of the line. */
+/** Finds a tab in the indentation of the line. */
 function tabBefore(text: string, offset: number): number[] {
   const { begin, line } = lineAround(text, offset);
   const index = (/^[ \t-]*/.exec(line)?.[0] ?? '').indexOf('\t');
   return index === -1 ? [] : [begin + index];
 }
 
-/** What to write instead of what the parser says, or behind it where that begins with a colon. */
+/** The texts that replace the parser's messages. A text that begins with a colon is appended instead. */
 const CURES: readonly (readonly [RegExp, string])[] = [
   [/^Alias cannot/, ": write * in quotes, '*'"],
   [/^Plain value cannot start/, ': write the value in quotes'],

@@ -8,12 +8,12 @@ import { type At, syntaxErrors } from './yaml-faults.ts';
 
 const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
 
-/** What a configuration file says, before interpolation. */
+/** The content of a config file before interpolation. */
 export type Tree = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a YAML 1.2 file (core schema, one document, no other tags) of at most 1 MiB whose top level is a mapping.
- * Aliased values are shared, not copied.
+ * Each use of an alias is a copy of its value.
  *
  * @throws ConfigErrors naming the file and, in it, line and column.
  */
@@ -21,7 +21,7 @@ export async function readConfigFile(file: string): Promise<Tree> {
   return parseConfig(decode(await readBounded(file), file), file);
 }
 
-/** @throws ConfigErrors naming `file`, line and column. */
+/** Parses the text of a config file. @throws ConfigErrors naming `file`, line and column. */
 export function parseConfig(text: string, file: string, limits: TreeLimits = LIMITS): Tree {
   const lines = new LineCounter();
   const at = (offset: number, message: string) => {
@@ -43,10 +43,10 @@ export function parseConfig(text: string, file: string, limits: TreeLimits = LIM
   return tree;
 }
 
-/** For each file that was read, the line of a value by its config path. */
+/** Finds the line of a value by its config path, for each tree that was read. */
 const places = new WeakMap<Tree, (path: string) => number | undefined>();
 
-/** The line of a file at which the value of a config path stands, or the nearest value that holds it. */
+/** Returns the line of the value at a config path, or of the nearest value that contains it. */
 export function lineIn(tree: Tree, path: string): number | undefined {
   for (const ancestor of lineage(path)) {
     const line = places.get(tree)?.(ancestor);
@@ -55,10 +55,13 @@ export function lineIn(tree: Tree, path: string): number | undefined {
   return undefined;
 }
 
-/** Deeper than any limit of a tree. */
+/** Most levels of the parser's stack: more than the limit of any tree. */
 const MAX_LEVELS = 256;
 
-/** The tokens of a text. What comes after calls itself for each level; a regular expression met where the stack ends would end the process. */
+/**
+ * Yields the tokens of a text, up to a bounded depth. The composer recurses for each level, and a regular expression that runs
+ * at the end of the stack would end the process.
+ */
 function* bounded(text: string, lines: LineCounter, at: At): Generator<CST.Token, void> {
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
@@ -79,7 +82,7 @@ const options = {
   merge: false,
   resolveKnownTags: false,
   stringKeys: true,
-  // Checked by the tree builder: the library compares every key with every other.
+  // The tree builder checks this. The library would compare every key with every other.
   uniqueKeys: false,
   prettyErrors: false,
 } as const;

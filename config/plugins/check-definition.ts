@@ -26,12 +26,12 @@ const opened = { schema: aSchema, open: aFunction };
 const more = Type.Number({ exclusiveMinimum: 0 });
 const engine = Type.Object({ ...opened, processes: Type.Enum(['one', 'many']), timeout: Type.Optional(more) });
 
-/** What a function may return; a budget may be longer than a timer, so that those of built-ins follow any timeout. */
+/** What a `budget` function may return. It may exceed the longest timer, so that a built-in's budget can exceed any timeout. */
 const BUDGET = Type.Union([Type.Literal('none'), more]);
 
-/** What a plugin with `setup` may be. */
+/** The schema of each member of a plugin with `setup`. */
 const definition: Members<Definition> = {
-  // It and the schema of its config have checks of their own.
+  // `name` and `configSchema` have checks of their own.
   name: Type.Unknown(),
   configSchema: Type.Unknown(),
   budget: Type.Union([Type.Literal('none'), Type.Integer({ minimum: 1, maximum: LONGEST_TIMER }), aFunction]),
@@ -80,13 +80,13 @@ const route = closedObject({
   handle: aFunction,
 });
 
-/** What `setup` may return. */
+/** The schema of each member of what `setup` returns. */
 const behaviour: Members<Behaviour> = {
   hooks: someOf(hooks),
   routes: Type.Array(route),
   operations: tableOf(aFunction),
   dependencies: Type.Array(Type.Object({ name: Type.String(), isAvailable: aFunction, isNeeded: aFunction })),
-  // It may have other members, if they are no functions.
+  // An observer may have other members, if these are not functions.
   observe: Type.Partial(Type.Object(observer)),
   vary: aFunction,
   start: aFunction,
@@ -95,37 +95,37 @@ const behaviour: Members<Behaviour> = {
 
 const [DEFINITION, BEHAVIOUR] = [someOf(definition), someOf(behaviour)];
 
-/** @throws PluginProblem that names the first member of the wrong shape. */
+/** Checks a value by a schema. @throws PluginProblem that names the first member of the wrong shape. */
 function checkShape(schema: TSchema, value: unknown, what: string): void {
   const [wrong] = explain(schema, value, '');
   if (wrong !== undefined) throw new PluginProblem(`${what}: ${findingLine(wrong)}`);
 }
 
-/** The members that are there: a condition may have left others `undefined`. */
+/** Returns the members that are not `undefined`, as a conditional expression may have left them. */
 function present(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 }
 
-/** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type, or none that there is. */
+/** Checks a plugin with `setup`. @throws PluginProblem when a member is of the wrong type, or unknown. */
 export function checkDefinition(given: Definition, what = 'the default export'): void {
   checkName(given.name, what);
   checkShape(DEFINITION, present(given), what);
 }
 
-/** @throws PluginProblem for what a function that says a budget may not return. */
+/** Checks and returns the result of a `budget` function. @throws PluginProblem */
 export function checkedBudget(value: number | 'none'): number | 'none' {
   checkShape(BUDGET, value, 'it returns');
   return value;
 }
 
-/** @throws PluginProblem for a value that this member of a definition cannot have. */
+/** Checks one member of a definition. @throws PluginProblem for a value that it cannot have. */
 export function checkMember(name: keyof Definition, value: unknown): void {
   checkShape(definition[name], value, name);
 }
 
 /**
  * Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks.
- * @returns what was made.
+ * @returns the same value.
  * @throws PluginProblem
  */
 export function checkBehaviour(made: Behaviour): Behaviour {
@@ -151,7 +151,7 @@ function refuseStray(members: object, elsewhere: readonly string[], has: string,
 
 const SIGNING = stageNames.filter((stage) => stageOf(stage).signs);
 
-/** @returns what operators are told of a plugin that can change what gets signed, or sent as signed; nothing of other ones. */
+/** Returns the warning about a plugin that can change what gets signed, or sent as signed; `undefined` for other plugins. */
 export function signingWarning(plugin: string, taps: object): string | undefined {
   const found = SIGNING.filter((name) => Reflect.get(taps, name) !== undefined);
   return found.length === 0 ? undefined : `plugin "${plugin}" can change what gets signed (${found.join(', ')})`;

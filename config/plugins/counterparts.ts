@@ -3,7 +3,7 @@ import { nearest } from '../../lib/text/suggest.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 
-/** What a plugin declares or provides without the other half, which stops the start of the service. */
+/** A plugin's declaration without a function, or its function without a declaration. Either stops the start of the service. */
 interface Missing {
   readonly plugin: string;
   readonly why: string;
@@ -27,8 +27,9 @@ const SIDES = [
 ] as const;
 
 /**
- * Auth types and modes that have no function, and functions of none that is declared: no request could pass the ones, or reach the others.
- * @param endpoints a plugin may do without a function that none of them asks for; default all that is declared is asked for.
+ * Finds auth types and modes without a function, which no request could pass, and functions for undeclared ones, which no request
+ * could reach.
+ * @param endpoints if given, only the auth types and modes that they use need a function.
  */
 export function missingCounterparts(
   definitions: readonly Definition[],
@@ -40,7 +41,7 @@ export function missingCounterparts(
     const names = declared.map(([, variant = '']) => variant);
     const used = new Set(endpoints?.flatMap(usedBy) ?? names);
     const provided = new Set(taps[stage].map(({ variant }) => variant));
-    // Endpoints that name nothing use what nobody needs to declare.
+    // The auth type and the mode of endpoints that set none need no declaration.
     const known = new Set([...used, ...names]);
     const idle = declared.filter(([, variant = '']) => used.has(variant) && !provided.has(variant));
     const stray = taps[stage].filter(({ variant = '' }) => !known.has(variant));

@@ -8,8 +8,8 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { PluginProblem } from './plugin-problem.ts';
 
 /**
- * The config keys of a simple plugin, by what its file exports as `keys`: each may stand at an API and, overriding it, at an endpoint.
- * @throws PluginProblem
+ * Returns the config keys of a simple plugin from its export `keys`. Each may be set on an API and, overriding it, on an endpoint.
+ * @throws PluginProblem unless the export is an object of schemas.
  */
 export function simpleKeys(exported: unknown = {}): readonly ConfigKey[] {
   if (!isEndpointKeys(exported)) throw new PluginProblem('its "keys" must be an object of schemas by name');
@@ -24,7 +24,10 @@ type Hook = (context: object) => unknown;
 
 const none = Object.freeze({});
 
-/** The hooks of a simple plugin, whose contexts have the endpoint's values of its keys, or what their schemas have as `default`, as `keys`. */
+/**
+ * Returns the hooks of a simple plugin with `keys` added to their contexts: the endpoint's values of the plugin's config keys, or
+ * the `default` of their schemas.
+ */
 export function hooksWithKeys(hooks: SimplePlugin['hooks'], keys: readonly ConfigKey[]): Taps {
   if (keys.length === 0) return hooks;
   const known = new WeakMap<Endpoint, object>();

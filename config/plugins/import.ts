@@ -6,12 +6,12 @@ import { initialize, resolve } from './plugin-as-module.mjs';
 import { PluginProblem } from './plugin-problem.ts';
 
 let hooked = false;
-/** From source, modules are either run by tsx or, without it, bundled into others. */
+/** Whether TypeScript can be imported. When the service runs from source, it can: tsx runs the source, or it is bundled. */
 let typeScript = import.meta.filename.endsWith('.ts');
 
 /**
- * Has `plugin-as-module.mjs` take part in every import from now on. Where node takes hooks of this thread, from 22.15 on, these come before
- * all that are in another; tsx has its own here.
+ * Adds the hooks of `plugin-as-module.mjs` to every later import. From 22.15 on, Node.js runs them in this thread, where tsx has
+ * its own, and before all hooks of another thread.
  */
 export function hookIntoImports(): void {
   if (hooked) return;
@@ -25,22 +25,23 @@ export function hookIntoImports(): void {
 }
 
 /**
- * Where no package.json says `"type": "module"`, tsx makes a CommonJS module of a `.ts` or `.js` file, and another copy
- * of everything that it imports. The SDK, which awaits at its top level, could not be loaded at all.
+ * Returns the URL by which a plugin is imported as an ES module. Where no package.json says `"type": "module"`, tsx would make a
+ * CommonJS module of a `.ts` or `.js` file, and another copy of everything that it imports. The SDK, which uses top-level await,
+ * could then not be loaded at all.
  */
 async function asModule(url: string): Promise<string> {
-  // From source the service itself runs under tsx; once built, TypeScript is a matter of its plugins only.
+  // From source the service itself runs under tsx. Once built, only plugins need it.
   if (/\.[cm]?ts$/.test(url) && !typeScript) {
     typeScript = true;
     (await import('tsx/esm/api')).register();
-    // Of all hooks the one that is registered last comes first.
+    // The hooks registered last run first, so ours have to be registered again.
     hooked = false;
   }
   hookIntoImports();
   return /\.[jt]s$/.test(url) ? `${url}#module` : url;
 }
 
-/** @throws PluginProblem, and whatever the module throws while it is evaluated. */
+/** Imports a plugin's module. @throws PluginProblem without a default export, and any error of the module's evaluation. */
 export async function importPlugin(url: string): Promise<PluginModule> {
   const module = exportsOf(await evaluate(url));
   if (module.plugin === undefined) throw new PluginProblem(NO_DEFAULT);

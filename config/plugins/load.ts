@@ -18,7 +18,7 @@ import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
 import { resolveSource } from './source.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
-/** Milliseconds for each of a plugin's module, its parser and its factory. */
+/** Milliseconds for each step: a plugin's module, the parser of its config, and its factory. */
 const LOAD_TIMEOUT_MS = 30_000;
 const notReady = notReadyAfter(LOAD_TIMEOUT_MS);
 const PREFIX = 'builtin:';
@@ -34,7 +34,7 @@ function trusting(name: string): string {
   return `${name}: a package that runs inside the service, where it can read the key; "isolate: true" gives a plugin without "setup" a process of its own`;
 }
 
-/** Imports, checks and configures what `settings.plugins` names. Entries of a wrong shape are left for the schema to report. */
+/** Imports, checks and configures the plugins in `settings.plugins`. Skips entries of a wrong shape: the schema reports them. */
 export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins> {
   const loading = new Loading(request);
   const { plugins } = Object(Object(request.value).settings);
@@ -48,13 +48,13 @@ export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins
   return loading.finish();
 }
 
-/** What is wrong has been noted: this plugin cannot be used. */
+/** Thrown when a plugin cannot be used and a finding already says why. */
 class Noted extends Error {}
 
 class Loading {
   readonly #request: PluginRequest;
   readonly #findings: Finding[] = [];
-  /** Entries of built-ins, by name. */
+  /** Entries for built-in plugins, by the name of the plugin. */
   readonly #builtins = new Map<string, { readonly entry: PluginEntry; readonly path: string }>();
   readonly #operators: PluginDraft[] = [];
   readonly #definitions: Definition[] = [];
@@ -115,7 +115,7 @@ class Loading {
     return { definition, budget: budgetOf(definition, entry), config, source, operator: false };
   }
 
-  /** @throws PluginProblem, Noted, and what the plugin's own code throws. */
+  /** Adds an operator's plugin. @throws PluginProblem, Noted, and any error of the plugin's own code. */
   async #addOperator(entry: PluginEntry, path: string): Promise<void> {
     const { file, modules } = this.#request;
     const { source, isolate = false } = entry;
@@ -150,7 +150,7 @@ class Loading {
     const known = isFactory(plugin) ? undefined : simplePlugin(plugin, 'the default export');
     const keys = simpleKeys(module.keys);
     this.#definitions.push({ name: known?.name ?? entry.source, keys, setup: () => ({}) });
-    // A factory without a schema takes anything.
+    // A factory without a schema accepts any config.
     const schema = configSchema ?? (isFactory(plugin) ? {} : undefined);
     const config = await this.#ownConfig(schema, entry.config, path);
     const made = isFactory(plugin) ? await this.#call(plugin, config, `${path}.config`) : simplePlugin(plugin, '');
@@ -163,7 +163,7 @@ class Loading {
     return { definition: { name, keys, credentials, setup }, config };
   }
 
-  /** @throws Noted when it would have to be called with stand-ins. */
+  /** Calls a plugin's factory. @throws Noted when the config has stand-ins for unset variables. */
   async #call(factory: (config: unknown) => unknown, config: unknown, path: string): Promise<SimplePlugin> {
     if (hasDoubt(this.#request.references, path)) {
       this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
@@ -174,7 +174,7 @@ class Loading {
     return simplePlugin(made, 'what its factory returns');
   }
 
-  /** @param entry the path of what has the block. @throws Noted when there is something wrong with it. */
+  /** Validates a plugin's own `config` block. @param entry path of the plugin's entry. @throws Noted when it is invalid. */
   async #ownConfig(schema: unknown, value: unknown, entry: string): Promise<unknown> {
     const path = `${entry}.config`;
     if (schema !== undefined && !isConfigSchema(schema))

@@ -1,7 +1,7 @@
 import { isRecord } from '../../lib/json/value.ts';
 import { PluginProblem } from './plugin-problem.ts';
 
-/** What a plugin's module exports. */
+/** The exports of a plugin's module. */
 export interface PluginModule {
   readonly plugin: unknown;
   readonly configSchema: unknown;
@@ -10,7 +10,7 @@ export interface PluginModule {
 
 export const NO_DEFAULT = 'the module has no default export';
 
-/** @returns `plugin: undefined` when there is no default export. */
+/** Reads the exports of a module. @returns `plugin: undefined` when there is no default export. */
 export function exportsOf(namespace: unknown): PluginModule {
   const exports = isRecord(namespace) ? namespace : {};
   // A CommonJS module made from an ES module has its exports one level further down.
@@ -18,7 +18,7 @@ export function exportsOf(namespace: unknown): PluginModule {
   return { plugin: inner.default, configSchema: inner.configSchema, keys: inner.keys };
 }
 
-/** Whether it makes a plugin out of its config. @throws PluginProblem for a class */
+/** Checks whether an export is a function that makes a plugin of its config. @throws PluginProblem for a class */
 export function isFactory(value: unknown): value is (config: unknown) => unknown {
   if (typeof value !== 'function') return false;
   if (/^class\b/.test(Function.prototype.toString.call(value)))

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Customization hooks (node:module) for plugins, wherever they lie:
+ * Customization hooks (node:module) for plugins in any folder:
  *
- * - `signed-data-proxy/plugins-sdk` is the SDK of the service that runs. So a folder with a config and a plugin needs no
- *   installation, and there is never a second copy. The package `signed-data-proxy-plugins-sdk` is that SDK, too.
- * - `signed-data-proxy/lib/…` and `signed-data-proxy/builtins/shared/…` are files beside this one. Their SDK is that of the service, too.
- * - A `.ts` or `.js` file in the syntax of ES modules is one, also where no package.json says `"type": "module"`; so
- *   is what it imports by a relative path. A specifier that ends in `#module` is where that begins.
- * - `plugin-package:?name=…&from=…` is what the module at `from` would get for `name`.
+ * - `signed-data-proxy/plugins-sdk` resolves to the SDK of the running service. So a folder with a config and a plugin needs
+ *   no installation, and there is never a second copy. `signed-data-proxy-plugins-sdk` resolves to that SDK, too.
+ * - `signed-data-proxy/lib/…` and `signed-data-proxy/builtins/shared/…` resolve to files of this package, which use that SDK.
+ * - A `.ts` or `.js` file with ES module syntax is loaded as an ES module, even if no package.json says `"type": "module"`. So
+ *   is each such file that it imports by a relative path. The first one has a specifier that ends in `#module`.
+ * - `plugin-package:?name=…&from=…` resolves `name` as the module at `from` would.
  */
 const PACKAGE = 'plugin-package:?';
 const MARK = '#module';
@@ -18,7 +18,7 @@ const FILES = /^signed-data-proxy\/(?:lib|builtins\/shared)\//;
 const ENTRY = /^plugins-sdk\/\w+(?=\.[jt]s$)/;
 const modules = new Set();
 
-/** A module of the service that runs, and where that module lies in the package, from which it may be bundled. */
+/** The URL of a module of the running service, and that of its source in the package. They differ if the service is bundled. */
 let own = import.meta.url;
 let source = own;
 
@@ -42,7 +42,7 @@ export function resolve(specifier, context, next) {
   return { url, format: 'module', shortCircuit: true };
 }
 
-/** The name of what a file of this package imports by a relative path from the SDK. */
+/** Returns the package name of the SDK's entry that a file of this package imports by a relative path. */
 function entryOfSdk(specifier, parentURL = '') {
   const root = new URL('../../', source).href;
   if (!specifier.startsWith('.') || !parentURL.startsWith(root)) return undefined;
@@ -50,13 +50,13 @@ function entryOfSdk(specifier, parentURL = '') {
   return path && `signed-data-proxy/${path.replace(/\/index$/, '')}`;
 }
 
-/** The file that is perhaps to be taken as an ES module. */
+/** Returns the URL of a file that may have to be loaded as an ES module. */
 function candidate(specifier, parentURL) {
   if (specifier.endsWith(MARK)) return specifier.slice(0, -MARK.length);
   return modules.has(parentURL) && /^\.{1,2}\//.test(specifier) ? new URL(specifier, parentURL).href : undefined;
 }
 
-/** A statement of an ES module, at the beginning of a line or, in minified code, behind another one. */
+/** Matches a statement of an ES module, at the beginning of a line or, in minified code, after another statement. */
 const STATEMENT = /(?:^|[;}]|\*\/)\s*(?:import\b(?!\s*[(.])|export\b)/m;
 
 function isModule(url) {
@@ -64,7 +64,7 @@ function isModule(url) {
   try {
     return STATEMENT.test(readFileSync(fileURLToPath(url), 'utf8'));
   } catch {
-    // No such file: the loader that comes next knows how to say so.
+    // There is no such file: the next loader reports it.
     return false;
   }
 }

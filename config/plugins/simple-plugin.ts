@@ -3,24 +3,24 @@ import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 
-// The process of an isolated plugin loads this, which is why no library checks it.
+// The process of an isolated plugin loads this file, so it uses no library for its checks.
 
 const HOOKS: readonly string[] = Object.keys(publicHooks);
 const LONGEST_NAME = 100;
 
-/** Whether it is a plugin with `setup`. */
+/** Checks whether a value is a plugin with `setup`. */
 export function isDefinition(value: unknown): value is Definition {
   return isRecord(value) && value.setup !== undefined;
 }
 
-/** @throws PluginProblem unless the value is `{name, hooks}`. */
+/** Checks a plugin without `setup` and returns it. @throws PluginProblem unless the value is `{name, hooks}`. */
 export function simplePlugin(value: unknown, what: string): SimplePlugin {
   if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
   if (value instanceof Promise) throw new PluginProblem(`${what} is a promise: export a function that returns it`);
   checkName(value.name, what);
   const { hooks, credentials = [] } = value;
   const members = Object.keys(value).filter((member) => value[member] !== undefined);
-  // Before the hooks, since a hook that stands beside them is often the only one.
+  // Checked before "hooks", since a hook placed beside it is often the only one.
   const stray = members.find((member) => HOOKS.includes(member));
   if (stray !== undefined) throw new PluginProblem(`${what} has "${stray}", which belongs into "hooks"`);
   refuseUnknown(members, ['name', 'hooks', 'credentials'], `${what}, without "setup", has an unknown member`);
@@ -33,7 +33,7 @@ export function simplePlugin(value: unknown, what: string): SimplePlugin {
   return value as unknown as SimplePlugin;
 }
 
-/** @throws PluginProblem */
+/** Checks the name of a plugin. @throws PluginProblem */
 export function checkName(name: unknown, what: string): void {
   const isName =
     typeof name === 'string' &&
@@ -42,7 +42,7 @@ export function checkName(name: unknown, what: string): void {
   if (!isName) throw new PluginProblem(`${what} has no "name", a short text of one line`);
 }
 
-/** Whether its members can be listed: methods of a class cannot, and would be left out silently. */
+/** Checks whether a value is a plain object. Methods of a class cannot be listed, and would be left out silently. */
 export function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
   return isRecord(value) && isPlain(value);
 }

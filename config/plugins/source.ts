@@ -7,12 +7,12 @@ import { PluginProblem } from './plugin-problem.ts';
 
 const EXTENSIONS = new Set(['.ts', '.mts', '.js', '.mjs']);
 
-/** The name of a package, perhaps with a subpath, or one that `imports` of a package.json defines. */
+/** Matches the name of a package, perhaps with a subpath, or a name that `imports` of a package.json defines. */
 const PACKAGE = /^(?:#[^/]|(?:@[\w.~-]+\/)?[\w~-][\w.~-]*(?:\/.|$))/;
 
 /**
- * The module that `source` names: a path relative to the config file, or a package installed for its folder.
- * What may be both, such as `plugins/one.js`, is a path if there is that file.
+ * Resolves the module that `source` names: a path relative to the config file, or a package installed for its folder.
+ * A source that may be both, such as `plugins/one.js`, is a path if there is such a file.
  *
  * @returns its URL, and whether the source is the name of a package.
  * @throws PluginProblem
@@ -39,15 +39,15 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The URL that `import` of `name` would load in a module beside `configFile`, as node's own resolver says.
+ * Returns the URL that `import` of `name` would load in a module beside `configFile`, found by node's own resolver.
  *
- * @returns nothing where no such package is installed.
+ * @returns `undefined` if no such package is installed.
  * @throws PluginProblem
  */
 function resolvePackage(name: string, configFile: string): string | undefined {
   const url = resolved(name, pathToFileURL(configFile).href);
   if (url?.startsWith('node:')) throw new PluginProblem('is a module of Node.js');
-  // That a file is not there is left to the import by the resolver.
+  // The resolver does not check that the file exists.
   if (url !== undefined && !(url.startsWith('file:') && isFile(new URL(url)))) throw new PluginProblem(NO_SUCH_MODULE);
   return url;
 }
@@ -55,7 +55,7 @@ function resolvePackage(name: string, configFile: string): string | undefined {
 function resolved(name: string, from: string): string | undefined {
   hookIntoImports();
   try {
-    // Without a flag node takes no other parent than this module; the hook puts `from` in its place.
+    // Without a flag, node resolves only from this module. The hook puts `from` in its place.
     return import.meta.resolve(`plugin-package:?${new URLSearchParams({ name, from })}`);
   } catch (error) {
     const { code, message } = isRecord(error) ? error : {};

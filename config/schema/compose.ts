@@ -7,15 +7,15 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Claims, keyTrees, membersOf } from './key-tree.ts';
 import { PluginsSchema } from './plugin-entry.ts';
 
-/** `settings.state` without an engine. */
+/** The value of `settings.state` without an engine. */
 const IN_PROCESS = 'memory';
 
-/** What is owned by the plugin that signs. */
+/** The claim that the plugin which signs makes. */
 const SIGNER = 'config key settings.signer';
 
 /**
- * Puts the schema of a whole config file together: the frame, and what every plugin contributes to it.
- * @returns also a finding for each plugin that claims what another one has.
+ * Composes the schema of a whole config file from the frame and the parts that plugins contribute.
+ * @returns also a finding for each plugin that claims something that another one owns.
  */
 export function compose(definitions: readonly Definition[]) {
   const claims = new Claims();
@@ -59,7 +59,7 @@ export function compose(definitions: readonly Definition[]) {
   return { schema, findings: claims.findings };
 }
 
-/** What definitions have by a type that no other has. */
+/** Collects the contributions of definitions by type. Of two plugins with the same type, the first owns it. */
 type OwnedBy = <T>(kind: string, of: (definition: Definition) => readonly (readonly [string, T])[]) => Types<T>;
 type Types<T> = readonly (readonly [type: string, T])[];
 
@@ -68,7 +68,7 @@ function modeSchema(modes: string[]): TProperties {
   return { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer is returned; default sync' })) };
 }
 
-/** One object or a list of them, told apart by `type`. */
+/** The schema of `auth`: one object or a list of them, distinguished by `type`. */
 function authSchema(types: Types<TSchema>): TProperties {
   if (types.length === 0) return {};
   const one = oneOf(types.map(([type, schema]) => variant(type, schema)));
@@ -76,7 +76,7 @@ function authSchema(types: Types<TSchema>): TProperties {
   return { auth: Type.Optional(Type.Union([one, Type.Array(one, { minItems: 1 })], { description })) };
 }
 
-/** What is kept in the process, or an engine, told apart by `type`. */
+/** The schema of `settings.state`: `memory`, or an engine distinguished by `type`. */
 function stateSchema(types: Types<{ readonly schema: TSchema }>): TProperties {
   if (types.length === 0) return {};
   const engines = types.map(([type, { schema }]) => variant(type, schema));
@@ -84,7 +84,7 @@ function stateSchema(types: Types<{ readonly schema: TSchema }>): TProperties {
   return { state: Type.Optional(Type.Union([Type.Literal(IN_PROCESS), ...engines], { description })) };
 }
 
-/** Told apart by `type`; what comes next is one of the same kinds. */
+/** The schema of `settings.signer`, distinguished by `type`; `next` is another signer of the same kinds. */
 function signerSchema(types: Types<{ readonly schema: TSchema; readonly local?: boolean }>): TProperties {
   if (types.length === 0) return {};
   const each = (further: TProperties) =>
@@ -97,7 +97,7 @@ function signerSchema(types: Types<{ readonly schema: TSchema; readonly local?: 
   return { signer: Type.Optional(signer) };
 }
 
-/** What bounds the use of any signer outside the process. */
+/** The limits of any signer outside the process. */
 const LIMITS: TProperties = {
   timeout: Type.Optional(millisecondsSchema('Time limit of a signature, waiting included; default 5s')),
   concurrency: Type.Optional(

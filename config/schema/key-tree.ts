@@ -5,12 +5,12 @@ import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { lineage } from '../../plugins-sdk/schema/path.ts';
 import { errorAt } from '../findings.ts';
 
-/** Who owns what; what two want is a finding. */
+/** Records which plugin owns what. A second claim to the same thing is a finding. */
 export class Claims {
   readonly findings: Finding[] = [];
   readonly #owners = new Map<string, string>();
 
-  /** @returns whether nobody had it before. */
+  /** Claims a thing for an owner. @returns whether it was free. */
   claim(what: string, owner: string): boolean {
     const other = this.#owners.get(what);
     if (other === undefined) this.#owners.set(what, owner);
@@ -18,7 +18,7 @@ export class Claims {
     return other === undefined;
   }
 
-  /** @param label of a config key, by its path. */
+  /** Claims a config key; keys above and inside it must be free, too. @param label returns the name of a config key's claim. */
   claimKey(path: string, owner: string, label: (path: string) => string): boolean {
     const above = [...lineage(path)].map(label).find((each) => this.#owners.has(each));
     const isAbove = above === undefined && [...this.#owners.keys()].some((each) => each.startsWith(`${label(path)}.`));
@@ -38,16 +38,16 @@ export class Claims {
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint';
 
-/** The keys of a mapping; dots in their paths make mappings inside it, which are optional by themselves. */
+/** The keys of a mapping. A dot in a key's path makes an inner mapping, which is optional. */
 type KeyTree = Map<string, TSchema | KeyTree>;
 
-/** The keys that belong to the config file itself. */
+/** The keys of the config file itself, which no plugin can own. */
 const FRAME = [
   ...['version', 'server', 'settings', 'apis', 'settings.plugins', 'settings.state', 'api.name', 'api.auth'],
   ...['api.endpoints', 'endpoint.name', 'endpoint.auth', 'endpoint.mode', 'endpoint.description'],
 ];
 
-/** The keys that plugins own, by level. */
+/** Returns the keys that plugins own, by level. */
 export function keyTrees(definitions: readonly Definition[], claims: Claims): Readonly<Record<Level, KeyTree>> {
   const trees: Record<Level, KeyTree> = {
     root: new Map(),
@@ -62,7 +62,7 @@ export function keyTrees(definitions: readonly Definition[], claims: Claims): Re
       for (const each of level === 'apiOrEndpoint' ? (['api', 'endpoint'] as const) : [level]) {
         const label = (inner: string) => `config key ${each === 'root' ? inner : `${each}.${inner}`}`;
         if (!claims.claimKey(path, `plugin "${name}"`, label)) continue;
-        // Those of an API or an endpoint alone are as declared.
+        // Keys for APIs alone or endpoints alone may be required, as declared. All others are optional.
         const isDeclared = level === 'api' || level === 'endpoint';
         insert(trees[each], path.split('.'), isDeclared ? close(schema) : Type.Optional(close(schema)));
       }
@@ -76,7 +76,7 @@ function insert(tree: KeyTree, [key = '', ...rest]: readonly string[], schema: T
   if (rest.length > 0) insert(inner, rest, schema);
 }
 
-/** Mappings come behind what is none. */
+/** Returns the schemas of a tree's members; inner mappings come last. */
 export function membersOf(tree: KeyTree): TProperties {
   const members = [...tree].toSorted(([, a], [, b]) => Number(a instanceof Map) - Number(b instanceof Map));
   return Object.fromEntries(

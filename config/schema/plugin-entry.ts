@@ -9,7 +9,7 @@ export const PluginEntrySchema = closedObject({
     description: 'Path of a .ts, .mts, .js or .mjs module relative to this file, a package name, or builtin:<name>',
   }),
   timeout: Type.Optional(
-    // What a hook computes may well take a few milliseconds only.
+    // A hook may need only a few milliseconds, so there is no warning that a small number looks like seconds.
     millisecondsSchema('Budget per request, for all its hooks; default 1s', { duration: 0 }),
   ),
   config: Type.Optional(Type.Unknown({ description: 'Options of the plugin, checked by its own schema' })),

@@ -7,11 +7,11 @@ const VARIABLE = { $ref: '#/$defs/variable' };
 const CONSTRAINTS = ['const', 'enum', 'pattern', 'format', 'maxLength'];
 
 /**
- * The JSON Schema (draft 2020-12) of a config file as it is written, for editors. Wherever a number, a boolean or a certain
- * text is wanted, a text with a `${VAR}` in it may stand as well.
+ * Returns the JSON Schema (draft 2020-12) of a config file before interpolation, for editors. Where a number, a boolean or a
+ * constrained text is expected, it also accepts a text with a `${VAR}` in it.
  */
 export function composeSchema(definitions: readonly Definition[]): object {
-  // Through JSON text, so that TypeBox's own marks and refinements stay out.
+  // The way through JSON text drops TypeBox's own marks and refinements.
   const plain: unknown = JSON.parse(JSON.stringify(compose(definitions).schema));
   const schema = asWritten(plain);
   return {
@@ -49,7 +49,7 @@ const OF_ONE = ['items', 'additionalProperties'];
 const OF_LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
 
 function keywordAsWritten(keyword: string, value: unknown): [string, unknown][] {
-  // A tuple, in the words of an older draft.
+  // An older draft expresses a tuple in this way.
   if (keyword === 'additionalItems') return [];
   if (keyword === 'items' && Array.isArray(value)) return [...keywordAsWritten('prefixItems', value), ['items', false]];
   if (OF_ONE.includes(keyword)) return [[keyword, asWritten(value)]];

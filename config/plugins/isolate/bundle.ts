@@ -6,7 +6,7 @@ import { PluginProblem } from '../plugin-problem.ts';
 const own = fileURLToPath(import.meta.url);
 const main = fileURLToPath(new URL(`./child${extname(own)}`, import.meta.url));
 
-/** As where plugins are loaded into the service, the SDK is always that of the service that runs. */
+/** Resolves the SDK to that of the running service, as for plugins inside the service. */
 const ownSdk: Plugin = {
   name: 'own-sdk',
   setup(build) {
@@ -18,21 +18,21 @@ const ownSdk: Plugin = {
   },
 };
 
-/** One at a time: the bundler's own process ends with the last of them. */
+/** The latest bundle. They are made one at a time, because each stops the bundler's own process at its end. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Has the bundler make one module of a file and what it imports. @throws BuildFailure */
+/** Bundles a file and its imports into one module. @throws BuildFailure */
 function bundle(file: string, options: BuildOptions): Promise<string> {
   const done = last.then(async () => {
     const { build, stop } = await import('esbuild');
     const made = build({
-      // Files are named from there in what it says.
+      // The bundler's messages name files relative to this folder.
       absWorkingDir: dirname(file),
       bundle: true,
       write: false,
       format: 'esm',
       platform: 'node',
-      // As without a bundler: a tsconfig.json in a folder above must not matter.
+      // A tsconfig.json in a folder above must not matter, as it does not without a bundler.
       tsconfigRaw: {},
       logLevel: 'silent',
       ...options,
@@ -44,19 +44,23 @@ function bundle(file: string, options: BuildOptions): Promise<string> {
   return done;
 }
 
-/** What the process of an isolated plugin runs: the plugin, what it imports, and what talks to the service, as one module. @throws PluginProblem */
+/**
+ * Bundles the code of an isolated plugin's process into one module: the plugin, its imports, and our code that talks to the
+ * service.
+ * @throws PluginProblem
+ */
 export async function bundlePlugin(url: string): Promise<string> {
   const file = fileURLToPath(url);
   const contents = `import { run } from ${JSON.stringify(main)};\nrun(() => import(${JSON.stringify(file)}));\n`;
   const options: BuildOptions = {
     stdin: { contents, resolveDir: dirname(file), sourcefile: 'isolated-plugin.js' },
     sourcemap: 'inline',
-    // What it throws names its files.
+    // The stacks of its errors name the plugin's files.
     sourceRoot: `${pathToFileURL(dirname(file)).href}/`,
     sourcesContent: false,
     outfile: join(dirname(file), 'isolated-plugin.js'),
     target: 'node20',
-    // Packages in CommonJS require what node has.
+    // Bundled CommonJS packages call `require` for node's own modules.
     banner: { js: `import { createRequire as from } from 'node:module'; const require = from('file:///plugin.js');` },
     plugins: [ownSdk],
   };
@@ -66,8 +70,8 @@ export async function bundlePlugin(url: string): Promise<string> {
 }
 
 /**
- * Finds what is no JavaScript in a file, and in what it imports by a path. Node names neither file nor line of that.
- * @returns nothing where there is no such fault.
+ * Finds a syntax error in a file, or in a file that it imports by a path. Node's own error names neither file nor line.
+ * @returns `undefined` if there is none.
  */
 export async function syntaxFault(url: string): Promise<string | undefined> {
   const file = fileURLToPath(url);
@@ -81,7 +85,7 @@ function problemOf(fault: string): string {
     : `uses the native addon ${addon} and cannot be isolated: the process of an isolated plugin may load none`;
 }
 
-/** The first error of the bundler, with its file and line. */
+/** Returns the first error of the bundler, with its file and line. */
 function faultOf(error: unknown): string {
   const { errors: [first] = [], message } = error as Partial<BuildFailure>;
   const { text = String(message), location } = first ?? {};

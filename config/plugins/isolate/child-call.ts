@@ -9,25 +9,25 @@ import { LONGEST, type Order, REPORTS } from './protocol.ts';
 
 export type Called = Order & { readonly do: 'call' };
 
-// Taken before the plugin is loaded, which may replace what everybody uses.
+// Captured before the plugin is loaded, since it may replace them.
 const { assign, create, defineProperty, freeze, keys } = Object;
 const { parse } = JSON;
 const { writeSync } = fs;
 const bytesOf = Buffer.from.bind(Buffer);
 const Controller = AbortController;
 
-/** Members of results that mean something. Of all others the service reads the name. */
+/** Members of results that have a meaning. Of any other member the service reads only the name. */
 const MEANT = ['reject', 'status', 'message', 'parameters', 'data'];
-/** Characters of a result, beside a memo. */
+/** Most characters of a result; the rest of a line is for the memo. */
 const LONGEST_RESULT = LONGEST - 8192;
 
-/** At once, so that the service has it even if the process is killed at the next instruction. @param members as JSON */
+/** Sends a report synchronously, so that it arrives even if the process is killed right afterwards. @param members as JSON */
 export function report(i: number, members: string): void {
   const bytes = bytesOf(`{"i":${i},${members}}\n`);
   for (let at = 0; at < bytes.length; ) at += writeSync(REPORTS, bytes, at);
 }
 
-/** A call under way is the context of its hook. As in the service, what is made when it is asked for is no member of its own. */
+/** A call under way. It is itself the context of its hook. As in the service, members made on demand are not own members. */
 export class Call {
   readonly #order: Called;
   #memo: object | undefined;
@@ -51,12 +51,12 @@ export class Call {
     if (call !== undefined) call.#controller?.abort();
   }
 
-  /** Its hook has ended: nobody hears of its signal any more. */
+  /** Records that the hook has ended: a later use of the signal is not reported. */
   static end(call: Call): void {
     call.#isOver = true;
   }
 
-  /** What its hook returned, and left in its memo, as members of a report. @throws WrongShape for what JSON would change */
+  /** Returns the hook's result and its memo as members of a report. @throws WrongShape for a value that JSON would change */
   static outcome(call: Call, result: unknown): string {
     const isWatch = call.#order.hook === 'onError' || call.#order.hook === 'onResponseSent';
     const value = isWatch ? undefined : meantOf(result);
@@ -89,7 +89,7 @@ function responseOf(response: object): object {
   return 'text' in response ? responseView({ ...(response as ApiResponse), data: null }) : freeze(response);
 }
 
-/** What the service reads of a result, each member once; it refuses `null`. */
+/** Returns what the service reads of a result. Reads each member once. Makes `null`, which is refused, of other values. */
 function meantOf(result: unknown): unknown {
   if (!isRecord(result)) return result && null;
   const members: Record<string, unknown> = create(null);

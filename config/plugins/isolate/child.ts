@@ -10,7 +10,7 @@ import { LONGEST_TEXT, lineSplitter, ORDERS, type Order, type Shape, type Thrown
 
 type Hook = (context: object) => unknown;
 
-// Taken before the plugin is loaded, which may replace what everybody uses.
+// Captured before the plugin is loaded, since it may replace them.
 const { stringify, parse } = JSON;
 const { create } = Object;
 const exit = process.exit.bind(process);
@@ -20,7 +20,7 @@ const SETUP =
   'has "setup" and cannot be isolated: what it sets up works inside the service; only the six hooks can be called in a process of their own';
 const ADDON = 'uses a native addon and cannot be isolated: the process of an isolated plugin may load none';
 
-/** The process of an isolated plugin. @param load evaluates the plugin's module. */
+/** Runs the process of an isolated plugin. @param load evaluates the plugin's module. */
 export function run(load: () => Promise<unknown>): void {
   lock();
   process.on('unhandledRejection', (error) => {
@@ -31,14 +31,14 @@ export function run(load: () => Promise<unknown>): void {
   const orders = new Socket({ fd: ORDERS }).setEncoding('utf8');
   for (const event of ['end', 'error', 'close']) orders.on(event, () => exit(0));
   orders.on('data', (text: string) => {
-    // What a call does in microtasks comes before the next call begins: it may never give way.
+    // The microtasks of a call run before the next call begins: if they never end, that one has not begun.
     for (const line of split(text)) later(() => void life.take(parse(line)));
   });
 }
 
 class Life {
   readonly #load: () => Promise<unknown>;
-  /** Those under way, by their numbers. */
+  /** The calls under way, by their numbers. */
   readonly #calls: Record<number, Call> = create(null);
   #module: PluginModule = { plugin: undefined, configSchema: undefined, keys: undefined };
   #hooks: Readonly<Record<string, Hook>> = {};
@@ -112,7 +112,7 @@ function shapeOf(value: unknown, what: string): Shape['plugin'] {
   return { name, hooks: Object.keys(hooks), ...(credentials && { credentials }) };
 }
 
-/** A schema as JSON. @throws PluginProblem for one that JSON would change */
+/** Returns a schema as JSON carries it. @throws PluginProblem for one that JSON would change */
 function carried(schema: unknown, name: string): unknown {
   const text = stringify(schema, (_, value: unknown) => {
     if (typeof value === 'function')
@@ -122,7 +122,7 @@ function carried(schema: unknown, name: string): unknown {
   return text === undefined ? undefined : parse(text);
 }
 
-/** JSON of what was thrown, which may be hostile to being read. */
+/** Returns the JSON of a thrown value, which may itself throw when it is read. */
 function thrown(error: unknown): string {
   const stack = clipped(errorForLog(error), LONGEST_TEXT);
   const message = clipped(errorForLog(error, 'message'), LONGEST_TEXT);

@@ -7,7 +7,7 @@ import { type Asked, PluginProcess, type ProcessOptions } from './process.ts';
 
 export interface HostOptions extends ProcessOptions {
   readonly config: unknown;
-  /** Milliseconds. */
+  /** The plugin's budget, in milliseconds. */
   readonly budget: number;
   /** Milliseconds that a process has to get ready. */
   readonly patience: number;
@@ -15,7 +15,7 @@ export interface HostOptions extends ProcessOptions {
   readonly count: (what: 'calls' | 'restarts') => void;
 }
 
-/** What a hook gets. */
+/** The context that a hook gets. */
 export interface HookContext {
   readonly signal?: AbortSignal;
   readonly [member: string]: unknown;
@@ -24,28 +24,28 @@ export interface HookContext {
 interface Call {
   readonly hook: string;
   readonly context: HookContext;
-  /** As the latest process was asked. */
+  /** The order to the latest process that got the call. */
   asked?: Asked;
   isOver?: true;
 }
 
 const MOST_CALLS = 512;
 const MOST_UNSENT = 64 * 1024 * 1024;
-/** Milliseconds from the end of a budget until its call is given up: the guard has refused it by then. */
+/** Milliseconds from the end of a budget until the call is given up. The guard has refused it by then. */
 const GRACE_MS = 20;
-/** Milliseconds beside a budget in which a process that somebody waits for has to say something. */
+/** Milliseconds beyond a budget for which a process may report nothing while calls wait for it. */
 const LONGEST_SILENCE_MS = 100;
-/** Milliseconds beside two budgets that a call waits until it begins: a process ends and another gets ready meanwhile. */
+/** Milliseconds beyond two budgets that a call waits to begin: in that time a process can end and another get ready. */
 const LONGEST_START_MS = 5000;
-/** Milliseconds from one start to the next, at least; twice as many after each that failed. */
+/** Least milliseconds from one start to the next; doubled after each start that failed. */
 const PERIOD_MS = 1000;
 const LONGEST_PERIOD_MS = 30_000;
 
-/** An isolated plugin as it serves: one process, which is replaced when it ends. */
+/** Runs an isolated plugin in one process, and replaces that when it ends. */
 export class PluginHost {
   readonly #options: HostOptions;
   #ready: Promise<PluginProcess>;
-  /** The one that is ready, or gets ready. */
+  /** The process that is ready or getting ready. */
   #process: PluginProcess | undefined;
   #isReady = false;
   #startedAt = 0;
@@ -65,7 +65,7 @@ export class PluginHost {
     return this.#process?.resident ?? 0;
   }
 
-  /** @throws what the plugin threw, and PluginProblem */
+  /** Starts the first process. @throws the plugin's own error, and PluginProblem */
   async start(): Promise<void> {
     this.#ready = handled(this.#start());
     await this.#ready;
@@ -77,7 +77,7 @@ export class PluginHost {
     await this.#process?.ended;
   }
 
-  /** Calls a hook; where no process is ready, the call waits for one. @throws what it throws, and Error */
+  /** Calls a hook. Waits for a process if none is ready. @throws the hook's own error, and Error */
   async call(hook: string, context: HookContext): Promise<unknown> {
     const { budget, count } = this.#options;
     count('calls');
@@ -87,7 +87,7 @@ export class PluginHost {
     const inside = insideOf(context);
     this.#calls += 1;
     try {
-      // Its time is its own only once it has begun: before, others are served, or a process gets ready.
+      // The budget is charged only once the call has begun. Until then it waits for other calls, or for a process.
       const start = () => withTimeout(2 * budget + LONGEST_START_MS, this.#begin(call), late('the call did not begin'));
       const asked = await (inside?.uncharged(start) ?? start());
       const answer = await withTimeout(budget + GRACE_MS, asked.answer, late(`no answer within ${budget} ms`));
@@ -101,7 +101,7 @@ export class PluginHost {
     }
   }
 
-  /** Resolves when a process has begun it. What has not begun when its process ends goes once to the next one. */
+  /** Resolves when a process has begun the call. If the process ends before that, the call goes once to the next process. */
   async #begin(call: Call, isAgain = false): Promise<Asked> {
     const one = await this.#ready;
     if (call.isOver) throw new Error('the call was given up');
@@ -113,7 +113,7 @@ export class PluginHost {
     return await this.#begin(call, true);
   }
 
-  /** Has a process make the plugin. @throws what the plugin threw, and PluginProblem */
+  /** Starts a process and has it make the plugin. @throws the plugin's own error, and PluginProblem */
   async #start(): Promise<PluginProcess> {
     const { config, patience, budget } = this.#options;
     this.#startedAt = performance.now();
@@ -133,7 +133,7 @@ export class PluginHost {
     return one;
   }
 
-  /** Later and later while no process gets ready, since that may never change. */
+  /** Starts processes until one is ready. The delays grow, since that may never happen. */
   async #replace(reason: string): Promise<PluginProcess> {
     const { log, count } = this.#options;
     if (!this.#isStopped) log('error', `its process has ended: ${reason}`);
@@ -159,13 +159,13 @@ function late(message: string): () => never {
   };
 }
 
-/** Those who wait for it hear of its failure; there may be none. */
+/** Marks the rejection of a promise as handled, since nobody may await it. Whoever does still gets the error. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }
 
-/** The signal is asked for when somebody wants it, and long answers stay the texts that they are. */
+/** Makes the order of a call. Leaves out the signal, which is read only if the hook uses it, and sends long answers as text. */
 function orderOf({ hook, context }: Call) {
   const members: Record<string, unknown> = {};
   for (const name of Object.keys(context)) if (name !== 'signal') members[name] = context[name];

@@ -8,31 +8,31 @@ import { type HookContext, PluginHost } from './host.ts';
 import { PluginProcess } from './process.ts';
 import type { Shape } from './protocol.ts';
 
-/** MiB of memory that the process of a plugin may take, where the config does not say. */
+/** MiB of memory that a plugin's process may take by default. */
 const DEFAULT_MEMORY_MIB = 128;
-/** Milliseconds that a process that is started anew has to get ready. */
+/** Milliseconds in which a started process has to get ready. */
 const START_TIMEOUT_MS = 30_000;
 
-/** What stands under `isolate`. */
+/** The value of the config key `isolate`. */
 export type Isolation = true | { readonly memory: number };
 
-/** A plugin of which this process has nothing but its shape: its module was evaluated in another one. */
+/** A plugin whose module was evaluated in another process. This process knows only the plugin's shape. */
 export interface IsolatedPlugin {
-  /** What the module exports: stand-ins, which ask the other process. @throws what the module throws, and PluginProblem */
+  /** Returns stand-ins for the module's exports, which ask the other process. @throws the module's error, and PluginProblem */
   exports(): Promise<PluginModule>;
-  /** What sets the plugin up: its process starts and stops with the service. */
+  /** Returns the plugin's `setup`. Its process starts and stops with the service. */
   behaviour(plugin: SimplePlugin, keys: readonly ConfigKey[], config: unknown): (services: Services) => Behaviour;
-  /** Ends the process in which it was looked at. */
+  /** Ends the process in which the plugin was inspected. */
   close(): Promise<unknown>;
 }
 
-/** Plugins that run, in all generations of the config. */
+/** The running plugins of all generations of the config. */
 const running = new Set<PluginHost>();
 
-/** Makes a process to look at the plugin; to be closed. @throws PluginProblem */
+/** Starts a process to inspect a plugin; the caller closes it. @throws PluginProblem */
 export async function isolatePlugin(url: string, isolation: Isolation): Promise<IsolatedPlugin> {
   const made = { code: await bundlePlugin(url), memory: isolation === true ? DEFAULT_MEMORY_MIB : isolation.memory };
-  // What it writes while it is looked at, it will write again once it runs.
+  // Output during the inspection is dropped: the plugin writes it again when it runs.
   const looked = new PluginProcess({ ...made, line: () => undefined });
   return {
     exports: () => exportsOf(looked),
@@ -47,7 +47,7 @@ export async function isolatePlugin(url: string, isolation: Isolation): Promise<
 async function exportsOf(looked: PluginProcess): Promise<PluginModule> {
   const shape = (await looked.do({ do: 'load' })) as Shape;
   const factory = async (config: unknown) => standIn((await looked.do({ do: 'make', config })) as Shape['plugin']);
-  // What it makes of the block is made again by each process, which alone can have it.
+  // The parsed config cannot leave the plugin's process, so each process parses it again.
   const parser = { parse: (config: unknown) => looked.do({ do: 'parse', config }).then(() => config) };
   const configSchema = shape.parses ? parser : shape.configSchema;
   return { plugin: shape.plugin ? standIn(shape.plugin) : factory, configSchema, keys: shape.keys };

@@ -3,13 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { clipped } from '../../../lib/text/clipped.ts';
 
 const SECOND_MS = 1000;
-/** Lines that are logged within a second, and characters of each. */
+/** Most lines that are logged within a second. */
 const MOST_LINES = 100;
+/** Most characters of a line that is logged. */
 export const LONGEST_LINE = 1000;
-/** Characters that are read within a millisecond, and in one piece at most: more wait in the process. */
+/** Characters read per millisecond on average. More output waits in the plugin's process. */
 const MOST_READ = 1024;
 
-/** Logs what a plugin writes, line by line and bounded by the second, until all of it was read. */
+/** Logs a plugin's output line by line, with a bound for each second, until all of it was read. */
 export async function logOutput(streams: readonly Readable[], write: (line: string) => void): Promise<void> {
   let lines = 0;
   const next = () => {
@@ -30,7 +31,7 @@ async function read(stream: Readable, take: (line: string) => void): Promise<voi
   let rest = '';
   for await (const text of stream.setEncoding('utf8')) {
     const whole = (rest + text).split('\n');
-    // Of a line that never ends, what is too long is dropped as it comes.
+    // The excess of a line that never ends is dropped as it arrives.
     rest = (whole.pop() ?? '').slice(0, LONGEST_LINE + 1);
     for (const line of whole) take(line);
     await pause(text.length / MOST_READ);

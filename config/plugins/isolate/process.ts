@@ -12,16 +12,16 @@ import { LONGEST_LINE, logOutput } from './output.ts';
 import { LONGEST, LONGEST_TEXT, lineSplitter, type Order, REPORTS, type Report, type Thrown } from './protocol.ts';
 
 export interface ProcessOptions {
-  /** What it runs. */
+  /** The module that the process runs. */
   readonly code: string;
-  /** MiB. */
+  /** Most resident memory, in MiB. */
   readonly memory: number;
-  /** Told of each line that the process writes. */
+  /** Called with each line that the process writes. */
   readonly line: (text: string) => void;
 }
 
 const LOOK_INTERVAL_MS = 50;
-/** What is reported of an order, each at most once. */
+/** The kinds of reports on an order; each comes at most once. */
 const KINDS = ['begins', 'watches', 'ends'] as const;
 
 export interface Answer {
@@ -29,19 +29,19 @@ export interface Answer {
   readonly memo?: Memo;
 }
 
-/** An order that was given. */
+/** An order that was sent. */
 export interface Asked {
-  /** Whether it has begun; not where its process has ended before. */
+  /** Resolves with true when the order has begun, and with false if its process ends before that. */
   readonly begun: Promise<boolean>;
-  /** What is resolved returns the answer, or throws what the plugin threw, or PluginProblem. */
+  /** Resolves with a function that returns the answer, or throws the plugin's own error or PluginProblem. */
   readonly answer: Promise<() => Answer>;
-  /** Its answer comes too late. */
+  /** Gives the order up: its answer is ignored. */
   forget(): void;
 }
 
-/** The same, until its process has answered or ended. */
+/** An order whose process has neither answered nor ended. */
 interface Waiting {
-  /** Reports that may yet come. */
+  /** The kinds of reports that may still come. */
   readonly due: Set<(typeof KINDS)[number]>;
   readonly begun: Deferred<boolean>;
   readonly answer: Deferred<() => Answer>;
@@ -53,34 +53,35 @@ export type Unnumbered = Order extends infer O ? (O extends Order ? Omit<O, 'i'>
 
 const ignore = () => undefined;
 
-/** A process that has a plugin. It starts when it is made, and ends once for all. */
+/** A process that runs a plugin. The constructor starts it, and it is never restarted. */
 export class PluginProcess {
-  /** Resolves with the reason. */
+  /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<string>;
-  /** Bytes in memory. */
+  /** Resident memory, in bytes. */
   resident = 0;
   readonly #own: OwnedProcess;
   readonly #orders: Writable | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
-  /** Reports of forgotten orders that may yet come. */
+  /** Number of reports on forgotten orders that may still come. */
   #strays = 0;
-  /** Looks since it was heard of, while somebody waits, and how many there may be. */
+  /** Number of looks since the last report, while orders are waiting. */
   #silent = 0;
+  /** When there are more such looks than this, the process is killed. */
   #mostSilent = Number.POSITIVE_INFINITY;
   #how: string | undefined;
 
   /** @throws Error when no process can be started */
   constructor({ code, memory, line }: ProcessOptions) {
-    // Without a listener, that signal opens node's inspector, through which the network reaches the key.
+    // Without a listener, SIGUSR1 opens node's inspector, through which the key can be read over the network.
     if (!process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
     const stdio = Array.from({ length: REPORTS + 1 }, () => 'pipe' as const);
-    // In a group of its own: node signals the whole group for a handle of a child that was never spawned.
+    // The process gets its own group: for the handle of a child that was never spawned, node signals the whole group.
     this.#own = new OwnedProcess(nodeOptions(memory), { env: {}, cwd: '/', stdio, detached: true });
     const { child } = this.#own;
     for (const stream of child.stdio ?? []) stream?.on('error', ignore);
     const [stdin, stdout, stderr, orders, reports] = child.stdio ?? [];
-    // A process that has lost the way to the service is of no use.
+    // A process that has lost a channel to the service is useless.
     for (const way of [orders, reports]) way?.once('close', () => child.kill('SIGKILL'));
     if (orders instanceof Writable) this.#orders = orders;
     if (reports instanceof Readable) this.#read(reports);
@@ -95,12 +96,12 @@ export class PluginProcess {
     });
   }
 
-  /** Bytes that it has not read. */
+  /** Bytes sent to the process that it has not read. */
   get unsent(): number {
     return this.#orders?.writableLength ?? 0;
   }
 
-  /** From now on it is ended when nothing is heard of it for so long, while somebody waits for it. */
+  /** From now on, kills the process if it reports nothing for so long while orders are waiting. */
   watch(milliseconds: number): void {
     this.#mostSilent = milliseconds / LOOK_INTERVAL_MS;
   }
@@ -109,13 +110,13 @@ export class PluginProcess {
     this.#own.kill(clipped(reason, LONGEST_LINE));
   }
 
-  /** @throws what the plugin threw, and PluginProblem */
+  /** Sends an order and returns the value of its answer. @throws the plugin's own error, and PluginProblem */
   async do(order: Unnumbered): Promise<unknown> {
     const answer = await this.ask(order).answer;
     return answer().value;
   }
 
-  /** @param signal whose abort the hook may want to hear of. @throws Error for an order that is too long */
+  /** Sends an order. @param signal returns the signal that the hook may watch. @throws Error for an order that is too long */
   ask(order: Unnumbered, signal?: () => AbortSignal | undefined): Asked {
     this.#last += 1;
     const i = this.#last;
@@ -146,7 +147,7 @@ export class PluginProcess {
     });
   }
 
-  /** @throws Error for what its own code never sends: its plugin can have sent anything else. */
+  /** Takes a report. @throws Error for one that our code never sends: the plugin may have forged it. */
   #take(message: unknown): void {
     const report = Object(message) as Report;
     const kind = report.begins ? 'begins' : report.watches ? 'watches' : 'ends';
@@ -159,7 +160,7 @@ export class PluginProcess {
     waiting.begun.resolve(true);
     if (kind === 'watches') this.#tellOfAbort(report.i, waiting.signal?.());
     if (kind !== 'ends') return;
-    // A plugin may have written what no error can be made of: that ends the process, and with it the call.
+    // Of a forged report it may be impossible to make an error. That throws here, which ends the process and with it the call.
     waiting.answer.resolve(answerOf(report));
     this.#waiting.delete(report.i);
   }
@@ -168,13 +169,13 @@ export class PluginProcess {
     if (signal !== undefined) onAbort(signal, () => this.#send(`${JSON.stringify({ i, do: 'abort' })}\n`));
   }
 
-  /** Ends it where it takes too much memory, or says nothing although somebody waits: one that is not stuck answers a ping. */
+  /** Kills the process if it takes too much memory, or is silent while orders are waiting. Unless stuck, it answers a ping. */
   #look(most: number): void {
     try {
       const status = readFileSync(`/proc/${this.#own.child.pid}/status`, 'latin1');
       this.resident = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
     } catch {
-      // It has ended just now, or this is no Linux.
+      // The process has just ended, or this is not Linux.
     }
     const taken = Math.round(this.resident / 1024 / 1024);
     if (taken > most) this.kill(`it took ${taken} MiB of ${most} MiB`);

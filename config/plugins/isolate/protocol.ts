@@ -1,33 +1,35 @@
-/** What the service and the process of an isolated plugin tell each other: a line of JSON each. */
+/** The messages between the service and the process of an isolated plugin. Each is one line of JSON. */
 
-/** Descriptors of the process, beside those that every process has. */
+/** File descriptors of the process, beside the three that every process has. */
 export const ORDERS = 3;
 export const REPORTS = 4;
-/** Characters of a line. */
+/** Most characters of a line. */
 export const LONGEST = 4 * 1024 * 1024;
-/** Characters of what is thrown. */
+/** Most characters of an error's message, and of its stack. */
 export const LONGEST_TEXT = 16_384;
 
-/** What a module exports, as far as the service has to know it. */
+/** The exports of a plugin's module, as far as the service has to know them. */
 export interface Shape {
-  /** Nothing where a factory makes the plugin. */
+  /** `undefined` if a factory makes the plugin. */
   readonly plugin?:
     | { readonly name: string; readonly hooks: readonly string[]; readonly credentials?: readonly string[] }
     | undefined;
   readonly configSchema?: unknown;
-  /** Whether `configSchema` is a validator with `parse`, which only its own process can have. */
+  /** Whether `configSchema` is a validator with `parse`, which exists only in the plugin's process. */
   readonly parses?: boolean;
   readonly keys?: unknown;
 }
 
+/** An error that the plugin's process reports. */
 export interface Thrown {
-  /** Whether it is a fault of the plugin's shape, in our own words. */
+  /** Whether it is a fault of the plugin's shape, with a message of our own. */
   readonly problem: boolean;
   readonly message: string;
   readonly stack: string;
   readonly issues?: unknown;
 }
 
+/** A message to the plugin's process. */
 export type Order =
   | { readonly i: number; readonly do: 'load' }
   | { readonly i: number; readonly do: 'parse' | 'make'; readonly config: unknown }
@@ -35,16 +37,16 @@ export type Order =
       readonly i: number;
       readonly do: 'call';
       readonly hook: string;
-      /** The data of a long answer of the upstream is its JSON, `text`. */
+      /** The hook's context. A long answer of the upstream is in `text`, as JSON. */
       readonly context: Readonly<Record<string, unknown>>;
-      /** JSON of what it has kept of the request, if anything. */
+      /** JSON of the plugin's memo of the request, if there is one. */
       readonly memo: string | undefined;
-      /** JSON; only `onResponseSent` has one. */
+      /** JSON of the answer; only `onResponseSent` has one. */
       readonly answer: string | undefined;
     }
   | { readonly i: number; readonly do: 'abort' | 'ping' };
 
-/** Of the order with this number: that it begins, that it wants to hear of its abort, or else what came of it. */
+/** A message about the order with this number: it begins, it watches its signal, or it has ended with this result. */
 export interface Report {
   readonly i: number;
   readonly begins?: true;
@@ -55,7 +57,7 @@ export interface Report {
   readonly memo?: unknown;
 }
 
-/** @returns what splits each piece that comes into lines. It throws Error for a line that is too long. */
+/** Returns a function that splits incoming chunks into lines. It throws Error for a line that is too long. */
 export function lineSplitter(): (text: string) => string[] {
   let rest = '';
   return (text) => {
