@@ -15,13 +15,13 @@ import { refusals } from './refusals.ts';
 
 const SELECTOR = toHex(keccak256(Buffer.from('ask(bytes32,string)'))).slice(0, 10);
 
-/** What a contract asks. */
+/** A contract's question. */
 export interface Lookup {
   readonly endpointId: string;
   readonly parameters: Parameters;
 }
 
-/** What a contract is told of an answer. */
+/** The members of an answer that a contract gets. */
 export interface Answer {
   readonly node: Hex;
   readonly endpointId: Hex;
@@ -31,7 +31,7 @@ export interface Answer {
   readonly receipt?: { readonly signature: Hex };
 }
 
-/** Reads what a client sent in the name of a contract; the case of the digits means nothing. @throws Refusal */
+/** Decodes what a client sent on behalf of a contract; hex digits may have any case. @throws Refusal 400 or 404 */
 export function lookupOf(sender: unknown, data: unknown): Lookup {
   if (typeof sender !== 'string' || !/^0x[\da-f]{40}$/i.test(sender)) throw refusals.sender();
   const call = typeof data === 'string' ? data.toLowerCase() : data;
@@ -45,7 +45,7 @@ export function lookupOf(sender: unknown, data: unknown): Lookup {
 function parametersOf(text: string): Parameters {
   if (isDeeperThan(text, MAX_JSON_DEPTH)) throw refusals.tooDeep();
   try {
-    // A rounded number would ask, and have signed, something else.
+    // A rounded number would be another question, with another signed answer.
     return takeParameters({ parameters: JSON.parse(withoutRoundedNumbers(text)) });
   } catch {
     throw refusals.parameters();
@@ -54,7 +54,7 @@ function parametersOf(text: string): Parameters {
 
 const ANSWER = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
 
-/** `abi.encode` of the members; the last is empty where the answer has no receipt. */
+/** Encodes the members as `abi.encode` does; the last one is empty if the answer has no receipt. */
 export function encodeAnswer({ node, endpointId, timestamp, data, signature, receipt }: Answer): string {
   const values = [node, endpointId, timestamp, data, signature, receipt?.signature ?? '0x'];
   return ethers().AbiCoder.defaultAbiCoder().encode(ANSWER, values);

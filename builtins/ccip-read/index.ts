@@ -21,9 +21,9 @@ const ccipReadKey = optionalKey(
   Type.Boolean({ description: 'Answers contracts at /ccip, by ERC-3668 (CCIP-Read); default false' }),
 );
 
-/** Bytes of a body, as of a request to an endpoint. */
+/** Most bytes of a body, the same as for a request to an endpoint. */
 const BODY_LIMIT = 65_536;
-/** Refusals that every gateway would repeat. Clients try the next one after 5xx only, so that other refusals become 503. */
+/** Statuses that every gateway would repeat. Clients try the next gateway only after a 5xx, so all others become 503. */
 const WRONG = new Set([400, 404, 413, 422]);
 
 function responseTo({ status, headers, body }: AskedResponse): HttpResponse {
@@ -36,14 +36,14 @@ function statusOf(status: number): number {
   return status >= 500 || WRONG.has(status) ? status : 503;
 }
 
-/** A refusal to let a question in, in words and with a status that clients of gateways understand. */
+/** Rewrites a refused admission with a body and a status that clients of gateways understand. */
 function notAdmitted(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
   const { status, message, headers, reason, fault } = error;
   throw new Refusal(statusOf(status), message, { body: refusalBody(message), headers, reason, fault });
 }
 
-/** Asks as any client that has neither a key nor money. */
+/** Makes the function that asks an endpoint like a client with neither a key nor a payment. */
 function gateway({ endpoints, ask, admit }: Pick<Services, 'endpoints' | 'ask' | 'admit'>) {
   const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
   const asked = async ({ endpointId, parameters }: Lookup, exchange: Exchange): Promise<AskedResponse> => {
@@ -56,14 +56,14 @@ function gateway({ endpoints, ask, admit }: Pick<Services, 'endpoints' | 'ask' |
     try {
       return responseTo(await asked(read(), exchange));
     } catch (error) {
-      // A question that is wrong counts against the rate limit as well.
+      // A wrong question counts against the rate limit, too.
       if (error instanceof Refusal) await admit(exchange).catch(notAdmitted);
       throw error;
     }
   };
 }
 
-/** Of whatever a client sent. @throws Refusal */
+/** Reads the members of a body. @throws Refusal 400 */
 function bodyOf(body: Uint8Array): readonly [sender: unknown, data: unknown] {
   try {
     const { sender, data } = Object(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)));
@@ -73,7 +73,7 @@ function bodyOf(body: Uint8Array): readonly [sender: unknown, data: unknown] {
   }
 }
 
-/** Answers the questions of contracts (ERC-3668). Off unless `settings.ccipRead` is true. */
+/** Answers contracts (ERC-3668, CCIP-Read). It is off unless `settings.ccipRead` is `true`. */
 export const ccipRead = definePlugin({
   name: 'ccip-read',
   keys: [ccipReadKey],
@@ -96,7 +96,7 @@ export const ccipRead = definePlugin({
         handle: ({ body }, exchange) => answer(() => lookupOf(...bodyOf(body)), exchange),
       },
     ];
-    // Loading it takes a good part of a second, which no request's budget has.
+    // Loaded at the start: it takes a good part of a second, too long for a request.
     return { routes, start: () => void ethers() };
   },
 });

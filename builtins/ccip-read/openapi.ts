@@ -23,7 +23,7 @@ const description =
   'Asks an endpoint in the name of a contract, as a client without a key would: the same limits count, and the same ' +
   'refusals. After a 5xx another gateway may answer.';
 
-/** Names of endpoints, for a sentence. */
+/** Lists the names of endpoints for a sentence. */
 function namesOf(endpoints: readonly Endpoint[]): string {
   return endpoints.map(({ api, name }) => `\`${api}/${name}\``).join(', ') || 'none';
 }
@@ -52,7 +52,7 @@ function responses(endpoints: readonly Endpoint[]): Responses {
   };
 }
 
-/** The routes of ERC-3668. */
+/** Describes the routes of ERC-3668. */
 export function describedRoutes(endpoints: readonly Endpoint[]): readonly DescribedRoute[] {
   const common = { admit: false, responses: responses(endpoints) };
   const path = Object.entries({ sender, data }).map(([name, schema]) => ({ name, in: 'path', required: true, schema }));

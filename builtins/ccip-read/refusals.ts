@@ -1,7 +1,7 @@
 import { Refusal } from '../../plugins-sdk/index.ts';
 import { TOO_DEEP } from '../shared/parameter-value.ts';
 
-/** The body of a refusal: clients of ERC-3668 show `message`, those of this service `error`. */
+/** Makes the body of a refusal: clients of ERC-3668 show `message`, those of this service `error`. */
 export function refusalBody(message: string) {
   return { error: message, message };
 }
@@ -10,7 +10,7 @@ function refusal(status: number, message: string): () => Refusal {
   return () => new Refusal(status, message, { body: refusalBody(message) });
 }
 
-/** What the gateway itself refuses, before an endpoint is asked. */
+/** The gateway's own refusals, before an endpoint is asked. */
 export const refusals = {
   body: refusal(400, 'Request body must be {"data": "0x…", "sender": "0x…"}'),
   sender: refusal(400, 'sender must be an address: 0x and 40 hex digits'),
