@@ -21,14 +21,14 @@ const Schema = closedObject({
 });
 
 const MISSING = 'needs a package that is not installed: npm install @aws-sdk/client-kms@3';
-/** Milliseconds for one request of the library. */
+/** Timeout of one request of the library, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Bytes of an answer. */
+/** Most bytes of an answer. */
 const LARGEST_ANSWER = 65_536;
-/** The library repeats what was throttled, once. */
+/** Attempts of the library: it repeats a throttled request once. */
 const ATTEMPTS = 2;
 
-/** What the library wants to have sent: to KMS, or to where it gets credentials. */
+/** A request of the library, to KMS or to a source of credentials. */
 interface SdkRequest {
   readonly method: string;
   readonly protocol: string;
@@ -47,7 +47,7 @@ function urlOf({ protocol, hostname, port, path, query = {} }: SdkRequest): URL 
   return url;
 }
 
-/** Sends the library's requests, since its own client reads answers without end. */
+/** Sends the library's requests, because its own client reads answers of unbounded length. */
 function requestHandler(client: HttpClient) {
   return {
     metadata: { handlerProtocol: 'http/1.1' },
@@ -62,7 +62,7 @@ function requestHandler(client: HttpClient) {
 }
 
 const UNACCEPTED = 'the AWS credentials are not accepted';
-/** What an operator can do: of the names some mislead, such as that of a signature which is the request's. */
+/** Explains the errors to operators. Some names mislead: `InvalidSignatureException` is about the signature of the request. */
 const MEANINGS = new Map([
   ['AccessDeniedException', 'the AWS credentials do not allow it for this key: see keyId'],
   ['CredentialsProviderError', 'no AWS credentials were found in the environment, a profile or a role'],
@@ -78,7 +78,7 @@ const MEANINGS = new Map([
   ['SyntaxError', 'the answer is not one of KMS'],
 ]);
 
-/** Says by its name what went wrong: a text of the server's may quote what it was sent. */
+/** Makes an error from the name of the server's error, since its text may quote the request. */
 function failureOf(operation: string, error: unknown): Error {
   if (error instanceof RequestFailure) return new Error(`KMS ${operation}: ${error.kind}: ${error.message}`);
   const name = error instanceof Error && /^\w{1,64}$/.test(error.name) ? error.name : 'unknown error';
@@ -124,7 +124,7 @@ async function open({ keyId: KeyId, region, endpoint }: Static<typeof Schema>): 
   }
 }
 
-/** Has answers signed by a key that never leaves AWS KMS. Credentials are what the library finds: none are in the config. */
+/** Signs with a key that never leaves AWS KMS. The library finds the credentials; none are in the config. */
 export const signerAwsKms = definePlugin({
   name: 'signer-aws-kms',
   signers: { 'aws-kms': signerType({ schema: Schema, open }) },

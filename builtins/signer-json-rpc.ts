@@ -15,13 +15,13 @@ import {
 
 type Question = readonly [method: string, params: readonly unknown[]];
 
-/** What wallets and nodes serve: EIP-1193 and its RPC methods, `eth_signTypedData_v4` as MetaMask defined it. */
+/** Makes the call for wallets and nodes: `personal_sign`, and `eth_signTypedData_v4` as MetaMask defined it (EIP-1193). */
 function askWallet(address: Address, statement: Statement): Question {
   if (statement.kind === 'personal') return ['personal_sign', [toHex(statement.digest), address]];
   return ['eth_signTypedData_v4', [address, JSON.stringify(statement.data())]];
 }
 
-/** What geth's clef serves in their place (its external API, version 6). */
+/** Makes the call for geth's clef (its external API, version 6). */
 function askClef(address: Address, statement: Statement): Question {
   if (statement.kind === 'personal') return ['account_signData', ['text/plain', address, toHex(statement.digest)]];
   return ['account_signTypedData', [address, statement.data()]];
@@ -29,7 +29,7 @@ function askClef(address: Address, statement: Statement): Question {
 
 /** JSON-RPC 2.0, section 5.1: the method does not exist. */
 const NO_SUCH_METHOD = -32601;
-/** Bytes of an answer. */
+/** Most bytes of an answer. */
 const LARGEST_ANSWER = 16_384;
 
 async function signed(rpc: JsonRpc, [method, params]: Question, limits: JsonRpcLimits): Promise<Hex> {
@@ -52,7 +52,7 @@ function open(config: HttpSignerConfig): OpenSigner {
   return {
     address,
     async sign(statement, signal) {
-      // The signal is the deadline.
+      // The signal bounds the time.
       const limits = { timeout: LONGEST_TIMER, signal };
       const unknown: string[] = [];
       for (const ask of dialects) {
@@ -72,7 +72,7 @@ function open(config: HttpSignerConfig): OpenSigner {
   };
 }
 
-/** Has answers signed by a wallet or node over JSON-RPC: anvil, a web3 wallet, geth's clef. */
+/** Signs through a wallet or node over JSON-RPC: anvil, a web3 wallet, geth's clef. */
 export const signerJsonRpc = definePlugin({
   name: 'signer-json-rpc',
   signers: { 'json-rpc': signerType({ schema: HttpSignerSchema, open }) },

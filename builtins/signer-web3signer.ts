@@ -24,15 +24,15 @@ import {
 
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;
-/** Milliseconds for the list of keys. */
+/** Timeout of the request for the list of keys, in milliseconds. */
 const KEY_LIST_TIMEOUT_MS = 10_000;
-/** Bytes: some thirty thousand keys. */
+/** Most bytes of the list of keys: some thirty thousand. */
 const LONGEST_LIST = 4 * 1024 * 1024;
-/** Bytes: a signature has 132. */
+/** Most bytes of an answer: a signature has 132. */
 const LARGEST_ANSWER = 1024;
 
 interface Question extends Omit<BoundedRequest, 'url' | 'headers'> {
-  /** Below the configured URL. */
+  /** Path below the configured URL. */
   readonly path: string;
 }
 
@@ -44,7 +44,7 @@ const MEANINGS = new Map([
   [404, 'there is no such key, or it does not run as eth1'],
 ]);
 
-/** @throws Error that shows neither the path of the URL nor a text of the server's. */
+/** Sends a request. @throws Error that shows neither the path of the URL nor a text of the server. */
 async function ask(client: HttpClient, { url, headers }: HttpTarget, { path, ...question }: Question): Promise<string> {
   const target = new URL(url);
   target.pathname = `${target.pathname.replace(/\/$/, '')}/api/v1/eth1/${path}`;
@@ -67,7 +67,7 @@ function parseKeys(text: string): string[] {
 
 const addressOf = (key: string) => addressOfPublicKey(toBytes(`0x04${key.slice(2)}`));
 
-/** The name under which web3signer signs with the key of an address: the key, as it lists it. @throws Error naming the setting. */
+/** Finds web3signer's name for the key of an address: the public key, as it lists it. @throws Error that names the setting. */
 async function identifierOf(client: HttpClient, target: HttpTarget, address: Address): Promise<string> {
   const list = { method: 'GET', path: 'publicKeys', timeout: KEY_LIST_TIMEOUT_MS, maxBytes: LONGEST_LIST };
   const keys = await ask(client, target, list)
@@ -90,7 +90,7 @@ async function open(config: HttpSignerConfig): Promise<OpenSigner> {
     return {
       address,
       async sign(statement, signal) {
-        // It signs the keccak256 of what it is sent.
+        // web3signer signs the keccak256 of `data`.
         const body = JSON.stringify({ data: toHex(statement.preimage()) });
         const text = await ask(client, target, { method: 'POST', path, body, ...limits, signal });
         return normalizedSignature(text.trim());
@@ -103,7 +103,7 @@ async function open(config: HttpSignerConfig): Promise<OpenSigner> {
   }
 }
 
-/** Has answers signed by Consensys' web3signer, in whichever vault it keeps its keys. */
+/** Signs through Consensys' web3signer, whichever vault keeps its keys. */
 export const signerWeb3signer = definePlugin({
   name: 'signer-web3signer',
   signers: { web3signer: signerType({ schema: HttpSignerSchema, open }) },
