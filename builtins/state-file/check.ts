@@ -3,19 +3,20 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
-/** Of each kind of state a database in the file. */
+/** The databases of a state file: one for each kind of state. */
 const DATABASES = ['values', 'buckets'] as const;
 
-/** Milliseconds for reading all of a file, as long as a start may take. */
+/** Timeout for reading a whole file, in milliseconds: as long as a start may take. */
 const TIMEOUT_MS = 60_000;
 
-/** What makes a database of keys and texts, here and in the check. */
+/** The options of a database of keys and texts, for the service and for the check. */
 export const ENCODINGS = { keyEncoding: 'binary', encoding: 'string' } as const;
 
 /**
- * Reads all of a file: ends with 0 when it is whole. A damaged file can crash the library, so a process of its own runs this. Pages
- * at the end that were never written are no damage: a transaction took and freed them. They are appended, since a process that maps
- * what is not there is killed when it reads it: of a file that lost some, a write then fails. A file without databases is a new one.
+ * The program that reads a whole file, and exits with 0 if it is intact. A damaged file can crash the library, so it runs in a
+ * process of its own. Missing pages at the end are no damage: a transaction took and freed them. They are appended, because a
+ * process is killed when it reads a mapped page that the file lacks. If written pages were lost, a later write fails instead. A
+ * file without databases is a new one.
  */
 const READ_ALL = `
 const [path, library, databases, encodings] = process.argv.slice(1).map((text) => JSON.parse(text));
@@ -37,9 +38,9 @@ const missing = (lastPageNumber + 1) * pageSize - fs.statSync(path).size;
 if (isWhole && missing > 0) fs.appendFileSync(path, Buffer.alloc(missing));
 process.exit(isWhole ? 0 : 1);`;
 
-/** Opens a file and reads these databases. @throws Error when it is damaged. */
+/** Reads databases of a file in a process of its own. @throws Error if the file is damaged. */
 export async function checkFile(path: string, databases: readonly string[] = DATABASES): Promise<void> {
-  // One that was just made is no database yet.
+  // A file that was just created is no database yet.
   if ((await stat(path)).size === 0) return;
   const library = createRequire(import.meta.url).resolve('lmdb');
   const words = [path, library, databases, ENCODINGS].map((word) => JSON.stringify(word));

@@ -2,7 +2,7 @@ import { definePlugin, Type } from '../../plugins-sdk/index.ts';
 import { stateEngine } from '../../plugins-sdk/state.ts';
 import { LmdbState } from './lmdb-state.ts';
 
-/** State that outlives its processes, in a file that those of one machine share. */
+/** Keeps state in a file, which outlives the processes and is shared by all of one machine. */
 export const stateFile = definePlugin({
   name: 'state-file',
   engines: {

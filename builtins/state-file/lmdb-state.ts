@@ -16,11 +16,11 @@ import { type Entry, type Room, Table } from './table.ts';
 
 const FIELD = 'settings.state';
 
-/** Bytes of the longest key that stands as it is. */
+/** Bytes of the longest key that is stored as it is. */
 const LONGEST_KEY = 500;
-/** Tries to write after the newest commit; the second one mostly does. */
+/** Attempts to write after the newest commit; the second one mostly succeeds. */
 const ATTEMPTS = 10;
-/** A payment takes two or three keys; bytes on the disk. */
+/** Most keys, of which a payment takes two or three, and most bytes on the disk. */
 const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
 
 type Env = RootDatabase<string, Buffer>;
@@ -31,7 +31,7 @@ interface Opened {
   readonly buckets: Table;
 }
 
-/** State in an LMDB file that all processes of a machine share. Each change is on disk before it is confirmed. */
+/** State in an LMDB file that all processes of a machine share. Each change is on the disk before it is confirmed. */
 export class LmdbState implements StateEngine {
   readonly #path: string;
   readonly #services: EngineServices;
@@ -48,13 +48,13 @@ export class LmdbState implements StateEngine {
 
   start(): Promise<void> {
     return explained(FIELD, this.#path, async () => {
-      // Says what is wrong with a place more clearly than the library.
+      // Its errors are clearer than those of the library.
       const path = await realFile(FIELD, this.#path);
       await checkFile(path);
       const { open } = await import('lmdb');
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
-      // A step is confirmed by the commit that has it on disk.
-      // Free pages are looked up anew: others may have taken those of a transaction before.
+      // No overlapping sync: the commit that confirms a step must have it on the disk.
+      // No free pages are retained: another process may have taken them since.
       const order = { overlappingSync: false, eventTurnBatching: false, maxFreeSpaceToRetain: 0 };
       const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
@@ -69,7 +69,7 @@ export class LmdbState implements StateEngine {
   area(name: string): StateArea {
     const area = encodeURIComponent(name);
     return {
-      // A step, too: it comes after the writes that were given up and may yet be done, and reads the newest commit.
+      // A step, too: it runs after writes that timed out but may yet be done, and reads the newest commit.
       get: (key) => this.#step(({ values }, now) => textOf(values.read(placeOf(area, key), now))),
       compareAndSet: (key, expected, next, options) =>
         this.#step(({ values }, now) => swap(values, placeOf(area, key), [expected, next], { ...options, now })),
@@ -77,7 +77,7 @@ export class LmdbState implements StateEngine {
         this.#step(({ buckets }, now) => {
           buckets.sweep(now);
           const own = placeOf(area, key);
-          // Those that find no room share one, so that a flood of clients resets no other's limit.
+          // Clients without room share one bucket, so that a flood of clients does not reset the limits of others.
           const place = buckets.hasRoom(own) ? own : Buffer.from(`${area}#`);
           const { bucket, ttl, ...taken } = takeFrom(bucketOf(buckets.read(place, now)), limit, { n, debt, now });
           buckets.put(place, bucket, now + ttl);
@@ -89,14 +89,14 @@ export class LmdbState implements StateEngine {
   async close(): Promise<void> {
     const env = this.#opened?.env;
     this.#opened = undefined;
-    // A write that hangs holds a thread, and node waits for its threads at the exit.
+    // A write that hangs holds a thread, and Node.js waits for its threads at the exit.
     const end = () => process.kill(process.pid, 'SIGKILL');
     process.once('exit', end);
     await env?.close();
     process.off('exit', end);
   }
 
-  /** One atomic step for all processes. Steps that wait share a write to the disk. */
+  /** Runs one step, atomic for all processes. Waiting steps share a write to the disk. @throws StateUnavailable */
   async #step<T>(run: (opened: Opened, now: number) => T): Promise<T> {
     try {
       const opened = this.#opened;
@@ -109,8 +109,9 @@ export class LmdbState implements StateEngine {
   }
 
   /**
-   * Runs what goes on from the newest commit. A process that opens the file writes into `…-lock` which commit is the newest, as of when it
-   * began to open. With a commit in between, the next transaction would undo that one: it writes nothing, and the file is opened once more.
+   * Runs a transaction on the newest commit. A process that opens the file records in `…-lock` which commit was the newest when
+   * it began to open. A transaction would undo a commit made since then, so it writes nothing, and the file is opened once
+   * more.
    */
   async #transaction<T>(env: Env, run: () => T): Promise<T> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -126,12 +127,12 @@ export class LmdbState implements StateEngine {
   }
 }
 
-/** Whether the transaction under way is the one after the newest commit. */
+/** Whether the current transaction follows the newest commit. */
 function isOnNewest(env: Env): boolean {
   return env.getWriteTxnId() === Number(Reflect.get(env.getStats(), 'lastTxnId')) + 1;
 }
 
-/** Where a key stands: a longer one under its hash, in a form that no other key has. */
+/** Returns the stored form of a key; a long one becomes its hash, in a form that no other key has. */
 function placeOf(area: string, key: string): Buffer {
   const text = JSON.stringify(key);
   const place = Buffer.from(`${area}/${text}`);
@@ -164,7 +165,7 @@ function bucketOf(entry: Entry | undefined): { readonly used: number; readonly a
   return typeof used === 'number' && typeof at === 'number' ? { used, at } : undefined;
 }
 
-/** What the system says of a commit that failed, without the place in the file. */
+/** Returns the system's message about a failed commit, without the place in the file. */
 async function reasonOf(error: unknown): Promise<string> {
   const isCommit = error instanceof Error && 'commitError' in error;
   const cause: unknown = isCommit ? await Promise.resolve(error.commitError).catch((reason: unknown) => reason) : error;

@@ -3,25 +3,25 @@ import type { Database } from 'lmdb';
 import { jsonIn } from '../../lib/json/value.ts';
 import { StateUnavailable } from '../../plugins-sdk/state.ts';
 
-/** Entries that each step looks at: what has ended goes faster than anything is added. */
+/** Entries that each step checks. A step adds one at most, so expired ones go faster than new ones come. */
 const SWEPT = 8;
-/** Characters of a checksum. */
+/** Characters of a checksum (CRC-32 in hex). */
 const SUM = 8;
 const FIRST = Buffer.alloc(0);
 
 export interface Entry {
   readonly content: unknown;
-  /** Epoch milliseconds, or never. */
+  /** Expiry in epoch milliseconds; infinite for an entry without one. */
   readonly ends: number;
 }
 
-/** Most that a table may hold. */
+/** The bounds of a table. */
 export interface Room {
   readonly keys: number;
   readonly bytes: number;
 }
 
-/** Entries of one kind, each a checksum of the key and of what follows, and that as JSON. All but `read` is for transactions. */
+/** Entries of one kind, each stored as a checksum of key and JSON, then the JSON. All methods but `read` are for transactions. */
 export class Table {
   readonly #db: Database<string, Buffer>;
   readonly #room: Room;
@@ -32,7 +32,7 @@ export class Table {
     this.#room = room;
   }
 
-  /** What stands under a key and has not ended. @throws StateUnavailable when it is damaged. */
+  /** Returns the entry of a key, unless it has expired. @throws StateUnavailable if it is damaged. */
   read(key: Buffer, now: number): Entry | undefined {
     const text = this.#db.get(key);
     const entry = text === undefined ? undefined : entryOf(key, text);
@@ -42,7 +42,7 @@ export class Table {
   hasRoom(key: Buffer): boolean {
     if (this.#db.doesExist(key)) return true;
     const stats = this.#db.getStats();
-    // Its type does not say what it counts.
+    // The library's type for statistics has no members.
     const count = (name: string) => Number(Reflect.get(stats, name));
     const pages = count('treeLeafPageCount') + count('treeBranchPageCount') + count('overflowPages');
     return count('entryCount') < this.#room.keys && pages * count('pageSize') < this.#room.bytes;
@@ -57,10 +57,10 @@ export class Table {
     this.#db.remove(key);
   }
 
-  /** Removes what has ended among the next few entries; after the last come the first again. */
+  /** Removes the expired ones of the next few entries; after the last entry it starts over. */
   sweep(now: number): void {
     const range = this.#db.getRange({ start: this.#cursor, limit: SWEPT });
-    // A key that was read is valid until the next one is.
+    // Copied: a key's buffer is valid only until the next key is read.
     const some = [...range.map(({ key, value }) => ({ key: Buffer.from(key), value }))];
     for (const { key, value } of some) if (entryOf(key, value).ends <= now) this.#db.remove(key);
     const last = some[SWEPT - 1];
