@@ -9,7 +9,7 @@ import {
 import type { Connection } from './connection.ts';
 import { optional, swap, take } from './scripts.ts';
 
-/** One area of a server: every call is one command, and so one step. */
+/** One area of a server. Every call is one command, and so one atomic step. */
 export class RedisArea implements StateArea {
   readonly #connection: Connection;
   readonly #prefix: string;

@@ -5,44 +5,44 @@ import type { RedisTarget } from './target.ts';
 /** One server. */
 export type Server = Redis;
 
-/** What keeps keys: a server, or those of a cluster. */
+/** A client of one server, or of those of a cluster. */
 export interface Client {
   /** Sends a command to the server that keeps its key. */
   readonly commands: Redis | Cluster;
   primaries(): readonly Server[];
-  /** Who keeps a key, as far as is known. */
+  /** Returns the server that keeps a key, as far as is known. */
   primaryOf(key: string): Server | undefined;
 }
 
 const MISSING = 'settings.state needs a package that is not installed: npm install ioredis@6';
 
-/** Milliseconds in which a connection must be there. */
+/** Timeout of a connection attempt, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 3000;
-/** Milliseconds in which something must come back while an answer is awaited. */
+/** Most milliseconds of silence while an answer is awaited. */
 const SILENCE_TIMEOUT_MS = 1000;
-/** Milliseconds between two looks at which servers a cluster has. */
+/** Milliseconds between two queries for the servers of a cluster. */
 const REFRESH_INTERVAL_MS = 1000;
 
-/** How each server is spoken to: a command is sent at once and once, or rejects as soon as its answer cannot come any more. */
+/** Returns the options for each server. A command is sent at once and once; it rejects as soon as no answer can come any more. */
 function optionsOf({ username, password, tls }: RedisTarget) {
   return {
     ...{ username, password, ...(tls && { tls }), lazyConnect: true },
-    // Nothing needs what version 3 brings, and a server that does not know its HELLO repeats the password.
+    // Version 3 of the protocol is not needed, and a server that does not know its HELLO repeats the password in its error.
     protocol: 2 as const,
-    // Every server is looked at once it is connected.
+    // `Connection` examines every server itself once it is connected.
     ...{ enableReadyCheck: false, disableClientInfo: true },
     ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false },
-    // Without a bound on silence, a host that vanished would hold the connection for a quarter of an hour.
+    // Without a bound on silence, the connection to a vanished host would last for a quarter of an hour.
     ...{ connectTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
   };
 }
 
 /**
- * A client that has not connected yet.
+ * Creates a client, which is not connected yet.
  *
- * @param retry gives the milliseconds until the next attempt to connect; `null`: there is none.
- * @param watch gets each server before it is connected.
- * @throws Error with the command that installs the library, when it is missing.
+ * @param retry returns the milliseconds until the next attempt to connect, or `null` for none.
+ * @param watch called with each server before it is connected.
+ * @throws Error with the command that installs the library, if it is missing.
  */
 export async function createClient(
   target: RedisTarget,
@@ -54,7 +54,7 @@ export async function createClient(
   if (kind === 'urls') return clusterClient(library, target, retry, watch);
   const server = new library.Redis({
     ...{ ...optionsOf(target), db, retryStrategy: retry },
-    // Who says so is no primary any more: its name may lead to another server by now.
+    // A server that answers READONLY has ceased to be the primary: its name may belong to another server by then.
     reconnectOnError: ({ message }) => message.includes('READONLY'),
     ...(sentinel === undefined && places[0]),
     ...(sentinel && {
@@ -77,13 +77,13 @@ function clusterClient(
   const cluster = new Cluster([...target.places], {
     ...{ redisOptions: optionsOf(target), lazyConnect: true, enableReadyCheck: false, enableOfflineQueue: false },
     ...{ clusterRetryStrategy: retry, slotsRefreshInterval: REFRESH_INTERVAL_MS },
-    // A command that may have been done is not sent again.
+    // A command that may have been carried out is not sent again.
     ...{ retryDelayOnFailover: 0, retryDelayOnClusterDown: 0 },
-    // The name, which a certificate is for.
+    // Connects by name, since certificates are for names.
     dnsLookup: (host, done) => done(null, host),
   });
   cluster.on('+node', (server: Server) => {
-    // The library has it queue commands until it is connected.
+    // By the library's default the server would queue commands until it is connected.
     server.options.enableOfflineQueue = false;
     watch(server);
   });

@@ -6,28 +6,28 @@ import { hint, isReply, unavailable } from './reason.ts';
 import type { Script } from './scripts.ts';
 import { nameOf, type RedisTarget } from './target.ts';
 
-/** Milliseconds between two attempts to connect: at first, and at most. */
+/** Milliseconds between two attempts to connect: the first delay, and the longest. */
 const RECONNECT_DELAY_MS = { first: 50, most: 1000 };
-/** Milliseconds between two looks at what a server says of itself, which its operator may have changed. */
+/** Milliseconds between two examinations of a server, whose operator may have changed its settings. */
 const CHECK_INTERVAL_MS = 10_000;
 
-/** Connections that heal by themselves, to servers each of which is looked at before it is used. */
+/** Connections to servers, which reconnect by themselves. Each server is examined before it is used. */
 export class Connection {
   readonly #target: RedisTarget;
   readonly #log: Log;
   #client: Client | undefined;
-  /** Servers that were looked at on the connection that they have, and found good. */
+  /** Servers that were examined on their present connection and may be used. */
   readonly #good = new Set<Server>();
   readonly #found = new WeakMap<Server, Examination>();
-  /** The first look at each. */
+  /** The first examination of each server. */
   readonly #looks = new WeakMap<Server, Promise<void>>();
-  /** Attempts to connect since one was good. */
+  /** Failed attempts to connect since the last success. */
   #attempts = 0;
-  /** Why a server is not connected. */
+  /** Why the last server was lost or refused. */
   #fault: StateUnavailable | undefined;
-  /** Whether it was said that some keys have no server. */
+  /** Whether the log says that some keys have no server. */
   #isPartial = false;
-  /** While it is open. */
+  /** The timer of the examinations; undefined until the first has succeeded, and after `close`. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(target: RedisTarget, log: Log) {
@@ -39,7 +39,7 @@ export class Connection {
     return this.#primaries().flatMap((server) => this.#found.get(server)?.doubts ?? []);
   }
 
-  /** @throws Error that says why a server cannot be used. */
+  /** Connects and examines all servers. @throws Error that says why one cannot be used. */
   async open(): Promise<void> {
     const retry = () => this.#delay();
     const client = await createClient(this.#target, retry, (server) => this.#watch(server));
@@ -67,7 +67,7 @@ export class Connection {
     return this.#ask(key, (client) => client.get(key));
   }
 
-  /** Runs a script on one key: one round trip, two where the server does not know it yet. */
+  /** Runs a script on one key, in one round trip, or in two if the server does not know the script yet. */
   run({ text, sha }: Script, key: string, words: readonly string[]): Promise<unknown> {
     return this.#ask(key, async (client) => {
       try {
@@ -92,14 +92,14 @@ export class Connection {
     try {
       return await command(client.commands);
     } catch (error) {
-      // What a script says of it has more before it in older versions.
+      // Older versions put more text before the code in a script's error.
       if (isReply(error) && error.message.includes('WRONGTYPE ')) throw new StateUnreadable(key);
       if (isReply(error) && !isReply(error, 'CLUSTERDOWN Hash slot')) throw this.#unavailable(error, server);
       throw this.#lost(error, server);
     }
   }
 
-  /** A key has no server: of a cluster, the others go on. */
+  /** Makes the error for a key without a server. In a cluster other keys may still have theirs. */
   #lost(error: unknown, server?: Server): StateUnavailable {
     const unavailable = this.#unavailable(error, server);
     const isPartial = this.#target.kind === 'urls' && this.#primaries().some((other) => this.#good.has(other));
@@ -109,7 +109,7 @@ export class Connection {
     return new StatePartUnavailable(unavailable.message);
   }
 
-  /** Why a connection broke says more than that it is gone. */
+  /** Makes the error of a server, preferably with the reason why its connection broke. */
   #unavailable(error: unknown, server?: Server): StateUnavailable {
     const says = isReply(error) || error instanceof StateUnavailable;
     return unavailable(this.#nameOf(server), this.#target, says ? error : (this.#fault ?? error));
@@ -119,7 +119,7 @@ export class Connection {
     return this.#client?.primaries() ?? [];
   }
 
-  /** The server, where it is one of several that come and go; else what is asked for. */
+  /** Names a server in messages, as precisely as it is known; otherwise the configured target. */
   #nameOf(server: Server | undefined): string {
     if (server === undefined) return nameOf(this.#target);
     const { host = '', port = 0 } = server.options;
@@ -128,7 +128,7 @@ export class Connection {
     return nameOf(remoteAddress === undefined ? this.#target : { places: [{ host: remoteAddress, port: remotePort }] });
   }
 
-  /** Looks at a server whenever it is connected: another one may be there, or the same without what it held. */
+  /** Examines a server whenever it connects: it may be another one, or have lost its data. */
   #watch(server: Server): void {
     server.on('error', (error: Error) => {
       this.#fault = unavailable(this.#nameOf(server), this.#target, error);
@@ -143,11 +143,11 @@ export class Connection {
     });
     look.catch(() => undefined);
     this.#looks.set(server, look);
-    // One that is no primary yet is connected once it is.
+    // The library connects a replica only when it becomes a primary.
     if (this.#target.kind === 'urls' && server.options.readOnly !== true) server.connect().catch(() => undefined);
   }
 
-  /** @throws Error when the server cannot be used: then its connection ends. */
+  /** Examines a server. @throws Error if it cannot be used; its connection is then ended. */
   async #look(server: Server): Promise<void> {
     try {
       this.#take(server, await this.#examine(server));
@@ -160,7 +160,7 @@ export class Connection {
 
   async #examine(server: Server): Promise<Examination> {
     const { kind, db } = this.#target;
-    // The library goes on with database 0 where it cannot have another one.
+    // If a server refuses the database, the library silently goes on with database 0.
     const [, info, config] = await Promise.all([
       db === 0 || server.select(db),
       server.info(),
@@ -173,10 +173,10 @@ export class Connection {
     return examine(this.#nameOf(server), kind, info, appendfsync);
   }
 
-  /** Uses a server from now on. */
+  /** Accepts a server for use, and logs its new doubts and warnings. */
   #take(server: Server, found: Examination): void {
     const { doubts, warnings } = this.#found.get(server) ?? { doubts: [], warnings: [] };
-    // At the start it is up to the service what doubts mean.
+    // At the start the service itself decides about doubts.
     const told = this.#timer === undefined ? found.warnings : [...found.doubts, ...found.warnings];
     for (const text of told) if (!doubts.includes(text) && !warnings.includes(text)) this.#log.warn(text);
     this.#found.set(server, found);
@@ -188,7 +188,7 @@ export class Connection {
     this.#log.info('all keys of settings.state are back');
   }
 
-  /** Nothing is tried again before the first look, nor in the end. */
+  /** Returns the delay before the next attempt to connect; `null` before the first success and after `close`. */
   #delay(): number | null {
     if (this.#timer === undefined) return null;
     return Math.min(RECONNECT_DELAY_MS.first * 2 ** this.#attempts++, RECONNECT_DELAY_MS.most);

@@ -1,23 +1,24 @@
 import { StateUnavailable } from '../../plugins-sdk/state.ts';
 import type { Kind } from './target.ts';
 
-/** What a server says of itself that matters to whom trusts it with payments. */
+/** The settings of a server by which it could lose state, such as payments. */
 export interface Examination {
-  /** What makes it lose things. */
+  /** Settings by which it loses data. */
   readonly doubts: readonly string[];
-  /** What makes it lose things in rare cases. */
+  /** Settings by which it loses data in rare cases. */
   readonly warnings: readonly string[];
 }
 
-/** Oldest version that has what the scripts use. */
+/** The oldest version with all commands that the scripts use. */
 const OLDEST = [6, 2] as const;
 
 /**
+ * Examines a server's version, role and durability.
  * @param name of the server.
  * @param kind of target that it belongs to.
  * @param info its answer to INFO.
- * @param appendfsync as configured; `undefined` when it does not tell.
- * @throws StateUnavailable when it cannot be used.
+ * @param appendfsync as configured; `undefined` if it cannot be read.
+ * @throws StateUnavailable if the server cannot be used.
  */
 export function examine(name: string, kind: Kind, info: string, appendfsync: string | undefined): Examination {
   const fields = new Map([...info.matchAll(/^(\w+):(.*)$/gm)].map(([, field = '', value = '']) => [field, value]));
@@ -43,7 +44,7 @@ export function examine(name: string, kind: Kind, info: string, appendfsync: str
       isLogged &&
         appendfsync === undefined &&
         `appendfsync of ${name} cannot be read: allow its user CONFIG GET, or make sure of "appendfsync always"`,
-      // The field is there only while such a minimum is set.
+      // The field exists only while a minimum is set.
       fields.get('connected_slaves') !== '0' &&
         !fields.has('min_slaves_good_slaves') &&
         `min-replicas-to-write ${of} 0, so that a failover may take what no replica has yet: set "min-replicas-to-write 1"`,
@@ -58,7 +59,7 @@ function said(sentence: string | false): string[] {
 function refusalOf(fields: ReadonlyMap<string, string>, kind: Kind): string | undefined {
   const version = fields.get('redis_version');
   if (version === undefined) return 'is no Redis and no Valkey';
-  // Valkey says there which Redis it is compatible with.
+  // Valkey gives the Redis version that it is compatible with.
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
   if (isOld && !fields.has('valkey_version'))

@@ -1,15 +1,15 @@
 import { StateUnavailable } from '../../plugins-sdk/state.ts';
 import type { RedisTarget } from './target.ts';
 
-/** Whether the server itself said so, and nothing else went wrong. @param begin of what it said. */
+/** Whether an error is a reply of the server. @param begin how the reply must begin. */
 export function isReply(error: unknown, begin = ''): error is Error {
   return error instanceof Error && error.name === 'ReplyError' && error.message.startsWith(begin);
 }
 
 /**
- * What went wrong, for those who operate the service: a sentence without secrets, and without what was asked for.
+ * Makes an error for operators: one sentence without secrets and without the arguments of the command.
  *
- * @param name of who is to blame.
+ * @param name of the server or target at fault.
  */
 export function unavailable(name: string, target: RedisTarget, error: unknown): StateUnavailable {
   if (error instanceof StateUnavailable) return error;
@@ -19,7 +19,7 @@ export function unavailable(name: string, target: RedisTarget, error: unknown): 
 }
 
 function answered(db: number, password: string | undefined, message: string, settings = 'settings.state'): string {
-  // A server that does not know a command repeats its arguments.
+  // A server repeats the arguments of a command that it does not know.
   const [known = ''] = message.split(', with args beginning with', 1);
   const said = password === undefined ? known : known.replaceAll(password, '***');
   if (/^NOAUTH/.test(said)) return `needs a password: set ${settings}.password`;
@@ -41,15 +41,15 @@ function failed({ db, sentinel }: RedisTarget, error: unknown): string {
   if (/Unknown RESP type/.test(message)) return 'is no Redis and no Valkey';
   if (/^Socket timeout/.test(message)) return 'does not answer';
   if (code !== undefined) return `cannot be reached: ${code}`;
-  // What the library says while it does not try again.
+  // The library's message while it does not reconnect.
   return message === 'Connection is closed.' ? 'closed the connection' : 'is not connected';
 }
 
-/** How a server may fail that is spoken to with TLS and has none, and the other way round. */
+/** Ends of messages that may mean TLS with a server without it, and plain text with a server that expects TLS. */
 const PLAIN = /(?:closed the connection|can be reached|ECONNRESET|ETIMEDOUT|EPROTO|WRONG_VERSION_NUMBER)$/;
 const SECURE = /(?:closed the connection|can be reached|ECONNRESET)$/;
 
-/** What else to look at when a server that was never reached fails in this way. */
+/** Suggests another cause of the failure of a server that was never reached. */
 export function hint({ tls }: RedisTarget, message: string): string {
   if (tls === undefined) return SECURE.test(message) ? '; if TLS is expected, write rediss://' : '';
   return PLAIN.test(message) ? '; if no TLS is spoken, write redis:// and leave tls out' : '';

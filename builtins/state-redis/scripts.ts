@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Runs on the server, as one step. */
+/** A Lua script, which runs on the server as one atomic step. */
 export interface Script {
   readonly text: string;
   readonly sha: string;
@@ -10,14 +10,14 @@ function script(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** Whether there is such a text, and the text; a script has no word for a text that is not there. */
+/** Encodes an optional text as two arguments, a flag and the text, since scripts have no absent argument. */
 export function optional(text: string | undefined): [string, string] {
   return text === undefined ? ['0', ''] : ['1', text];
 }
 
 /**
- * Arguments: what is expected and what is to come, two each; milliseconds or nothing; whether the longer time is kept.
- * Answers with nothing when done, else with a list of what stands there.
+ * Compares and sets a value. Arguments: the expected and the next text, as {@link optional} encodes them; the TTL in
+ * milliseconds or an empty text; whether a longer TTL is kept. Returns nothing when done, else a list with the present value.
  */
 export const swap = script(`
 local expected = ARGV[1] == '1' and ARGV[2]
@@ -40,9 +40,9 @@ return false
 `);
 
 /**
- * A token bucket, as tokens that are missing and a time. Arguments: most tokens, window, tokens to take and debt. Answers
- * with what was granted, the wait and what is left in one text. A number in a reply would lose its fraction, and one that Lua
- * turns into a text by itself all digits after the fourteenth.
+ * Takes from a token bucket, which is stored as its missing tokens and a time. Arguments: most tokens, window in milliseconds,
+ * tokens to take, and debt. Returns in one text: tokens granted, milliseconds to wait, tokens left. A number in a reply would
+ * lose its fraction, and Lua's own conversion to text all digits after the fourteenth.
  */
 export const take = script(`
 local max, window, n, debt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -52,10 +52,10 @@ interface Credentials {
   readonly password: string | undefined;
 }
 
-/** The key of a config that says where state is: of one server, a cluster, or a primary that Sentinels watch. */
+/** The config key that names the target: `url` one server, `urls` a cluster, `sentinel` a primary that Sentinels watch. */
 export type Kind = 'url' | 'urls' | 'sentinel';
 
-/** Where state is kept, as the config says. */
+/** The configured server, cluster or primary. */
 export interface RedisTarget extends Credentials {
   readonly kind: Kind;
   /** The server, nodes of the cluster, or the Sentinels. */
@@ -68,20 +68,20 @@ export interface RedisTarget extends Credentials {
 const PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-/** Certificates and keys as they are read. */
+/** Returns the certificates and keys in the form that Node.js reads. */
 function readable(tls: RedisConfig['tls']): Static<typeof TlsSchema> {
   const texts = tls === true ? {} : (tls ?? {});
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, pemText(text)]));
 }
 
-/** The URLs, with their paths in the config. */
+/** Returns the URLs, each with its config path. */
 function urlsIn({ url, urls, sentinel }: RedisConfig): [path: string, url: string][] {
   if (url !== undefined) return [['url', url]];
   const path = urls === undefined ? 'sentinel.urls' : 'urls';
   return (urls ?? sentinel?.urls ?? []).map((text, index) => [`${path}[${index}]`, text]);
 }
 
-/** @throws Error when what is in the URL cannot be decoded. */
+/** Returns the configured credentials, else those of the URL. @throws Error if the URL's cannot be decoded. */
 function credentialsIn(config: Partial<Credentials>, url: URL | undefined): Credentials {
   const { username = '', password = '' } = url ?? {};
   return {
@@ -90,7 +90,7 @@ function credentialsIn(config: Partial<Credentials>, url: URL | undefined): Cred
   };
 }
 
-/** @throws Error when a URL cannot be parsed. */
+/** Reads the target from a config. @throws Error if a URL cannot be parsed. */
 export function targetOf(config: RedisConfig): RedisTarget {
   const { urls, sentinel, tls } = config;
   const parsed = urlsIn(config).map(([, text]) => new URL(text));
@@ -109,7 +109,7 @@ export function targetOf(config: RedisConfig): RedisTarget {
   };
 }
 
-/** What is wrong with a config of the right shape: where, and what. */
+/** Returns the first fault of a config that fits the schema: its path below `settings.state`, and a message. */
 export function problemOf(config: RedisConfig): readonly [path: string, message: string] | undefined {
   const { url, urls, sentinel } = config;
   if ([url, urls, sentinel].filter((given) => given !== undefined).length !== 1)
@@ -132,7 +132,7 @@ export function problemOf(config: RedisConfig): readonly [path: string, message:
   }
 }
 
-/** A server as errors name it, or those that lead to it. */
+/** Names a target in messages: its servers, or the Sentinels. */
 export function nameOf({ places, sentinel }: Pick<RedisTarget, 'places'> & Partial<RedisTarget>): string {
   const names = places.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
   return sentinel === undefined ? `redis at ${names}` : `redis "${sentinel.name}" of the Sentinels at ${names}`;
