@@ -17,13 +17,13 @@ import { printJson } from '../json-output.ts';
 
 const MAX_CONFIG = 1024 * 1024;
 
-/** Makes a config of an OpenAPI document: a new file, what an existing one lacks, or text on stdout. */
+/** Makes a config of an OpenAPI document: a new file, additions to an existing one, or text on stdout. */
 export async function importOpenApi(given: Given, source: string): Promise<number> {
   const out = given.optional('out');
   const file = out === undefined ? undefined : userPath(out);
   const before = await existing(file, out, given);
   const isJson = given.flag('json');
-  // Only for the proxies that it names: what the document becomes depends on the document alone.
+  // Read only for proxy settings: the result depends on the document alone.
   await readEnvironment(given.optional('env'));
   const imported = await imports(given, source);
   const { text, added, kept } = await naming(out, () => configText(imported, file, before));
@@ -38,18 +38,18 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   return 0;
 }
 
-/** Has an error say which file or URL it is about. */
+/** Puts the file or URL before the message of an error. */
 async function naming<T>(place: string | undefined, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    // Findings name their files.
+    // Findings name their files already.
     if (place === undefined || !(error instanceof Error) || 'lines' in error) throw error;
     throw new Error(`${place}: ${error.message}`);
   }
 }
 
-/** What can be imported; what cannot is told. @throws Error where that is everything. */
+/** Imports a document, and prints the parts that are left out. @throws Error when nothing can be imported. */
 async function imports(given: Given, source: string): Promise<Imported> {
   const name = nameOfSource(source);
   const tree = await naming(name, () => readDocument(isUrl(source) ? source : userPath(source)));
@@ -77,7 +77,7 @@ function optionsOf(given: Given, source: string) {
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
 
-/** @throws UsageError for what no operation of a document has: it would be left out without a word. */
+/** Reads the methods of `--only`. @throws UsageError for an unknown method, which would silently select nothing. */
 function methodsIn(text: string): string[] {
   const named = text.toUpperCase().match(/[^\s,]+/g) ?? [];
   const wrong = named.find((word) => !METHODS.includes(word));
@@ -87,13 +87,13 @@ function methodsIn(text: string): string[] {
   );
 }
 
-/** A path or a name, in which `*` is any text. */
+/** Returns the pattern of a path or name, in which `*` is any text. */
 function patternOf(text: string): RegExp {
   const parts = text.split(/\*+/).map((part) => part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
   return new RegExp(`^${parts.join('.*')}$`, 's');
 }
 
-/** The text of the file to write, where it is there and may be added to. @throws Error where it may not. */
+/** Returns the text of the output file; undefined if there is none. @throws Error where it may not be added to. */
 async function existing(file: string | undefined, out: string | undefined, given: Given): Promise<string | undefined> {
   const isMerged = given.flag('merge');
   if (file === undefined) {
@@ -122,25 +122,25 @@ async function configText(imported: Imported, file = '/config.yaml', before?: st
     throw new Error(
       `the config would be larger than 1 MiB, with ${count} endpoints: choose some with --only and --include`,
     );
-  // What was made is read as it will be read.
+  // Loads the new config as the service will, to find faults before it is written.
   await loadConfig({ file, tree: parseConfig(text, file), env: {}, builtins: definitions(), allowUnset: true });
   return { text, added: merged?.added ?? count, kept: merged?.kept ?? [] };
 }
 
-/** A new file never takes the place of another. One that is added to is replaced as a whole, and keeps mode and owner. */
+/** Writes the config. A new file never replaces another one. A merged file is replaced as a whole, and keeps mode and owner. */
 async function save(file: string, text: string, isThere: boolean): Promise<void> {
   const draft = isThere ? `${file}.${randomBytes(6).toString('hex')}` : file;
   try {
     await writeFile(draft, text, { flag: 'wx', mode: isThere ? 0o600 : 0o666 });
     if (draft === file) return;
     const { mode, uid, gid } = await lstat(file);
-    // Where root adds to the file of a service, the service must still be able to read it.
+    // If root adds to a service's file, the service must still be able to read it.
     await chown(draft, uid, gid).catch(() => undefined);
     await chmod(draft, mode & 0o777);
     await rename(draft, file);
   } catch (error) {
     const code = codeOf(error);
-    // On a full disk it would be the first half of a config; what is there already is not ours.
+    // On a full disk the draft is half a config. After EEXIST the file is not this command's.
     if (code !== 'EEXIST') await rm(draft, { force: true });
     throw new Error(`${file} cannot be written: ${code}`);
   }

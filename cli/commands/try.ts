@@ -10,15 +10,15 @@ import { type Given, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { givenService } from './given-config.ts';
 
-/** Characters of a value, and lines of an answer, that are shown. */
+/** The most characters of a value, and lines of an answer, that are shown. */
 const MAX_TEXT = 60;
 const MAX_LINES = 100;
-/** Characters of a request's body that are shown. */
+/** The most characters of a request's body that are shown. */
 const MAX_BODY = 1000;
 
 const OPTION = 'option --param <name=text>';
 
-/** Asks an upstream once, and prints its answer, the paths in it, and what would be signed for each. */
+/** Asks an upstream once, and prints its answer, the paths in it, and the value that would be signed for each. */
 export async function tryOnce(given: Given, name: string): Promise<number> {
   const service = await givenService(given);
   const texts = parametersIn(given.all('param'));
@@ -28,7 +28,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   const warnings: string[] = [];
   const parameters = (endpoint: Endpoint) => {
     warnings.push(...unknownIn(endpoint, texts));
-    // Also where the upstream is not asked, for want of what was misspelt.
+    // Printed before the request, which fails if a misspelt parameter is required.
     if (!isJson) warnings.forEach(warn);
     return parametersFor(endpoint, texts);
   };
@@ -60,7 +60,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   return 0;
 }
 
-/** Names and texts of parameters. @throws UsageError for one that is none, or that is given twice, of which one would be lost. */
+/** Splits options into names and texts. @throws UsageError for an invalid option, and for a name that is given twice. */
 function parametersIn(texts: readonly string[]): (readonly [string, string])[] {
   const names = new Set<string>();
   return texts.map((text) => {
@@ -77,7 +77,7 @@ function outcome({ signs, refused }: Outcome): string {
   return signs === undefined ? `nothing: ${refused}` : clipped(signs, MAX_TEXT);
 }
 
-/** What an endpoint ignores of what it is given: a misspelt name would ask with the default. */
+/** Returns warnings of unknown parameters: the endpoint ignores a misspelt name, and asks with the default. */
 function unknownIn(endpoint: Endpoint, texts: readonly (readonly [string, string])[]): string[] {
   const declared = keys.parameters.of(endpoint) ?? [];
   const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
@@ -86,7 +86,7 @@ function unknownIn(endpoint: Endpoint, texts: readonly (readonly [string, string
   return unknown.map(([name]) => `the endpoint takes no parameter "${name}"${hint(name, names, 'parameters')}`);
 }
 
-/** Texts of the command line as the endpoint's parameters: what has another type by its schema, or goes into a body, is JSON. */
+/** Returns the parameters' values: JSON for a parameter in the body or of another type than string, else the text. */
 function parametersFor(endpoint: Endpoint, texts: readonly (readonly [string, string])[]): Parameters {
   const declared = keys.parameters.of(endpoint) ?? [];
   return Object.fromEntries(

@@ -4,17 +4,17 @@ import { jsonOf } from './media.ts';
 import { parameterOf } from './parameters.ts';
 import { readOnlyIn } from './schema.ts';
 
-/** What an operation sends as its body. */
+/** The body of an operation's requests. */
 export interface Body {
   readonly parameters: readonly Block[];
-  /** Of JSON. */
+  /** The media type of a JSON body. */
   readonly type?: string | undefined;
   readonly isForm?: boolean;
 }
 
 /**
- * A parameter for each member of a body in JSON or of a form.
- * @throws Inexpressible for any other body: without it the operation would ask for something else.
+ * Makes a parameter of each member of a JSON body or a form.
+ * @throws Inexpressible for any other body, since without it the operation would do something else.
  */
 export function bodyOf(document: ApiDocument, operation: Operation, note: Note): Body {
   const request = requestOf(document, operation);
@@ -32,7 +32,7 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
   const required = new Set(parts.flatMap((part) => listOf(part.required)));
   const hidden = new Set(parts.flatMap((part) => readOnlyIn(document, part)));
   const members = new Map<string, unknown>();
-  // What an object says itself wins over what it is made of.
+  // A member of the object itself wins over one of its parts.
   for (const { properties } of parts)
     for (const [name, value] of Object.entries(document.block(properties)))
       if (!members.has(name)) members.set(name, value);
@@ -50,7 +50,7 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
   });
 }
 
-/** An object and the objects that it is made of, each once. */
+/** Returns a schema and the schemas of its `allOf`, each once. */
 function partsOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): Block[] {
   if (seen.has(schema)) return [];
   seen.add(schema);
@@ -83,13 +83,13 @@ function requestOf(document: ApiDocument, { block, parameters }: Operation): Req
   return { type, schema: document.block(media[type]).schema };
 }
 
-/** The fields of a form, of which Swagger has a parameter each. */
+/** Makes the schema of a form, whose fields are single parameters in Swagger. */
 function formOf(fields: readonly Block[]): Block {
   const required = fields.flatMap(({ name, required }) => (required === true ? [name] : []));
   return { properties: Object.fromEntries(fields.map((field) => [String(field.name), field])), required };
 }
 
-/** Of types that a body may have the JSON, which it is where none is named. @throws Inexpressible */
+/** Returns the JSON type among a body's types; `application/json` if none is named. @throws Inexpressible */
 function chosenOf(types: readonly string[]): string {
   const type = types.length === 0 ? 'application/json' : jsonOf(types);
   if (type !== undefined) return type;

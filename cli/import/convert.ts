@@ -11,7 +11,7 @@ import { parametersOf } from './parameters.ts';
 import { answerOf, suggestionsOf } from './suggestions.ts';
 import { encoded, literal, summary } from './text.ts';
 
-/** An endpoint as it will stand in the file. */
+/** An endpoint in the form of the config file. */
 export interface ImportedEndpoint {
   readonly name: string;
   readonly description?: string;
@@ -21,6 +21,7 @@ export interface ImportedEndpoint {
   parameters?: Record<string, unknown>[];
 }
 
+/** An API in the form of the config file. */
 export interface ImportedApi {
   readonly name: string;
   readonly url: string;
@@ -30,39 +31,40 @@ export interface ImportedApi {
   endpoints: ImportedEndpoint[];
 }
 
-/** What a document becomes. */
+/** The result of an import. */
 export type Imported = Pick<
   Conversion,
   'apis' | 'leftOut' | 'suggestions' | 'schemes' | 'remarks' | 'operations' | 'title'
 >;
 
+/** An operator's choices for an import. */
 export interface ImportOptions {
-  /** The upstream, in place of the servers of the document. */
+  /** The URL of the upstream, in place of the document's servers. */
   readonly url?: string | undefined;
-  /** What relative servers are relative to. */
+  /** The base URL of relative servers. */
   readonly base?: string | undefined;
-  /** Whether the operator wants an operation. */
+  /** Returns whether the operator wants an operation. */
   wants(method: string, path: string, name: string): boolean;
 }
 
-/** Of clients: an API whose credentials are the operator's is not for everyone. */
+/** The auth for clients: an API that uses the operator's credentials must not be open to everyone. */
 const AUTH = { type: 'apiKey', keys: ['$' + '{CLIENT_KEY}'] };
 const CONFIGURABLE = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 const PRIVATE = /^(?:0\.|10\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[f[cde])/;
 
-/** Makes APIs and endpoints of a document. What a config cannot say is listed, with the reason. */
+/** Converts a document into APIs and endpoints. Parts that a config cannot express are listed, with the reason. */
 export class Conversion {
   apis: ImportedApi[] = [];
   readonly leftOut: LeftOut[] = [];
-  /** Encodings that an operator may choose from. */
+  /** Encodings that an operator may choose, by endpoint. */
   readonly suggestions = new Map<ImportedEndpoint, readonly Block[]>();
-  /** How requests of an endpoint show who asks. */
+  /** The credentials that an endpoint's requests carry. */
   readonly schemes = new Map<ImportedEndpoint, readonly Scheme[]>();
-  /** What operators should know beside. */
+  /** Further notes for operators. */
   readonly remarks = new Set<string>();
   /** All operations of the document, wanted or not, such as `GET /pets`. */
   readonly operations = new Set<string>();
-  /** As the document calls itself. */
+  /** The document's own title. */
   readonly title: string;
   readonly #document: ApiDocument;
   readonly #options: ImportOptions;
@@ -70,7 +72,7 @@ export class Conversion {
   readonly #name: string;
   readonly #taken = new Map<string | undefined, Set<string>>();
 
-  /** @throws Error for a document of another kind. */
+  /** Converts the whole document. @throws Error for a document of another kind. */
   constructor(tree: Tree, options: ImportOptions) {
     const document = new ApiDocument(tree);
     const { title } = document.block(document.root.info);
@@ -102,7 +104,7 @@ export class Conversion {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
       const answer = answerOf(this.#document, operation);
       const api = this.#apiAt(this.#urlOf(operation));
-      // An operation that is left out adds no credentials.
+      // The draft keeps an operation that is left out from adding its credentials to the API.
       const draft = { ...api, headers: { ...api.headers } };
       const endpoint = this.#endpoint(operation, name, draft, answer.type);
       Object.assign(api, draft).endpoints.push(endpoint);
@@ -143,7 +145,7 @@ export class Conversion {
     return endpoint;
   }
 
-  /** A name that no other endpoint of the API at a URL has, or no other API. */
+  /** Returns a unique name, among the endpoints of an API, or among APIs. @param within the API's URL. */
   #unique(name: string, within?: string): string {
     const taken = this.#taken.get(within) ?? new Set();
     this.#taken.set(within, taken);
@@ -158,7 +160,7 @@ export class Conversion {
     return api;
   }
 
-  /** How an operation shows who asks; what its API sends for all of its endpoints is added there. */
+  /** Returns an operation's credentials. Those that the API sends for all of its endpoints are added to the API. */
   #schemesOf(
     { security }: Operation,
     api: ImportedApi,
@@ -182,7 +184,7 @@ export class Conversion {
     });
   }
 
-  /** @throws Inexpressible */
+  /** Returns the URL of an operation's upstream. @throws Inexpressible when the document has no whole URL. */
   #urlOf({ servers: [server = '/', another] }: Operation): string {
     const { url = '/', variables } = typeof server === 'string' ? { url: server } : this.#document.block(server);
     const values = this.#document.block(variables);
@@ -206,7 +208,7 @@ export class Conversion {
   }
 }
 
-/** Whether an API sends another header in that place already. */
+/** Returns whether an API already sends another value in a header of this scheme. */
 function differs(api: ImportedApi, { headers = {}, oauth2 }: Scheme): boolean {
   const isTaken =
     oauth2 === undefined

@@ -1,21 +1,21 @@
 import { type ApiDocument, type Block, listOf } from './document.ts';
 
-/** Parameters that carry a credential of the operator's, whatever the document says of them. */
+/** Matches names of parameters that carry a credential of the operator, whatever their description says. */
 const CREDENTIAL =
   /^(?:x-)?(?:api-?key|app-?key|access-?(?:key|token)|auth-?token|authorization|api-?(?:token|secret)|client-?secret|secret-?key|private-?key|pass(?:word|wd)?|subscription-?key|ocp-apim-subscription-key)$/i;
-/** How the security of an operation shows who asks. */
+/** The credentials that an operation's security schemes send. */
 export interface Security {
-  /** Whether it has a credential. */
+  /** Whether there is any credential. */
   readonly hasWay: boolean;
-  /** Whether it sends a value in that place, under that name. */
+  /** Returns whether they set a parameter, by its place and name. */
   isSent(place: unknown, name: string): boolean;
-  /** Names the variable of a credential. */
+  /** Returns the name of the variable for a credential. */
   variable(name: string): string;
 }
 
 /**
- * Tells which parameters of an operation are for its operator, so that no client gives them.
- * @returns the value of a credential, the reason why a parameter is left out, or nothing for what clients give.
+ * Finds parameters that are for the operator, not for clients.
+ * @returns the fixed value of a credential, the reason to leave a parameter out, or undefined for a client's parameter.
  */
 export function roleOf(
   document: ApiDocument,
@@ -24,7 +24,7 @@ export function roleOf(
 ): { readonly fixed: string } | string | undefined {
   if (security.isSent(place, String(name))) return 'is sent as its security says';
   const schema = document.block(stated ?? flat);
-  // What filters, chooses or counts is no secret.
+  // A parameter that filters, chooses or counts is no secret.
   const isFilter = /\bfilter/i.test(String(description ?? '')) || listOf(schema.enum).length > 0;
   if (place === 'path' || isFilter || (schema.type ?? 'string') !== 'string') return undefined;
   const words = String(name)

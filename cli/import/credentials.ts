@@ -2,19 +2,19 @@ import type { ApiDocument, Block } from './document.ts';
 import { variableOf } from './names.ts';
 import { literal } from './text.ts';
 
-/** How a request shows who asks. */
+/** The credentials of a request, as a config sends them. */
 export interface Scheme {
-  /** Of the API. */
+  /** Headers of the API. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the API: a token that the service gets by itself. */
+  /** The API's `oauth2` block: the service gets the token by itself. */
   readonly oauth2?: Block;
-  /** Of each endpoint. */
+  /** A parameter of each endpoint. */
   readonly parameter?: Block;
-  /** What an operator should know of it. */
+  /** A note for the operator. */
   readonly remark?: string;
 }
 
-/** What the security schemes of a document are in a config. Values are variables, whatever examples the document has. */
+/** Converts a document's security schemes for a config. Values are always variables, never the document's examples. */
 export class Credentials {
   readonly #document: ApiDocument;
   readonly #api: string;
@@ -32,8 +32,8 @@ export class Credentials {
   }
 
   /**
-   * The schemes of the first of an operation's ways in that a config can have, or the reason why it can have none.
-   * @param requirements as the document has them: a list of ways, each naming the schemes that it takes together.
+   * Returns the schemes of an operation's first way in that a config can express, or the reason why there is none.
+   * @param requirements the document's list of ways in; each names the schemes that it needs together.
    */
   of(requirements: readonly unknown[]): readonly Scheme[] | string {
     const ways = requirements.map((way) => Object.keys(this.#document.block(way)).map((name) => this.#scheme(name)));
@@ -60,7 +60,7 @@ export class Credentials {
     return { parameter: { name: key, ...(scheme.in === 'cookie' ? { in: 'cookie' } : {}), fixed: value } };
   }
 
-  /** By client credentials where the document has them: anything else takes a person. */
+  /** Uses client credentials if the document has them; other flows need a person, so the token is a variable. */
   #oauth2(scheme: Block, name: string): Scheme {
     const flows = this.#document.block(scheme.flows);
     const flow = scheme.flow === 'application' ? scheme : this.#document.block(flows.clientCredentials);

@@ -1,25 +1,26 @@
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Inexpressible } from './left-out.ts';
 
+/** A mapping of a document. */
 export type Block = Readonly<Record<string, unknown>>;
 
-/** An operation with what its path and its document say of it, too. */
+/** An operation, with the values that it inherits from its path and its document. */
 export interface Operation {
   readonly method: string;
   readonly path: string;
   readonly block: Block;
-  /** Those of the operation, and of its path where the operation has no other of that name. */
+  /** The parameters of the operation, then those of its path: the first of a name counts. */
   readonly parameters: readonly unknown[];
-  /** As they stand: for OpenAPI 3 objects, for Swagger 2.0 texts. */
+  /** The servers as written: objects in OpenAPI 3, texts for Swagger 2.0. */
   readonly servers: readonly unknown[];
   readonly security: readonly unknown[];
 }
 
-/** References that lead to references. */
+/** The longest chain of references. */
 const LONGEST_CHAIN = 50;
 const METHODS = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query']);
 
-/** An OpenAPI document (3.0 to 3.2) or a Swagger one (2.0), whose references are followed one at a time. */
+/** An OpenAPI document (3.0 to 3.2) or a Swagger document (2.0). References are resolved one at a time, when needed. */
 export class ApiDocument {
   readonly root: Block;
   readonly #merged = new WeakMap<Block, Block>();
@@ -34,7 +35,7 @@ export class ApiDocument {
     return this.root.swagger !== undefined;
   }
 
-  /** A value, or what its reference leads to. @throws Inexpressible for a reference that leads nowhere in the document. */
+  /** Returns a value, or the target of its reference. @throws Inexpressible for a reference without a target in the document. */
   follow(value: unknown, hops = 0): unknown {
     if (!isRecord(value) || typeof value.$ref !== 'string') return value;
     if (hops === LONGEST_CHAIN) throw new Inexpressible('has a reference that leads to itself');
@@ -43,7 +44,7 @@ export class ApiDocument {
     return this.follow(this.#at(value.$ref), hops + 1);
   }
 
-  /** What a JSON pointer names. @throws Inexpressible */
+  /** Returns the value at a JSON pointer. @throws Inexpressible */
   #at(pointer: string): unknown {
     let found: unknown = this.root;
     for (const step of pointer.split('/').slice(1)) {
@@ -54,7 +55,7 @@ export class ApiDocument {
     return found;
   }
 
-  /** A mapping, or the one that a reference leads to; an empty one in the place of anything else. @throws Inexpressible */
+  /** Returns a mapping, or the one that a reference names; an empty one for any other value. @throws Inexpressible */
   block(value: unknown): Block {
     const found = this.follow(value);
     if (!isRecord(found)) return {};
@@ -64,7 +65,7 @@ export class ApiDocument {
     return merged;
   }
 
-  /** With the members that the key `<<` names: YAML 1.1 had it, and many documents are written so. The first one wins. */
+  /** Adds the members under the merge key `<<`, which is of YAML 1.1 but common in documents. The first mapping wins. */
   #merge({ '<<': others, ...own }: Block): Block {
     return Object.assign(
       {},
@@ -76,14 +77,14 @@ export class ApiDocument {
     );
   }
 
-  /** In the order of the document. @param failed is told of paths that cannot be read. */
+  /** Returns all operations in the document's order. @param failed called for paths that cannot be read. */
   operations(failed: (at: string, error: unknown) => void): Operation[] {
     return Object.entries(this.block(this.root.paths)).flatMap(([path, value]) => {
       if (path.startsWith('x-')) return [];
       try {
         const item = this.block(value);
         const own = Object.entries(item).filter(([method]) => METHODS.has(method));
-        // Since OpenAPI 3.2 a path may have methods of other names.
+        // Since OpenAPI 3.2, a path may have methods of any name.
         return [...own, ...Object.entries(this.block(item.additionalOperations))].flatMap(([method, block]) =>
           isRecord(block) ? [this.#operation(method.toUpperCase(), path, block, item)] : [],
         );
@@ -104,7 +105,7 @@ export class ApiDocument {
     };
   }
 
-  /** The one server of a Swagger document, of whose schemes the safest counts. */
+  /** Returns the only server of a Swagger document, with https unless it has only http. */
   #hosts({ schemes = this.root.schemes }: Block): string[] {
     const { host, basePath = '/' } = this.root;
     if (typeof host !== 'string') return [String(basePath)];
@@ -113,7 +114,7 @@ export class ApiDocument {
   }
 }
 
-/** @throws Error for a version that is not read, and for what is no such document. */
+/** Checks the version. @throws Error for a version that is not supported, and for any other document. */
 function checkVersion({ swagger, openapi }: Block): void {
   const version = swagger ?? openapi;
   const isRead = swagger === undefined ? /^3(?:\.[012](?:\.\d+)?)?$/ : /^2(?:\.0)?$/;
@@ -124,7 +125,7 @@ function checkVersion({ swagger, openapi }: Block): void {
   throw new Error(`${swagger === undefined ? 'OpenAPI' : 'Swagger'} ${String(version).slice(0, 20)}: ${read}`);
 }
 
-/** A pointer is part of a URL; one that is none is taken as it is. */
+/** Decodes a step of a pointer, which is part of a URL; returns invalid encodings as they are. */
 function unescaped(step: string): string {
   try {
     return decodeURIComponent(step);
@@ -133,6 +134,7 @@ function unescaped(step: string): string {
   }
 }
 
+/** Returns a list; an empty one for any other value. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -2,17 +2,17 @@ import type { ApiDocument, Block } from './document.ts';
 import { isJson } from './media.ts';
 import { valuesOf } from './schema.ts';
 
-/** Names of parameters that choose the format of an answer, in lower case and without marks. */
+/** Matches names of parameters that choose the answer's format, in lower case and without punctuation. */
 const NAME =
   /(?:format|fmt|extension)$|^(?:f|r|wt|alt|ext|fileext|mode|render|syntax|output|(?:output|response|return|result|file|data|content|media|mime)type)$/;
-/** In a body other such names describe what is stored there. */
+/** Matches such names in a body, where the other names describe stored data. */
 const BODY_NAME = /^(?:output|response|return|result|answer)(?:format|type)$/;
-/** What looks for things of a format. */
+/** Matches descriptions of parameters that search for things of a format. */
 const FILTER = /\b(?:filter|restrict|search for|limits? (?:the )?results)/i;
-/** Formats of what is sent, or looked at, rather than of the answer. */
+/** Matches names for the format of input, not of the answer. */
 const OTHER = /^(?:in|input|request|req|source|src|import|upload|from|body)/;
 
-/** The value by which a parameter asks for JSON, where it chooses the format of the answer. */
+/** Returns the value that asks for JSON, if a parameter chooses the answer's format. */
 export function jsonChoiceOf(document: ApiDocument, parameter: Block, schema: Block): string | undefined {
   const { name, in: place, description } = parameter;
   const plain = String(name)

@@ -5,7 +5,7 @@ import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { Conversion, type Imported, type ImportedApi, type ImportOptions } from './convert.ts';
 
 /**
- * What a config has of an OpenAPI document, which the service would start with. Environment and files do not matter.
+ * Converts an OpenAPI document into a config that the service can start with. The environment and files have no influence.
  * @throws Error for a document of another kind.
  */
 export async function importDocument(
@@ -19,7 +19,7 @@ export async function importDocument(
   return imported;
 }
 
-/** Removes credentials that only endpoints needed which were removed, and tells what is to be known of the others. */
+/** Removes credentials that only removed endpoints needed, and collects the notes on the others. */
 function keepUsed(api: ImportedApi, { schemes, remarks }: Imported): void {
   const used = api.endpoints.flatMap((endpoint) => schemes.get(endpoint) ?? []);
   const names = used.flatMap(({ headers = {} }) => Object.keys(headers));
@@ -28,13 +28,13 @@ function keepUsed(api: ImportedApi, { schemes, remarks }: Imported): void {
   for (const { remark } of used) if (remark !== undefined) remarks.add(remark);
 }
 
-/** Rounds of checks; each removes something, mostly all that is wrong. */
+/** The most rounds of checks. Each removes at least one part, mostly all faulty ones. */
 const MOST_ROUNDS = 50;
 
 /**
- * Removes what the service would refuse, and lists it with the words of the refusal. That is a schema, a parameter, an endpoint,
- * or an API. What is left is a config that can be used.
- * @param source where the URLs of APIs come from.
+ * Removes the parts that the service would refuse: a schema, a parameter, an endpoint or an API. Each is listed with the
+ * text of the refusal. A valid config is left.
+ * @param source the origin of the APIs' URLs, for texts.
  */
 async function repair(imported: Imported, builtins: readonly Definition[], source: string): Promise<void> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -60,7 +60,7 @@ async function repair(imported: Imported, builtins: readonly Definition[], sourc
 
 const PLACE = /^apis\[(\d+)\](?:\.endpoints\[(\d+)\](?:\.parameters\[(\d+)\])?)?(?:\.(\w+))?/;
 
-/** @throws Error for a finding that is about no part of an API. */
+/** Removes the part that a finding is about. @throws Error for a finding outside the APIs. */
 function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed: Set<object>, source: string): void {
   const [, a, e, p, key = ''] = PLACE.exec(path) ?? [];
   const api = apis[Number(a)];

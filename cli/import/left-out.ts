@@ -1,21 +1,21 @@
-/** Why something of a document has no place in a config. */
+/** A part of a document that a config cannot express; the message is the reason. */
 export class Inexpressible extends Error {}
 
-/** Something of a document that the config does not have, or has in another form. */
+/** A part of a document that the config does not have, or has in another form. */
 export interface LeftOut {
-  /** What it is, such as `query parameter "expand"`; nothing for the operation itself. */
+  /** The part, such as `query parameter "expand"`; empty for the operation itself. */
   readonly what: string;
-  /** The operation, such as `GET /pets`, or where else it stands. */
+  /** The operation, such as `GET /pets`, or another place. */
   readonly at: string;
   readonly reason: string;
 }
 
-/** Says what became of a part of an operation, where that is not what the document says. */
+/** Notes a part of an operation that differs from the document, with the reason. */
 export type Note = (what: string, reason: string) => void;
 
 /**
- * What a parameter becomes: nothing, with a note, where no config can have it.
- * @throws Inexpressible for one that is required: without it the operation would ask for something else.
+ * Makes a parameter. If no config can express it, returns none and notes the reason.
+ * @throws Inexpressible for a required one, since without it the operation would do something else.
  */
 export function unlessInexpressible<T>(what: string, isRequired: boolean, note: Note, make: () => T): T[] {
   try {
@@ -28,10 +28,10 @@ export function unlessInexpressible<T>(what: string, isRequired: boolean, note: 
   }
 }
 
-/** Places that a line names. */
+/** The most places that a line names. */
 const NAMED = 3;
 
-/** A line for each thing and reason, with the first of the places where it stands. */
+/** Returns a line for each part and reason, with its first places. */
 export function leftOutLines(list: readonly LeftOut[]): string[] {
   const groups = new Map<string, LeftOut[]>();
   for (const each of list) {

@@ -3,18 +3,19 @@ import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX, unique } from './names.ts';
 import { apiNode, endpointNode, variablesIn, variablesOf, yamlText } from './write.ts';
 
+/** The config after a merge. */
 export interface Merged {
   readonly text: string;
   readonly added: number;
-  /** What stayed as the operator has it, where the document says something else, and secrets that one more API would get. */
+  /** Notes on parts that differ from the document but stay, and on secrets that one more API would get. */
   readonly kept: readonly string[];
 }
 
 /**
- * Adds to the text of a config what it does not have. Values, their order and comments stay; the layout is that of the YAML library.
- * An API is known by its URL, an endpoint by its method and path, or by its name.
- * @param text of a config that can be read.
- * @throws Error where there is no place for it.
+ * Adds the parts of an import that a config lacks. Values, their order and comments stay; the layout is the YAML library's.
+ * APIs are matched by URL; endpoints by method and path, or by name.
+ * @param text the text of a valid config.
+ * @throws Error where a part cannot be added.
  */
 export function merge(text: string, imported: Imported): Merged {
   const document = parseDocument(text, { customTags: asWritten });
@@ -44,7 +45,7 @@ export function merge(text: string, imported: Imported): Merged {
   return { text: added === 0 ? text : yamlText(document, 0), added, kept };
 }
 
-/** Numbers stay as they are written: to YAML an address may be one, and it would lose digits and zeros. */
+/** Keeps numbers as they are written. YAML may read an address as a number, which would lose digits and zeros. */
 function asWritten(tags: Tags): Tags {
   return tags.map((tag) => {
     if (typeof tag === 'string' || tag.collection !== undefined || tag.test === undefined) return tag;
@@ -53,14 +54,14 @@ function asWritten(tags: Tags): Tags {
   });
 }
 
-/** A list to which items are added in lines of their own. */
+/** Returns a list whose items are on lines of their own, so that items can be added. */
 function listOf(value: unknown, what: string): YAMLSeq {
   if (!isSeq(value)) throw new Error(`the ${what} cannot be added to: write them as a list there`);
   value.flow = false;
   return value;
 }
 
-/** Endpoints that a list does not have, with names that it does not have. */
+/** Returns the endpoints that a list lacks, with names that are free there. */
 function withoutKnown(list: YAMLSeq, endpoints: readonly ImportedEndpoint[]): ImportedEndpoint[] {
   const known = list.items.filter(isMap);
   const names = new Set(known.map((each) => String(each.get('name')).toLowerCase()));
@@ -78,7 +79,7 @@ function differences(block: YAMLMap, api: ImportedApi): string[] {
     .map((name) => `the API ${block.get('name')} has no header ${name}, which the document asks for`);
 }
 
-/** Endpoints of which the document says nothing; a path may have got a query. */
+/** Returns notes on endpoints that the document does not have; a query after the path is ignored. */
 function goneFrom({ operations }: Imported, api: ImportedApi, block: YAMLMap, endpoints: YAMLSeq): string[] {
   const names = new Set(api.endpoints.map(({ name }) => name.toLowerCase()));
   return endpoints.items.filter(isMap).flatMap((each) => {
@@ -88,7 +89,7 @@ function goneFrom({ operations }: Imported, api: ImportedApi, block: YAMLMap, en
   });
 }
 
-/** Names of variables come from titles, so that a document can have those of another one. */
+/** Returns notes on variables that are already in the file: names come from titles, so two documents may share them. */
 function sharedSecrets(api: ImportedApi, text: string): string[] {
   const known = variablesIn(text);
   return variablesOf([api])

@@ -1,7 +1,7 @@
-/** Characters of a name. */
+/** The most characters of a name. */
 const LONGEST_NAME = 64;
 
-/** A name of letters, digits and a few marks that need no quotes, neither in YAML nor in a shell. */
+/** Returns a name of letters, digits and a few characters that need no quotes in YAML or in a shell. */
 export function nameOf(text: string, otherwise: string): string {
   const plain = text
     .normalize('NFKD')
@@ -11,7 +11,7 @@ export function nameOf(text: string, otherwise: string): string {
   return /[A-Za-z]/.test(plain) ? plain : otherwise;
 }
 
-/** A name that is not taken yet, with a number behind it where it has to; case does not count. From now on it is taken. */
+/** Returns a free name, if need be with a number at its end, and adds it to the taken ones. Case does not count. */
 export function unique(name: string, taken: Set<string>): string {
   let free = name;
   for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${name}-${n}`;
@@ -19,12 +19,12 @@ export function unique(name: string, taken: Set<string>): string {
   return free;
 }
 
-/** Of the names of variables that an import makes. */
+/** The prefix of the variables that an import names. */
 export const PREFIX = 'UPSTREAM_';
 
 /**
- * The name of a variable for something secret. The prefix keeps a document from naming a variable that is there for something else,
- * whose value would then be sent to the document's server.
+ * Returns the name of a variable for a secret. Because of the prefix, a document cannot name a variable with another
+ * purpose, whose value would then be sent to the document's server.
  */
 export function variableOf(...parts: readonly string[]): string {
   const words = parts.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]+/g, '_'));

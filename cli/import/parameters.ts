@@ -5,7 +5,7 @@ import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { isScalar, SchemaReader } from './schema.ts';
 import { encoded, literal, summary } from './text.ts';
 
-/** Headers that the HTTP client sends by itself, or that follow from media types. */
+/** Headers that the HTTP client sets itself, or that follow from media types. */
 const ELSEWHERE = new Set([
   ...['content-length', 'host', 'user-agent', 'accept-encoding', 'connection'],
   ...['accept', 'content-type'],
@@ -13,8 +13,8 @@ const ELSEWHERE = new Set([
 const SEPARATORS: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: 'tab', pipes: '|' };
 
 /**
- * The parameters that an operation takes outside its body.
- * @throws Inexpressible for one that is required and that no config can have.
+ * Makes the parameters of an operation outside its body.
+ * @throws Inexpressible for a required one that no config can express.
  */
 export function parametersOf(document: ApiDocument, operation: Operation, security: Security, note: Note): Block[] {
   const declared = declaredOf(document, operation, note);
@@ -42,7 +42,7 @@ export function parametersOf(document: ApiDocument, operation: Operation, securi
   ];
 }
 
-/** Those that a config may have, by place and name; the operation's own win over its path's. */
+/** Returns the parameters that a config may have, by place and name. The operation's own win over its path's. */
 function declaredOf(document: ApiDocument, { parameters, path }: Operation, note: Note): Map<string, Block> {
   const declared = new Map<string, Block>();
   for (const value of parameters) {
@@ -65,15 +65,15 @@ function placeOf(place: string): Block {
   return place === 'query' ? {} : { in: literal(place) };
 }
 
-/** @param stated what its value may be. @throws Inexpressible */
+/** Makes a parameter. @param stated the schema of its value. @throws Inexpressible */
 export function parameterOf(document: ApiDocument, parameter: Block, stated: Block, about: About): Block {
   const { name, in: place, description } = parameter;
   const described = summary(description);
-  // Fields of a form travel as parameters of a query do.
+  // Fields of a form are encoded like query parameters.
   const carrier = place === 'body' ? { ...stated, in: 'query' } : parameter;
   const sent = () => (about.isText ? asText(document, carrier, stated, about.lose) : stated);
   return {
-    // What a path parameter is called, only the path itself says.
+    // A path parameter must have the name in the path, which is percent-encoded.
     name: literal(place === 'path' ? encoded(String(name)) : String(name)),
     ...placeOf(String(place)),
     ...(asJson(document, parameter, stated, about.lose) ?? restOf(document, sent(), about)),
@@ -81,7 +81,7 @@ export function parameterOf(document: ApiDocument, parameter: Block, stated: Blo
   };
 }
 
-/** A parameter that chooses the format of the answer: the service reads JSON alone. */
+/** Fixes a parameter that chooses the answer's format to JSON, since the service reads nothing else. */
 function asJson(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void) {
   const value = jsonChoiceOf(document, parameter, schema);
   if (value === undefined) return undefined;
@@ -89,7 +89,7 @@ function asJson(document: ApiDocument, parameter: Block, schema: Block, lose: (r
   return { fixed: literal(value) };
 }
 
-/** What a value may be where a list would travel as text, or one of its items alone. @throws Inexpressible for an object. */
+/** Returns the schema of a value that is sent as text: of a list, a text or one item. @throws Inexpressible for an object. */
 function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Block {
   if (parameter.in === 'querystring') throw new Inexpressible('is a whole query string, which no config has');
   if (Object.keys(document.block(parameter.content)).length > 0) {
@@ -116,12 +116,12 @@ function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (r
 
 interface About {
   readonly isRequired: boolean;
-  /** Whether it is text where nothing else is said. */
+  /** Whether its type is text by default. */
   readonly isText: boolean;
   readonly lose: (reason: string) => void;
 }
 
-/** `required`, `fixed` and `schema` of a parameter, as short as they can be. */
+/** Returns `required`, `fixed` and `schema` of a parameter, as short as possible. */
 function restOf(document: ApiDocument, stated: Block, { isRequired, isText, lose }: About): Block {
   const reader = new SchemaReader(document);
   const schema = reader.read(stated);
@@ -131,7 +131,7 @@ function restOf(document: ApiDocument, stated: Block, { isRequired, isText, lose
     lose('has one choice, and is fixed to it');
     return { fixed: only };
   }
-  // Written down, it would be sent beside whatever a client sends in its place.
+  // A default in the config would be sent beside other parameters that a client gives in its place.
   if (stated.default !== undefined && stated.default !== null)
     lose(`has a default, which ${isRequired ? 'a required parameter cannot have' : 'the upstream applies by itself'}`);
   const rest = Object.keys(schema).filter((key) => !(isText && key === 'type' && schema.type === 'string'));

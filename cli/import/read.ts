@@ -17,12 +17,12 @@ export async function readDocument(source: string): Promise<Tree> {
   return json(text) ?? parseConfig(text, name, LIMITS);
 }
 
-/** Whether a text is meant as a URL; the HTTP client refuses all but http and https. */
+/** Returns whether a text is meant as a URL; the HTTP client refuses all but http and https. */
 export function isUrl(source: string): boolean {
   return /^[a-z][\w+.-]*:\/\//i.test(source);
 }
 
-/** How texts call a document: a URL without its user name, password and query, which may be secret. */
+/** Returns a document's name for texts: a URL without user name, password and query, which may be secret. */
 export function nameOfSource(source: string): string {
   return isUrl(source) ? publicUrl(source) : source;
 }
@@ -43,7 +43,7 @@ async function fetched(url: string): Promise<Buffer> {
   throw new Error(`the document cannot be fetched: status ${status}${where}`);
 }
 
-/** Quicker for JSON, by far; nothing for what is none, is no object, is nested deeply, or has a key that no config may have. */
+/** Parses JSON, much faster than YAML. Undefined for other text, deep nesting, and keys that no config may have. */
 function json(text: string): Tree | undefined {
   if (!/^\s*\{/.test(text) || isDeeperThan(text, LIMITS.depth) || text.includes('"__proto__"')) return undefined;
   const value = jsonIn(text);

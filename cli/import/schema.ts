@@ -3,7 +3,7 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf } from './document.ts';
 import { literals } from './text.ts';
 
-/** Levels and parts of a schema; what is beyond takes anything. */
+/** The most levels and parts of a schema; deeper values may be anything. */
 const MAX_DEPTH = 5;
 const MAX_PARTS = 50;
 
@@ -14,10 +14,10 @@ const KEPT = [
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const LOST = ['not', 'if', 'patternProperties', 'dependentRequired', 'dependentSchemas', 'propertyNames', 'contains'];
 
-/** What parameters of a config can say of a schema: the same, or less. */
+/** Converts schemas for parameters of a config. A converted schema accepts the same values, or more. */
 export class SchemaReader {
   readonly #document: ApiDocument;
-  /** Reasons for which a schema says less than the document. */
+  /** Reasons why a schema restricts less than the document does. */
   readonly lost = new Set<string>();
   readonly #within = new Set<Block>();
   #parts = 0;
@@ -26,7 +26,7 @@ export class SchemaReader {
     this.#document = document;
   }
 
-  /** @throws Inexpressible for a reference that leads nowhere. */
+  /** Converts a schema. @throws Inexpressible for a reference without a target. */
   read(value: unknown): Block {
     const schema = this.#document.block(value);
     if (this.#within.has(schema)) return this.#cut('is part of itself: its inner values may be anything');
@@ -66,19 +66,19 @@ export class SchemaReader {
       if (Array.isArray(list)) members[key] = list.map(inner);
     }
     if (Array.isArray(schema.enum)) members.enum = choicesOf(schema, type);
-    // In a schema of Swagger a parameter may be required by itself.
+    // In Swagger, `required` may be a boolean of the parameter itself.
     if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
     else delete members.required;
     return members;
   }
 }
 
-/** The types of a schema; `null` is one of them where it is `nullable`, as OpenAPI 3.0 says. */
+/** Returns the types of a schema, with `null` if it is `nullable` (OpenAPI 3.0). */
 function typesOf({ type, nullable }: Block): unknown {
   return literals(typeof type === 'string' && nullable === true ? [type, 'null'] : type);
 }
 
-/** In OpenAPI 3.0 and Swagger an exclusive limit is a limit with a mark. */
+/** Returns the limits of a number. In OpenAPI 3.0 and Swagger, an exclusive limit is a limit with a boolean beside it. */
 function limitsOf(schema: Block): Block {
   const names = [
     ['minimum', 'exclusiveMinimum'],
@@ -96,10 +96,10 @@ function limitsOf(schema: Block): Block {
   );
 }
 
-/** YAML makes numbers and booleans of what is meant as text, and authors make text of what is a number. */
+/** Returns the values of `enum` in the schema's type: YAML may read texts as numbers, and authors may quote numbers. */
 function choicesOf(schema: Block, type: unknown): unknown[] {
   const all = Array.isArray(schema.enum) ? schema.enum : [];
-  // YAML makes 1.1 of 1.10, which stands in the file as it was meant.
+  // YAML reads 1.10 as 1.1, so the written text is used.
   const written = writtenNumbers(all);
   if (schema.type === 'string')
     return all.map((each, i) => literals(isScalar(each) ? (written.get(i) ?? String(each)) : each));
@@ -109,7 +109,7 @@ function choicesOf(schema: Block, type: unknown): unknown[] {
   return all.map((each) => (isNumber(each) ? Number(each) : literals(each)));
 }
 
-/** The values that a schema, its parts or its items name. */
+/** Returns the values that a schema, its parts or its items list. */
 export function valuesOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): readonly unknown[] {
   if (Array.isArray(schema.enum)) return schema.enum;
   if (schema.const !== undefined) return [schema.const];
@@ -120,7 +120,7 @@ export function valuesOf(document: ApiDocument, schema: Block, seen = new Set<Bl
   return parts.flatMap((part) => (part === undefined ? [] : valuesOf(document, document.block(part), seen)));
 }
 
-/** The members of an object that are the upstream's to fill, which no request has. */
+/** Returns an object's read-only members, which only the upstream sets and no request has. */
 export function readOnlyIn(document: ApiDocument, schema: Block): string[] {
   const parts = [schema, ...listOf(schema.allOf).map((part) => document.block(part))];
   const members = parts.flatMap(({ properties }) => Object.entries(document.block(properties)));

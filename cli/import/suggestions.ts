@@ -5,18 +5,18 @@ import { Inexpressible } from './left-out.ts';
 import { jsonOf } from './media.ts';
 import { literal } from './text.ts';
 
-/** Suggestions for one endpoint, levels of an answer, and members that are looked at. */
+/** The most suggestions for one endpoint, levels of an answer, and members that are searched. */
 const MOST = 4;
 const MAX_DEPTH = 6;
 const MAX_MEMBERS = 200;
 
-/** What an operation answers, as far as that is said. */
+/** The media type and the schema of an operation's answer, if the document has them. */
 export interface Answer {
   readonly type?: string | undefined;
   readonly schema?: unknown;
 }
 
-/** @throws Inexpressible where an answer is said to be no JSON. */
+/** Returns the answer of an operation. @throws Inexpressible for an answer that is not JSON. */
 export function answerOf(document: ApiDocument, { block }: Operation): Answer {
   const responses = Object.entries(document.block(block.responses));
   const [, first] =
@@ -37,11 +37,11 @@ export function answerOf(document: ApiDocument, { block }: Operation): Answer {
   return { type, schema: type === undefined ? undefined : document.block(content[type]).schema };
 }
 
-/** Encodings of the numbers in an answer, those nearest to its top first. */
+/** Returns encodings for the numbers in an answer, those nearest to its root first. */
 export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
   const found: Block[] = [];
   const queue: (readonly [path: string, schema: unknown, depth: number])[] = [['$', schema, 1]];
-  // A list goes on with what is added while it is walked.
+  // The loop also visits items that are added to the queue while it runs.
   for (const [path, value, depth] of queue) {
     const { type, properties, items, allOf, writeOnly } = followed(document, value);
     if (writeOnly === true) continue;
@@ -60,7 +60,7 @@ export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
   return found;
 }
 
-/** A broken reference in an answer says nothing against the request. */
+/** Returns a schema, or an empty one for a broken reference: an answer's fault does not matter for the request. */
 function followed(document: ApiDocument, value: unknown): Block {
   try {
     return document.block(value);

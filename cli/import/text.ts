@@ -1,19 +1,19 @@
 import { printable } from '../../plugins-sdk/schema/path.ts';
 
-/** Characters of a description. */
+/** The most characters of a description. */
 const LONGEST_DESCRIPTION = 100;
 
-/** Text that is taken as it is: what looks like a variable would be replaced by the value of one. */
+/** Escapes a text for a config, so that nothing in it is replaced by the value of a variable. */
 export function literal(text: string): string {
   return text.replaceAll('${', () => '$${');
 }
 
-/** A path, or a part of one, with everything percent-encoded that a config must not have as it is. */
+/** Percent-encodes the characters of a path that a config must not have. */
 export function encoded(path: string): string {
   return path.toWellFormed().replace(/[\s\\]|[^\x21-\x7e]/gu, (character) => encodeURIComponent(character));
 }
 
-/** All texts of a value as {@link literal}; keys are never replaced. Numbers that JSON does not have become texts. */
+/** Escapes all texts of a value with {@link literal}; keys are never replaced. Numbers without JSON form become texts. */
 export function literals(value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
   if (typeof value === 'string') return literal(value);
@@ -22,11 +22,11 @@ export function literals(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, literals(member)]));
 }
 
-/** What looks like a key or a token: letters and digits mixed in a long word, or any word behind `Bearer` or `key=`. */
+/** Matches text that looks like a key or token: long words of letters and digits, and words after `Bearer` or `key=`. */
 const CREDENTIAL =
   /\b(?:Bearer|Basic)\s+[\w+/=.-]{12,}|(?<![\w-])[\w-]*(?:key|token|secret|password|appid)=[^\s&]+|(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}(?![\w-])/gi;
 
-/** The beginning of a description, in one line, without markup and what looks like a credential. */
+/** Returns the beginning of a description, on one line, without markup and anything that looks like a credential. */
 export function summary(...texts: readonly unknown[]): string | undefined {
   const text = texts.find((each): each is string => typeof each === 'string' && each.trim() !== '');
   const plain = text

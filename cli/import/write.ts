@@ -2,32 +2,32 @@ import { Document, isMap, isSeq, Scalar, stringify, visit, type YAMLMap } from '
 import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 
-/** Characters of a line. */
+/** The most characters of a line. */
 const WIDTH = 120;
-/** A text in double quotes stays in its line: the line may be a comment. */
+/** YAML style. Texts in double quotes are never broken, since their line may be a comment. */
 const STYLE = { singleQuote: true, doubleQuotedMinMultiLineLength: 1e9 } as const;
-/** What a terminal would obey, and YAML takes as it is in a text without quotes. */
+/** Matches characters that control a terminal, and that YAML allows without quotes. */
 const OBEYED = /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const VARIABLE = /(?<!\$)\$\{(\w+)\}/g;
 
-/** The variables that an imported config needs. */
+/** Returns the variables that an imported config needs. */
 export function variablesOf(apis: readonly ImportedApi[]): string[] {
   return variablesIn(JSON.stringify(apis));
 }
 
-/** The variables that a text refers to. */
+/** Returns the variables that a text refers to. */
 export function variablesIn(text: string): string[] {
   return [...new Set([...text.matchAll(VARIABLE)].map(([, name = '']) => name))].sort();
 }
 
-/** A whole config file. */
+/** Returns the text of a new config file. */
 export function fileText(imported: Imported): string {
   const document = new Document({ version: '1.0', apis: [] });
   for (const api of imported.apis) document.addIn(['apis'], apiNode(document, api, imported));
   return headOf(imported) + yamlText(document, WIDTH);
 }
 
-/** An item of the list of APIs. */
+/** Makes an item of the list of APIs. */
 export function apiNode(document: Document, api: ImportedApi, imported: Imported): YAMLMap {
   const { name, url, headers, oauth2, auth, endpoints } = api;
   const credentials = { ...(Object.keys(headers).length > 0 && { headers }), ...(oauth2 && { oauth2 }) };
@@ -38,7 +38,7 @@ export function apiNode(document: Document, api: ImportedApi, imported: Imported
   return node;
 }
 
-/** An item of the list of endpoints, with the encodings that an operator may choose from as comments. */
+/** Makes an item of the list of endpoints, with suggested encodings as comments. */
 export function endpointNode(document: Document, endpoint: ImportedEndpoint, { suggestions }: Imported): YAMLMap {
   const node = mapOf(document, endpoint);
   const parameters = node.get('parameters');
@@ -52,7 +52,7 @@ function mapOf(document: Document, value: object): YAMLMap {
   return document.createNode(value, { aliasDuplicateObjects: false }) as YAMLMap;
 }
 
-/** A document whose text can be shown by a terminal: escapes mean the same in double quotes. @param lineWidth 0: no line is broken. */
+/** Returns a document's text, with characters that control a terminal escaped. @param lineWidth 0: no line is broken. */
 export function yamlText(document: Document, lineWidth: number): string {
   visit(document, {
     Scalar: (_key, node) => {
@@ -77,7 +77,7 @@ function headOf({ title, apis, remarks }: Imported): string {
   return shown(lines.map((line) => `# ${line}\n`).join(''));
 }
 
-/** One line for a parameter, where that is not too long. */
+/** Puts a parameter on one line, unless that is too long. */
 function styleParameter(item: YAMLMap): void {
   const isLong = flow(item.toJSON()).length > WIDTH - 20;
   item.flow = !isLong;
@@ -85,7 +85,7 @@ function styleParameter(item: YAMLMap): void {
   if (isLong && isMap(schema) && flow(schema.toJSON()).length <= WIDTH - 20) schema.flow = true;
 }
 
-/** A value in one line of YAML, whatever is in it. */
+/** Returns a value as one line of YAML. */
 function flow(value: unknown): string {
   return stringify(value, { ...STYLE, lineWidth: 0, collectionStyle: 'flow' }).trim();
 }
