@@ -49,7 +49,7 @@ interface Connection {
   isEnding?: boolean;
 }
 
-/** Bounds a server's connections. Node bounds neither the requests that it reads ahead nor the bytes that clients leave unread. */
+/** Bounds a server's connections: node bounds neither the requests that it reads ahead nor the bytes that clients do not read. */
 export class Connections {
   readonly #open = new Map<Socket, Connection>();
   readonly #bounds: typeof BOUNDS;

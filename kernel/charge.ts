@@ -84,7 +84,7 @@ export class Charge implements CallContext {
   #since = 0;
   #controller: AbortController | undefined;
 
-  /** @param of the request, whose client also aborts the signal by leaving. @param remaining milliseconds of the total still left. */
+  /** @param of the request: the signal also aborts when its client leaves. @param remaining milliseconds left of the total. */
   constructor(total: number, of?: { readonly clientSignal: AbortSource }, plugin?: string, remaining = total) {
     this.#total = total;
     this.#used = total - remaining;

@@ -1,6 +1,6 @@
 /**
- * `GET /prices` shows the answers of several endpoints by name: `{"prices/eth-usd": {"node": "0x…", …}}`. Each endpoint is asked
- * as if the client had sent the request by itself. The endpoints must need no parameters.
+ * `GET /prices` shows the answers of several endpoints by name: `{"prices/eth-usd": {"node": "0x…", …}}`. Each endpoint is
+ * asked as if the client had sent the request by itself. The endpoints must need no parameters.
  *
  * ```yaml
  * settings:

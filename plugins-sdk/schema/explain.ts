@@ -74,7 +74,7 @@ function misplaced(path: string, place: string): Reason {
   return reasonAt(path, `unknown key here, it belongs at ${place}`);
 }
 
-/** Replaces a member's reason if its unknown key belongs into the mapping that holds the member. */
+/** Replaces a member's reason if its unknown key belongs in the mapping that holds the member. */
 function movedUp(reason: Reason, known: readonly string[], path: string): Reason {
   const { stray } = reason;
   return stray !== undefined && known.includes(stray) ? misplaced(reason.path, childPath(path, stray)) : reason;

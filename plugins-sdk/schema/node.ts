@@ -30,7 +30,7 @@ export interface SchemaNode {
 
 const nodes = new WeakMap<object, SchemaNode>();
 
-/** Reads a schema. Malformed keywords count as absent, since the schema may be an operator's. */
+/** Reads a schema, perhaps an operator's: malformed keywords count as absent. @throws SyntaxError for a wrong pattern. */
 export function readSchema(schema: TSchema): SchemaNode {
   const known = nodes.get(schema);
   if (known !== undefined) return known;

@@ -12,7 +12,7 @@ export interface HarnessOptions {
   readonly budget?: number | 'none' | undefined;
   /** The `keys` that a simple plugin's file exports. Hooks get the values of the endpoint that a request goes to. */
   readonly keys?: EndpointKeys | undefined;
-  /** The config that a definition's `setup` gets, once its `configSchema` has checked it. A factory gets its config from the test. */
+  /** The config for a definition's `setup`, which its `configSchema` checks first. A factory gets its config from the test. */
   readonly config?: unknown;
   /** The test's context from node:test. The plugin is stopped when the test ends, even if it fails. */
   readonly t?: { after(end: () => Promise<void>): void } | undefined;
