@@ -10,7 +10,6 @@ import {
   StatePartUnavailable,
   StateUnavailable,
   StateUnreadable,
-  type Taken,
 } from '../plugins-sdk/state/area.ts';
 import { messageOf } from './text.ts';
 
@@ -149,7 +148,7 @@ export class StateClient implements SharedState {
       compareAndSet: (...args) => this.#run('swap', () => area.compareAndSet(...args), hasWritten(args[2])),
       // A bucket that is not full has been stored.
       takeTokens: (key, limit, ...rest) => {
-        const hasStored = ({ left }: Taken) => left < limit.max;
+        const hasStored = ({ left }: { readonly left: number }) => left < limit.max;
         return this.#run('take', () => area.takeTokens(key, limit, ...rest), hasStored);
       },
     };

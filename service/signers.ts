@@ -153,17 +153,15 @@ export class Signers implements Signing {
     const types = plugins.flatMap(({ definition }) => Object.entries(definition.signers ?? {}));
     const type = types.find(([each]) => each === name)?.[1];
     if (type === undefined) throw new Error(`no plugin has the signer "${String(name)}"`);
-    const opened = openWithTimeout(type, config, { role, path, log: this.#log });
-    const signer = await opened.catch((error: unknown) => {
+    const signer = await openWithTimeout(type, config, { role, path, log: this.#log }).catch((error: unknown) => {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
       // Passed on unchanged: the start adds where it looked. A local key is not of the config, so its error names no path there.
       if (error instanceof MissingKey) throw error;
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
     });
-    const limits = { timeout: Number(timeout), concurrency: Number(concurrency) };
     // Only the process's own key counts as local; any other signer is checked, whatever its type says.
     const local = type.local === true && signer === this.#keys.get(role);
-    return { role, type: String(name), signer, local, ...limits };
+    return { role, type: String(name), signer, local, timeout: Number(timeout), concurrency: Number(concurrency) };
   }
 
   async #close({ current, next }: SignerSet): Promise<void> {

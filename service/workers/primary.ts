@@ -16,6 +16,9 @@ const RELOAD_TIMEOUT_MS = 120_000;
 /** Milliseconds for a process's last output to arrive after it has ended. */
 const LAST_OUTPUT_TIMEOUT_MS = 1000;
 
+/** What is said where the first worker has died, or hangs, while it tries a new config. */
+const UNTRIED = 'a worker gave no answer to the reload, and the others keep the config before: reload again';
+
 /** The options of the primary process. */
 export interface PrimaryOptions {
   readonly count: number;
@@ -150,10 +153,13 @@ export class Primary {
   }
 
   /** Asks a worker to reload. If it cannot, but the first one could, it is replaced: it would serve by the old config. */
-  async #take({ line, child }: Worker, isFirst: boolean): Promise<boolean> {
-    const isTaken = (await line.ask({ kind: 'reload', isFirst }, RELOAD_TIMEOUT_MS)) === true;
-    if (!isTaken && !isFirst) child.kill('SIGTERM');
-    return isTaken;
+  async #take({ line, child, number }: Worker, isFirst: boolean): Promise<boolean> {
+    const isTaken = await line.ask({ kind: 'reload', isFirst }, RELOAD_TIMEOUT_MS);
+    if (isTaken !== true && !isFirst) child.kill('SIGTERM');
+    // One that refuses the config has said so.
+    if (isTaken === undefined && isFirst && !this.#stop.signal.aborted)
+      this.#log.error(UNTRIED, { worker: number, pid: child.pid });
+    return isTaken === true;
   }
 }
 

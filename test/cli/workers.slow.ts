@@ -233,6 +233,9 @@ describe('start --workers', { concurrency: 3 }, () => {
     await running.output(
       /a worker was ended by SIGKILL: it is replaced in 0 ms worker=1[\s\S]*a worker is ready worker=1/,
     );
+    await running.output(
+      /ERROR a worker gave no answer to the reload, and the others keep the config before: reload again worker=1 pid=\d+\n/,
+    );
     running.child.kill('SIGHUP');
     await running.output(/the new config is in force workers=2\n/);
     assert.deepEqual(await statuses(url, ONE), new Set([404]));
