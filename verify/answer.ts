@@ -2,45 +2,45 @@ import { CanonicalJsonError, canonicalJson } from '../lib/json/canonical-json.ts
 import { type Hex, isHex, isSame } from './ethereum.ts';
 import { malformed, Refusal } from './refusal.ts';
 
-/** What is signed of an encoded answer, or of a raw one. */
+/** The signed content of an answer: encoded data, or the JSON text of a raw answer. */
 type Content = { readonly kind: 'encoded'; readonly data: Hex } | { readonly kind: 'raw'; readonly json: string };
 
-/** One node's word for an answer. */
+/** One node's signatures of an answer. */
 export interface Voucher {
   readonly node: Hex;
   readonly signature: Hex;
-  /** Whatever the answer has for the signature of its receipt by this node. */
+  /** This node's signature of the receipt, unchecked. */
   readonly receiptSignature: unknown;
 }
 
-/** An answer of the right shape; whether it says the truth is another question. */
+/** An answer of the right shape, whose signatures are not checked yet. */
 export interface Answer {
   readonly endpointId: Hex;
   /** Unix seconds. */
   readonly timestamp: number;
   readonly content: Content;
   readonly main: Voucher;
-  /** What the answer has under these names, unread. */
+  /** The answer's fields of these names, unchecked. */
   readonly receipt: unknown;
   readonly signatures: unknown;
 }
 
-/** What was signed of an answer, and when. */
+/** The parts of an answer that its receipt repeats. */
 export interface Statement {
   readonly endpointId: Hex;
   /** Unix seconds. */
   readonly timestamp: number;
-  /** keccak256 of the data; of raw data the hash that is signed. */
+  /** keccak256 of the data; for raw data, the hash that is signed. */
   readonly dataHash: Hex;
 }
 
-/** Only own fields count, and each is read once: what was checked is what is returned. */
+/** Returns an own field of an object. Each field is read once, so that the value that was checked is the one returned. */
 export function fieldOf(object: unknown, name: string): unknown {
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return undefined;
   return Object.hasOwn(object, name) ? Reflect.get(object, name) : undefined;
 }
 
-/** @throws Refusal */
+/** Checks the shape of a response. @throws Refusal */
 export function readAnswer(response: unknown): Answer {
   if (typeof response !== 'object' || response === null || Array.isArray(response)) {
     throw malformed('the response is no object');
@@ -86,10 +86,10 @@ function canonicalText(rawData: unknown): string {
   }
 }
 
-/** Entries of `signatures` that are looked at: the service makes two, and each may cost a recovery. */
+/** Most entries of `signatures` that are examined: the service makes two, and each may cost a recovery. */
 const MAX_SIGNATURES = 16;
 
-/** What the list of signatures has by a node; entries of the wrong shape are passed over. */
+/** Returns the entries of `signatures` that are by a node. Skips entries of the wrong shape. */
 export function vouchersBy(node: Hex, signatures: unknown): readonly Voucher[] {
   if (!Array.isArray(signatures)) return [];
   return signatures.slice(0, MAX_SIGNATURES).flatMap((entry: unknown): Voucher[] => {

@@ -1,28 +1,28 @@
 import type { Reason } from './refusal.ts';
 
-/** Why there is no good answer of an operator. */
+/** Why an operator gave no good answer. */
 export type AskReason =
   | Reason
-  /** Nothing came, or it broke off: no such host, nothing that listens, no CORS, a lost connection. */
+  /** No answer came, or it broke off: an unknown host, nothing that listens, no CORS, a lost connection. */
   | 'unreachable'
-  /** No whole answer came in time. */
+  /** No complete answer came in time. */
   | 'timeout'
-  /** The operator refused, or failed: see its HTTP status in the message. */
+  /** The operator refused or failed; the message shows its HTTP status. */
   | 'status'
-  /** The operator sends its clients elsewhere, where nobody has agreed to ask. */
+  /** The operator redirects to another address, which the caller did not agree to ask. */
   | 'redirect'
   /** The body has no end, or is far larger than any answer. */
   | 'too-large'
-  /** The signed data is no value of the wanted type. */
+  /** The signed data is no value of the requested type. */
   | 'value'
-  /** Of {@link askMany}: another answer by this signer counts already. */
+  /** From {@link askMany}: another answer by this signer already counts. */
   | 'twice'
-  /** Of {@link askMany}: further from the median than `maxDeviation`. */
+  /** From {@link askMany}: the value is further from the median than `maxDeviation`. */
   | 'deviation'
-  /** Of {@link askMany} with `settle: 'all'`: enough others had answered, and this one took too long. */
+  /** From {@link askMany} with `settle: 'all'`: enough others had answered, and this operator took too long. */
   | 'late';
 
-/** Why {@link ask} has no good answer. */
+/** Thrown when {@link ask} gets no good answer. */
 export class AskError extends Error {
   override readonly name = 'AskError';
   readonly reason: AskReason;
@@ -33,6 +33,7 @@ export class AskError extends Error {
   }
 }
 
+/** Makes the error for wrong options. */
 export function wrongOption(message: string): AskError {
   return new AskError('options', `wrong options: ${message}`);
 }

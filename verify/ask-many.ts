@@ -1,12 +1,12 @@
 import { type AskedAnswer, type AskOptions, ask, requireOptions } from './ask.ts';
 import { AskError, type AskReason, wrongOption } from './ask-error.ts';
 
-/** Milliseconds for which `settle: 'all'` waits for the others once there are enough. */
+/** Milliseconds for which `settle: 'all'` waits for more answers once there are enough. */
 const OTHERS_MS = 500;
-/** Parts of one in which `maxDeviation` is counted. */
+/** `maxDeviation` is counted in parts of 1 / PARTS. */
 const PARTS = 1e12;
 
-/** Whom to ask. Several addresses of one signer are one operator: one answer of them counts. */
+/** An operator to ask. Several URLs with one signer are the same operator: only one of their answers counts. */
 export interface Operator {
   readonly url: string;
   readonly signer: string;
@@ -15,14 +15,14 @@ export interface Operator {
 
 type Shared = 'endpointId' | 'parameters' | 'receipt' | 'maxAge' | 'timeout' | 'signal' | 'fetch';
 
-/** What to ask several operators for: one `int256`. */
+/** A request for one `int256` to several operators. */
 export interface AskManyOptions extends Pick<AskOptions, Shared> {
   readonly operators: readonly Operator[];
-  /** How many good answers there must be, each by another signer. */
+  /** How many good answers are needed, each by another signer. */
   readonly k: number;
   /** Whether to take the first k good answers (the default), or to wait up to 500 ms longer for the others. */
   readonly settle?: 'fastest' | 'all' | undefined;
-  /** A fraction: how far from the median a value may be, such as 0.01. Any distance by default. */
+  /** How far a value may be from the median, as a fraction of it, such as 0.01. Any distance by default. */
   readonly maxDeviation?: number | undefined;
 }
 
@@ -31,24 +31,25 @@ export interface Failure {
   readonly url: string;
   readonly signer: string;
   readonly reason: AskReason;
-  /** One sentence for a person, which may show parts of what the operator said. */
+  /** One sentence for a person. It may quote the operator's response. */
   readonly message: string;
 }
 
+/** The median of several operators' answers. */
 export interface ManyAnswers {
-  /** The median; of an even number the mean of the middle two, rounded towards zero, as `SignedDataQuorum` has it. */
+  /** The median; for an even number of answers the mean of the middle two, rounded towards zero, as in `SignedDataQuorum`. */
   readonly value: bigint;
-  /** What it is the median of, in the order of the operators: k of them, or more. */
+  /** The answers of which it is the median, in the order of the operators: k of them, or more. */
   readonly answers: readonly AskedAnswer[];
-  /** Who answered, and does not count. Whoever was not waited for is not among them. */
+  /** The operators whose answers do not count. Operators that were not waited for are not among them. */
   readonly failures: readonly Failure[];
 }
 
-/** Fewer than k answers were good. */
+/** Thrown when fewer than k answers were good. */
 export class QuorumError extends Error {
   override readonly name = 'QuorumError';
   readonly failures: readonly Failure[];
-  /** Those that were good, and too few. */
+  /** The good answers, of which there are too few. */
   readonly answers: readonly AskedAnswer[];
 
   constructor(k: number, answers: readonly AskedAnswer[], failures: readonly Failure[]) {
@@ -65,8 +66,8 @@ const OPTIONS = [
 ];
 
 /**
- * Asks several operators of one specification at once, and takes the median of k good answers.
- * @throws QuorumError below k, AskError for wrong options, and what `signal` says once it is aborted.
+ * Asks several operators of one specification at once, and returns the median of k or more good answers.
+ * @throws QuorumError below k, AskError for wrong options, and the reason of `signal` when it aborts.
  */
 export async function askMany(options: AskManyOptions): Promise<ManyAnswers> {
   requireOptions(options, OPTIONS);
@@ -98,7 +99,7 @@ function requireMany({ operators, k, settle = 'fastest', maxDeviation = 0 }: Ask
   if (!(maxDeviation >= 0 && maxDeviation <= 1)) throw wrongOption('maxDeviation must be a fraction from 0 to 1');
 }
 
-/** An operator, and what has come of it. */
+/** An operator with its request and, when it has ended, the outcome. */
 interface Asked {
   readonly operator: Operator;
   readonly answer: Promise<AskedAnswer>;
@@ -106,7 +107,7 @@ interface Asked {
   failure?: Failure;
 }
 
-/** Looks at what has come whenever something comes, until that is enough, or all has come. */
+/** Waits until there are enough good answers, or all requests have ended. Counts again whenever one ends. */
 function gathered(all: readonly Asked[], options: AskManyOptions, signal: AbortSignal): Promise<ManyAnswers> {
   const { k, settle, maxDeviation } = options;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -139,7 +140,7 @@ function isPending({ good, failure }: Asked): boolean {
   return good === undefined && failure === undefined;
 }
 
-/** Notes what has come of one. @throws AskError for wrong options, which no operator has made. */
+/** Records the outcome of one request. @throws AskError for wrong options, which are no fault of an operator. */
 async function taken(each: Asked, all: readonly Asked[]): Promise<void> {
   try {
     const answer = await each.answer;
@@ -161,7 +162,7 @@ function lateness(each: Asked, settle: AskManyOptions['settle']): readonly Failu
   return [failure(each, 'late', `no answer came within ${OTHERS_MS} ms of those that were needed`)];
 }
 
-/** The good answers that are near the median of all good ones, and why the others are not. */
+/** Returns the good answers that are near the median of all good ones, and the failures of the others. */
 function agreeing(all: readonly Asked[], maxDeviation: number | undefined) {
   const good = all.flatMap((each) => (each.good === undefined ? [] : [{ each, answer: each.good }]));
   const strays = new Map<Asked, Failure>();
@@ -181,7 +182,7 @@ function sizeOf(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-/** Division of bigints rounds towards zero, and has room for any sum. */
+/** Returns the median. Division of bigints rounds towards zero, and no sum of them overflows. */
 function medianOf(answers: readonly AskedAnswer[]): bigint {
   const values = answers.map(({ value }) => value).sort((one, other) => (one < other ? -1 : one > other ? 1 : 0));
   const [low = 0n, high = low] = values.slice(Math.ceil(values.length / 2) - 1, Math.floor(values.length / 2) + 1);

@@ -7,34 +7,34 @@ import { type Verification, verifyResponse } from './response.ts';
 
 const DEFAULT_MAX_AGE = 180;
 const DEFAULT_TIMEOUT_MS = 5000;
-/** What timers can hold. */
+/** The longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What to ask an operator for. A name that is not one of these is an error, never ignored. */
+/** A request to an operator. An unknown option is an error, never ignored. */
 export interface AskOptions<T extends string = 'int256'> {
   /** The base of the service, such as `https://api.example.com`. */
   readonly url: string;
   readonly endpointId: string;
-  /** Of the request; none by default. */
+  /** Parameters of the request; none by default. */
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;
   /** The address that must have signed, from a source that you trust. */
   readonly signer: string;
-  /** For endpoints that want an `X-Api-Key`. */
+  /** API key, for endpoints that require an `X-Api-Key`. */
   readonly key?: string | undefined;
-  /** Whether the answer needs a receipt of `parameters`, which then must be all that receipts cover, defaults included. */
+  /** Whether the answer needs a receipt of `parameters`. These must then be all that receipts cover, defaults included. */
   readonly receipt?: boolean | undefined;
   /** The types of the data, such as `uint8,string`, or `json` for an answer with `rawData`; `int256` by default. */
   readonly type?: T | undefined;
-  /** Seconds since the signing that are too many when exceeded; 180 by default. */
+  /** Most seconds since the signing; 180 by default. */
   readonly maxAge?: number | undefined;
   /** Milliseconds for the whole answer; 5000 by default. */
   readonly timeout?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** In the place of the global `fetch`. */
+  /** Used in place of the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** What a type is decoded to; several types are an array of these. */
+/** The type of a decoded value; several ABI types become an array. */
 export type ValueOf<T extends string> = T extends 'json'
   ? unknown
   : T extends `${string},${string}`
@@ -45,7 +45,7 @@ export type ValueOf<T extends string> = T extends 'json'
         ? boolean
         : string;
 
-/** An answer that was checked, with the names that `SignedDataQuorum` and `calldataFor` want. */
+/** A checked answer. `calldataFor` takes it as it is, for `SignedDataQuorum`. */
 export interface AskedAnswer<T extends string = 'int256'> {
   readonly url: string;
   readonly value: ValueOf<T>;
@@ -53,19 +53,19 @@ export interface AskedAnswer<T extends string = 'int256'> {
   readonly endpointId: Hex;
   /** Unix seconds at signing. */
   readonly timestamp: number;
-  /** What was signed: ABI-encoded values, or the hash of the JSON. */
+  /** The signed data: ABI-encoded values, or the hash of the JSON. */
   readonly data: Hex;
   readonly signature: Hex;
-  /** There with `receipt: true`. */
+  /** Present with `receipt: true`. */
   readonly receiptSignature?: Hex;
 }
 
 const OPTIONS = 'url endpointId parameters signer key receipt type maxAge timeout signal fetch'.split(' ');
 
 /**
- * Asks one operator, and checks who signed its answer, for which endpoint, and when. Endpoints of the mode `sync` answer so.
+ * Asks one operator, and checks who signed its answer, for which endpoint, and when. The endpoint's mode must be `sync`.
  *
- * @throws AskError with a `reason` for programs; what `signal` says once it is aborted.
+ * @throws AskError with a `reason` for programs; the reason of `signal` when it aborts.
  */
 export async function ask<T extends string = 'int256'>(options: AskOptions<T>): Promise<AskedAnswer<T>> {
   requireOptions(options, OPTIONS);
@@ -77,7 +77,7 @@ export async function ask<T extends string = 'int256'>(options: AskOptions<T>): 
     ...{ node: signer, endpointId, maxAge: options.maxAge ?? DEFAULT_MAX_AGE },
     ...(options.receipt === true && { parameters }),
   };
-  // Before the request: wrong options are no fault of an answer.
+  // Checked before the request, so that wrong options do not look like the fault of an answer.
   const trial = verifyResponse({}, wanted);
   if (!trial.ok && trial.reason === 'options') throw new AskError('options', trial.message);
   const answer = await withDeadline(timeout, signal, (inner) => fetchAnswer(request, inner));
@@ -95,7 +95,7 @@ export async function ask<T extends string = 'int256'>(options: AskOptions<T>): 
   };
 }
 
-/** @throws AskError for names that nobody reads. */
+/** Checks the names of options. @throws AskError for an unknown one. */
 export function requireOptions(options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw wrongOption('there must be an object of them');
   const unknown = Object.keys(options).find((name) => !known.includes(name));
@@ -130,7 +130,7 @@ function typed(type: string, value: string): bigint | boolean | string {
   return type === 'string' ? String(JSON.parse(value)) : value;
 }
 
-/** Ends with the work, the time or the signal, whichever is first: also work that does not listen to its own signal. */
+/** Waits for the work until the timeout passes or the signal aborts, even if the work ignores its own signal. */
 function withDeadline<R>(
   timeout: number,
   outer: AbortSignal | undefined,
@@ -156,7 +156,7 @@ function withDeadline<R>(
   });
 }
 
-/** What `fetch` says is for a person, and seldom more than that it failed. */
+/** Makes the error of a failed `fetch`, with the message of its cause: its own message seldom says more than that it failed. */
 function unreachable(error: unknown): AskError {
   const cause = error instanceof Error ? error.cause : undefined;
   const text = cause instanceof Error ? cause.message : error instanceof Error ? error.message : String(error);

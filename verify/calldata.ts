@@ -1,6 +1,6 @@
 import { type Hex, wordOf } from './ethereum.ts';
 
-/** What `SignedDataQuorum` takes of an answer; `ask` and `verifyResponse` have it under these names, but for `data`. */
+/** The fields of an answer for `SignedDataQuorum`, as `ask` returns them. `verifyResponse` has `data` as `signedData`. */
 export interface AnswerOnChain {
   readonly signer: string;
   readonly endpointId: string;
@@ -11,13 +11,13 @@ export interface AnswerOnChain {
   readonly receiptSignature?: string | undefined;
 }
 
-/** Of `median((address,bytes32,uint256,bytes,bytes,bytes)[])`. */
+/** The selector of `median((address,bytes32,uint256,bytes,bytes,bytes)[])`. */
 const MEDIAN = '0x9421543f';
 const WORD_BYTES = 32;
-/** Words of an answer before its bytes: three values, and where the three bytes begin. */
+/** Words of an answer before its `bytes`: three values, and three offsets. */
 const HEAD_WORDS = 6;
 
-/** The calldata of `SignedDataQuorum.median` with these answers. The order does not count. */
+/** Returns the calldata of `SignedDataQuorum.median` for these answers, in any order. */
 export function calldataFor(answers: readonly AnswerOnChain[]): Hex {
   const tuples = answers.map(tupleOf);
   const places = placesOf(tuples, tuples.length);
@@ -35,7 +35,7 @@ function tupleOf(answer: AnswerOnChain): string {
   return [...values, ...placesOf(bytes, HEAD_WORDS), ...bytes].join('').toLowerCase();
 }
 
-/** Where each part begins that stands behind so many words. */
+/** Returns the offset of each part. The first part follows after so many words. */
 function placesOf(parts: readonly string[], words: number): string[] {
   let place = words * WORD_BYTES;
   return parts.map((part) => {

@@ -9,53 +9,52 @@ const HEX = /^0x(?:[0-9a-fA-F]{2})*$/;
 const PERSONAL_PREFIX: Hex = `0x${bytesToHex(utf8ToBytes('\x19Ethereum Signed Message:\n32'))}`;
 const WORD_BITS = 256;
 
-/** `0x` and an even number of hex digits; exactly `length` bytes where one is given. */
+/** Checks for `0x` and an even number of hex digits, and for exactly `length` bytes if that is given. */
 export function isHex(value: unknown, length?: number): value is Hex {
   if (typeof value !== 'string' || (length !== undefined && value.length !== 2 + 2 * length)) return false;
   return HEX.test(value);
 }
 
-/** An address: 20 bytes of hex, in one case or with the right checksum (EIP-55). */
+/** Checks for an address: 20 bytes of hex, in one case or with the right checksum (EIP-55). */
 export function isAddress(value: unknown): value is Hex {
   if (!isHex(value, 20)) return false;
   const digits = value.slice(2);
   return digits === digits.toLowerCase() || digits === digits.toUpperCase() || value === checksumAddress(value);
 }
 
-/** The keccak-256 hash of a text in UTF-8. */
+/** Returns the keccak-256 hash of a text in UTF-8. */
 export function hashOfText(text: string): Hex {
   return `0x${bytesToHex(keccak_256(utf8ToBytes(text)))}`;
 }
 
-/** The keccak-256 hash of bytes, one after the other. */
+/** Returns the keccak-256 hash of concatenated bytes. */
 export function hashOf(...parts: readonly Hex[]): Hex {
   return `0x${bytesToHex(keccak_256(concatBytes(...parts.map(bytesOf))))}`;
 }
 
-/** A non-negative integer as 32 bytes. */
+/** Returns a non-negative integer as 32 bytes. */
 export function wordOf(value: number): Hex {
   return `0x${value.toString(16).padStart(WORD_BITS / 4, '0')}`;
 }
 
-/** keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)). */
+/** Returns the digest of an answer: keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)). */
 export function digestOf(endpointId: Hex, timestamp: number, data: Hex): Hex {
   return hashOf(endpointId, wordOf(timestamp), data);
 }
 
-/** Who signed, with the checksum of EIP-55, or what is wrong with the signature. */
+/** The signer's address with the checksum of EIP-55, or what is wrong with the signature. */
 export type Recovered = { readonly address: Hex } | { readonly problem: string };
 
-/** The signer of an EIP-191 personal signature of 32 bytes; see {@link recoverFrom}. */
+/** Returns the signer of an EIP-191 personal signature of 32 bytes; see {@link recoverFrom}. */
 export function recoverSigner(digest: Hex, signature: Hex): Recovered {
   return recoverFrom(hashOf(PERSONAL_PREFIX, digest), signature);
 }
 
 /**
- * The signer of a hash.
+ * Returns the signer of a hash. Accepts only signatures that a contract accepts: `v` 27 or 28, and `s` in the lower half of the
+ * order (EIP-2).
  *
  * @param signature r ‖ s ‖ v, 65 bytes.
- * @returns The address with its checksum, or what is wrong with the signature. Only what a contract accepts can be recovered from:
- * `v` 27 or 28, and `s` in the lower half of the order (EIP-2).
  */
 export function recoverFrom(hash: Hex, signature: Hex): Recovered {
   const bytes = bytesOf(signature);
@@ -74,11 +73,12 @@ export function recoverFrom(hash: Hex, signature: Hex): Recovered {
   }
 }
 
-/** Whether two texts of hex stand for the same bytes. */
+/** Checks whether two hex texts stand for the same bytes. */
 export function isSame(one: Hex, other: Hex): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }
 
+/** Returns an address with its checksum (EIP-55). */
 export function checksumAddress(address: Hex): Hex {
   const digits = address.slice(2).toLowerCase();
   const hash = hashOfText(digits);

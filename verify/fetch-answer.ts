@@ -1,11 +1,12 @@
 import { fieldOf } from './answer.ts';
 import { AskError, wrongOption } from './ask-error.ts';
 
-/** Several times what the service answers with: it takes 1 MiB from its upstream, of which hex makes twice as much. */
+/** Several times the largest answer of the service, which takes 1 MiB from its upstream; hex doubles that. */
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Of what an operator says for a person. */
+/** Most characters of an operator's error text that are shown. */
 const MAX_SAID = 200;
 
+/** A request for one answer. */
 export interface AnswerRequest {
   /** The base of the service. */
   readonly url: string;
@@ -15,7 +16,7 @@ export interface AnswerRequest {
   readonly fetch: typeof fetch;
 }
 
-/** @throws AskError where the base of a service cannot be asked. */
+/** Returns the URL of an endpoint. @throws AskError if the base is no URL of a service. */
 export function endpointUrl(base: string, endpointId: string): string {
   const url = urlOf(base);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
@@ -32,9 +33,9 @@ function urlOf(text: string): URL | undefined {
 }
 
 /**
- * Asks one operator, once, and reads at most {@link MAX_BYTES} of what it says.
- * @returns the parsed body of a response that is no failure.
- * @throws AskError, and what the signal says.
+ * Asks one operator, once, and reads at most {@link MAX_BYTES} of the response.
+ * @returns the parsed body of a successful response.
+ * @throws AskError, and the reason of the signal.
  */
 export async function fetchAnswer(request: AnswerRequest, signal: AbortSignal): Promise<unknown> {
   const { url, endpointId, parameters, key, fetch } = request;
@@ -42,7 +43,7 @@ export async function fetchAnswer(request: AnswerRequest, signal: AbortSignal): 
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...(key !== undefined && { 'X-Api-Key': key }) },
     body: JSON.stringify({ parameters }),
-    // `error` is unknown to some runtimes; what is not followed is looked at here.
+    // Some runtimes do not know `error`. A redirect is not followed, and refused below.
     redirect: 'manual',
     signal,
   });
@@ -80,7 +81,7 @@ async function boundedText({ body }: Response): Promise<string> {
     if (done) return text + decoder.decode();
     size += value.length;
     if (size > MAX_BYTES) {
-      // Whether the other side hears of it is no matter of ours.
+      // It does not matter whether the cancellation reaches the other side.
       reader.cancel().catch(() => undefined);
       throw new AskError('too-large', `the response has more than ${MAX_BYTES} bytes`);
     }

@@ -1,6 +1,6 @@
 /**
- * Asks for signed answers of the service and verifies them, off chain: for browsers, Workers and Node, without anything of the
- * service itself.
+ * Requests signed answers of the service and verifies them off chain. Runs in browsers, Workers and Node.js, and needs no other
+ * part of the service.
  */
 export { type AskedAnswer, type AskOptions, ask, type ValueOf } from './ask.ts';
 export { AskError, type AskReason } from './ask-error.ts';

@@ -3,23 +3,23 @@ import { type Hex, isAddress, isHex } from './ethereum.ts';
 import { requestHashOf } from './receipt.ts';
 import { Refusal } from './refusal.ts';
 
-/** What an answer must be, beside properly signed. A name that is not one of these is an error, never ignored. */
+/** The requirements for an answer, beside a valid signature. An unknown option is an error, never ignored. */
 export interface VerifyOptions {
   /**
-   * The address that must have signed. `null` accepts every signer, which proves no more than that somebody signed. It has
-   * to be said, so that a setting that is missing does not switch the check off.
+   * The address that must have signed. `null` accepts every signer, and proves only that somebody signed. It must be given
+   * explicitly, so that a missing setting does not switch the check off.
    */
   readonly node: string | null;
-  /** The endpoint that must have been asked. Without it any answer of the signer will do. */
+  /** The endpoint that must have been asked. Without it any answer of the signer is accepted. */
   readonly endpointId?: string;
   /**
-   * The parameters that must have been asked, as `requestHashOf` takes them: the answer needs a receipt of them. Without this
-   * option receipts are not looked at, and the answer to any parameters of the endpoint will do.
+   * The parameters of the request, as `requestHashOf` takes them: the answer needs a receipt of them. Without this option
+   * receipts are ignored, and an answer to any parameters of the endpoint is accepted.
    */
   readonly parameters?: Readonly<Record<string, unknown>>;
-  /** Seconds since the signing that are too many when exceeded. Without it neither age nor clock is looked at. */
+  /** Most seconds since the signing. Without it neither age nor clock is checked. */
   readonly maxAge?: number;
-  /** The time that {@link maxAge} counts from: Unix seconds. By default that of the clock. */
+  /** The time at which {@link maxAge} is checked, in Unix seconds; by default that of the clock. */
   readonly now?: number;
 }
 
@@ -33,7 +33,7 @@ export interface Wanted {
 
 const OPTIONS = ['node', 'endpointId', 'parameters', 'maxAge', 'now'];
 
-/** @throws Refusal */
+/** Checks the options. @throws Refusal */
 export function readOptions(options: VerifyOptions): Wanted {
   if (typeof options !== 'object' || options === null) throw wrongOption('there must be an object of them');
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
@@ -42,7 +42,7 @@ export function readOptions(options: VerifyOptions): Wanted {
   if (node !== null && !isAddress(node)) {
     throw wrongOption('node must be an address (with the right checksum, if any), or null for any signer');
   }
-  // An option that is there and undefined is a value that somebody forgot to set, not a check to leave out.
+  // An option that is present but undefined was probably meant to be set: it does not switch the check off.
   if ('endpointId' in options && !isHex(endpointId, 32)) throw wrongOption('endpointId must be 0x and 64 hex digits');
   if ('maxAge' in options && !isSeconds(maxAge)) throw wrongOption('maxAge must be a number of seconds, 0 or more');
   if (!isSeconds(now)) throw wrongOption('now must be a number of Unix seconds');

@@ -4,11 +4,11 @@ import { type Hex, hashOf, hashOfText, isHex, isSame, recoverFrom, wordOf } from
 import { malformed, Refusal } from './refusal.ts';
 
 /**
- * What a receipt says was asked: keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. Computed
- * once, it can be pinned, in a contract too.
+ * Returns the request hash of a receipt: keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`.
+ * Computed once, it can be pinned, also in a contract.
  *
- * @param parameters all that the endpoint's receipts cover: its declared parameters, except fixed and secret ones. They include the
- * defaults of those that the request leaves out, and `_type`, `_path` and `_times` where these are the client's to choose.
+ * @param parameters all that the endpoint's receipts cover: its declared parameters, except fixed and secret ones. They include
+ * the defaults of those that the request leaves out, and `_type`, `_path` and `_times` where the client chooses these.
  * A number and its text are not the same.
  * @throws TypeError for what is no object, CanonicalJsonError for what is no JSON.
  */
@@ -20,28 +20,28 @@ export function requestHashOf(parameters: Readonly<Record<string, unknown>>): He
 }
 
 const TYPE_HASH = hashOfText('Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)');
-/** EIP-712. */
+/** The domain separator of receipts (EIP-712). */
 const DOMAIN_SEPARATOR = hashOf(
   hashOfText('EIP712Domain(string name,string version)'),
   hashOfText('Signed Data Receipt'),
   hashOfText('1'),
 );
 
-/** What the signer of a receipt signs (EIP-712). */
+/** Returns the digest that the signer of a receipt signs (EIP-712). */
 function digestOf({ endpointId, dataHash, timestamp }: Statement, requestHash: Hex): Hex {
   return hashOf('0x1901', DOMAIN_SEPARATOR, hashOf(TYPE_HASH, endpointId, requestHash, dataHash, wordOf(timestamp)));
 }
 
-/** A receipt that holds. */
+/** The fields of a valid receipt. */
 export interface CheckedReceipt {
   readonly requestHash: Hex;
   readonly receiptSignature: Hex;
 }
 
 /**
- * Checks that whoever vouches for an answer also says that it is the answer to a request.
- * @param receipt what the answer has under that name.
- * @param wanted the request's hash.
+ * Checks that the signer of an answer also signed a receipt of it, for the expected request.
+ * @param receipt the answer's field of that name, unchecked.
+ * @param wanted the expected request hash.
  * @throws Refusal
  */
 export function checkReceipt(

@@ -2,30 +2,30 @@
 export type Reason =
   /** The options are no `VerifyOptions`: a mistake of the caller. */
   | 'options'
-  /** No signed answer: an error, a pending request, a missing field or one of the wrong shape. */
+  /** The response is no signed answer but an error or a pending request, or a field is missing or of the wrong shape. */
   | 'malformed'
   /** `rawData` has no canonical JSON text, so nothing can have been signed. */
   | 'raw-data'
-  /** `signature` is none that a contract would accept. */
+  /** A contract would not accept `signature`. */
   | 'signature'
-  /** Somebody else than the `node` of the answer signed, or something else was signed than what the answer says. */
+  /** The `node` of the answer did not sign it, or the answer was changed after the signing. */
   | 'signer'
-  /** Properly signed, by another address than the one asked for. */
+  /** The signature is valid, but not by the expected address. */
   | 'node'
-  /** Another endpoint's answer. */
+  /** The answer is of another endpoint. */
   | 'endpoint'
-  /** Older than `maxAge`. */
+  /** The answer is older than `maxAge`. */
   | 'too-old'
-  /** From further ahead than `CLOCK_SKEW`. */
+  /** The timestamp is further in the future than `CLOCK_SKEW`. */
   | 'future'
-  /** `parameters` were given, and nothing in the answer says what it was asked. */
+  /** `parameters` were given, but the answer has no receipt. */
   | 'receipt-missing'
-  /** The receipt is not by the signer, or of another answer. */
+  /** The receipt is not by the signer, or is of another answer. */
   | 'receipt'
-  /** The answer to other parameters. */
+  /** The answer is to other parameters. */
   | 'request';
 
-/** Ends a check from wherever it fails; never leaves this module. */
+/** Thrown to end a failed check. `verifyResponse` returns it as a result and never throws it. */
 export class Refusal extends Error {
   readonly reason: Reason;
 
@@ -35,6 +35,7 @@ export class Refusal extends Error {
   }
 }
 
+/** Makes the refusal of a response that is no signed answer. */
 export function malformed(message: string): Refusal {
   return new Refusal('malformed', message);
 }

@@ -1,5 +1,5 @@
 /**
- * Verifies signed answers of the service, off chain: for browsers and Node, without anything of the service itself.
+ * Verifies signed answers of the service off chain. Runs in browsers and Node.js, and needs no other part of the service.
  */
 import { type Answer, readAnswer, type Voucher, vouchersBy } from './answer.ts';
 import { digestOf, type Hex, hashOf, hashOfText, isSame, type Recovered, recoverSigner } from './ethereum.ts';
@@ -10,34 +10,35 @@ import { type Reason, Refusal } from './refusal.ts';
 /** Finds the signer of an EIP-191 personal signature of a 32-byte digest. */
 export type Recover = (digest: Hex, signature: Hex) => Recovered;
 
-/** Seconds that a signer's clock may be ahead of the one that {@link VerifyOptions.maxAge} is checked by. */
+/** Seconds that a signer's clock may be ahead of the clock by which {@link VerifyOptions.maxAge} is checked. */
 export const CLOCK_SKEW = 60;
 
+/** The result for an answer that is not accepted. */
 export interface Refused {
   readonly ok: false;
   readonly reason: Reason;
-  /** One sentence for a person, which may show parts of the answer. */
+  /** One sentence for a person. It may quote parts of the answer. */
   readonly message: string;
 }
 
 interface Signed {
   readonly ok: true;
-  /** Who signed, with the checksum of EIP-55. */
+  /** The signer's address, with the checksum of EIP-55. */
   readonly signer: Hex;
-  /** Whether a signer was asked for. */
+  /** Whether the options named a signer. */
   readonly pinned: boolean;
-  /** What was signed as an EIP-191 personal message: keccak256(encodePacked(endpointId, timestamp, signedData)). */
+  /** The digest that was signed as an EIP-191 personal message: keccak256(encodePacked(endpointId, timestamp, signedData)). */
   readonly digest: Hex;
   readonly endpointId: Hex;
   /** Unix seconds at signing. */
   readonly timestamp: number;
   /** The `bytes data` of the digest, and of a delivery to a contract. */
   readonly signedData: Hex;
-  /** The signature by `signer`, for a delivery to a contract: not that of the answer where its list `signatures` was needed. */
+  /** The signature by `signer`, for a delivery to a contract. It may come from the answer's list `signatures`. */
   readonly signature: Hex;
-  /** What was asked, as `requestHashOf` has it; there where `parameters` were given. */
+  /** The hash of the request, as `requestHashOf` returns it; present if `parameters` were given. */
   readonly requestHash?: Hex;
-  /** The signature of the receipt by `signer`, for a delivery to a contract; there where `parameters` were given. */
+  /** The signature of the receipt by `signer`, for a delivery to a contract; present if `parameters` were given. */
   readonly receiptSignature?: Hex;
 }
 
@@ -55,27 +56,28 @@ export interface VerifiedRaw extends Signed {
   readonly json: string;
 }
 
+/** The result of {@link verifyResponse}. */
 export type Verification = VerifiedEncoded | VerifiedRaw | Refused;
 
 /**
- * Checks that an answer was signed, by whom, and what was. Takes the parsed body of a sync response, of an SSE frame, and
- * the record of a complete async request. Fields beside the signed ones (`proof`, `done`, `requestId`, `status`, `pollUrl`) are
- * not signed, and not looked at. Neither is `receipt` without {@link VerifyOptions.parameters}.
+ * Checks who signed an answer, and what was signed. Takes the parsed body of a sync response, of an SSE frame, or the record
+ * of a complete async request. The fields `proof`, `done`, `requestId`, `status` and `pollUrl` are not signed, and are ignored.
+ * So is `receipt` without {@link VerifyOptions.parameters}.
  *
- * While its operator moves to another key, an answer may have several signatures. One in the list `signatures` by the
- * pinned node counts as the answer's own does. So does the signature of the receipt that stands beside it.
+ * While its operator moves to another key, an answer may have several signatures. An entry of `signatures` by the pinned node
+ * counts as the answer's own signature does, and so does the signature of the receipt in that entry.
  *
  * Never throws, whatever it is given, and makes no requests.
  *
  * What it cannot promise:
  *
- * - It does not know that the upstream said so: the signer could lie.
- * - Without `parameters` it does not know which parameters the request had, since only a receipt tells. Else pin endpoints whose
- *   answer does not depend on them, or send the request yourself.
- * - It does not know that nobody else has used the answer before. The contract that takes it has to remember, or you.
- * - Without `maxAge` the answer may be of any day.
+ * - It does not know that the upstream returned this value: the signer could lie.
+ * - Without `parameters` it does not know which parameters the request had, since only a receipt shows them. If there are no
+ *   receipts, pin endpoints whose answer does not depend on parameters, or send the request yourself.
+ * - It does not know whether the answer was used before. The contract that takes it has to remember that, or you have to.
+ * - Without `maxAge` the answer may be of any age.
  *
- * @param recover finds the signer of a digest in place of this package's own arithmetic, such as a native library.
+ * @param recover finds the signer of a digest in place of this package's own arithmetic, for example by a native library.
  */
 export function verifyResponse(
   response: unknown,
@@ -109,10 +111,10 @@ function verify(response: unknown, wanted: Wanted, recover: Recover): Verificati
   return { ...signed, ...receipt, ...content };
 }
 
-/** @returns the voucher, whose node has the checksum of EIP-55. @throws Refusal unless it signed the answer. */
+/** Checks a voucher. @returns it, with the EIP-55 checksum in its node. @throws Refusal unless that node signed the answer. */
 type Check = (voucher: Voucher, label: string, notByIt: string) => Voucher;
 
-/** Who signed the answer: its node, or the one that is asked for, if the list of further signatures has one by it. */
+/** Returns the voucher of the answer's node or, if another node is wanted, a valid one by that node in `signatures`. */
 function voucherOf({ main, signatures }: Answer, wanted: Hex | null, check: Check): Voucher {
   const changed = 'or something in the response was changed';
   const signer = check(main, 'the signature', `the signature is not by the node ${main.node}, ${changed}`);

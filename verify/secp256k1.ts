@@ -2,14 +2,14 @@ import { Field } from '@noble/curves/abstract/modular';
 import { weierstrass } from '@noble/curves/abstract/weierstrass';
 import { keccak_256 } from '@noble/hashes/sha3';
 
-/** Signing would need these, and recovery never calls them. */
+/** In place of the functions that signing needs; recovery never calls them. */
 function unused(): never {
   throw new Error('nothing is signed here');
 }
 
 /**
- * The curve of Ethereum (SEC 2, section 2.4.1), for recovery alone. The library's own brings SHA-256 and HMAC along, to sign with:
- * a tenth of what a page would load.
+ * The curve of Ethereum (SEC 2, section 2.4.1), for recovery alone. The library's own curve includes SHA-256 and HMAC for
+ * signing, which would be a tenth of what a page loads.
  */
 export const secp256k1 = weierstrass({
   a: 0n,

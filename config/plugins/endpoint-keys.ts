@@ -8,7 +8,7 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { PluginProblem } from './plugin-problem.ts';
 
 /**
- * Returns the config keys of a simple plugin from its export `keys`. Each may be set on an API and, overriding it, on an endpoint.
+ * Returns the config keys of a simple plugin from its export `keys`. Each may be set on an API, and overridden on an endpoint.
  * @throws PluginProblem unless the export is an object of schemas.
  */
 export function simpleKeys(exported: unknown = {}): readonly ConfigKey[] {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
-// The order n of secp256k1, halved: of the two signatures (s and n - s) that verify, only the lower s counts (EIP-2).
+// Half the order n of secp256k1. Of the two valid signatures, with s and n - s, only the one with the lower s counts (EIP-2).
 uint256 constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
-/// @title What a signed-data proxy signs, and who signed it
-/// @notice Functions for contracts that check answers by themselves. None of them says whether the signer, the endpoint and
-/// the moment are acceptable: that is for the contract that calls them.
+/// @title Digests and signers of the answers of a signed-data proxy
+/// @notice Functions for contracts that check answers by themselves. They do not check whether the signer, the endpoint and
+/// the time are acceptable: the contract that calls them must.
 library SignedData {
     /// @notice What is wrong with a signature.
-    /// `Length`: it has not 65 bytes (compact ones of EIP-2098 are refused, too). `V`: the last byte is not 27 or 28.
+    /// `Length`: it is not 65 bytes long (compact ones of EIP-2098 are refused, too). `V`: the last byte is not 27 or 28.
     /// `S`: s is in the upper half of the curve order (EIP-2). `Signer`: it belongs to no key.
     enum Fault {
         None,
@@ -19,25 +19,25 @@ library SignedData {
         Signer
     }
 
-    /// @notice What was given is no signature that counts.
+    /// @notice The signature is not acceptable.
     error InvalidSignature(Fault fault);
 
     bytes32 private constant RECEIPT_TYPE =
         keccak256("Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)");
 
-    /// A receipt is for no chain and no contract in particular, as the answer is.
+    /// A receipt is bound to no chain and to no contract, like the answer.
     bytes32 private constant DOMAIN_SEPARATOR = keccak256(
         abi.encode(keccak256("EIP712Domain(string name,string version)"), keccak256("Signed Data Receipt"), keccak256("1"))
     );
 
-    /// @notice What is signed of an answer, as an EIP-191 personal message of 32 bytes.
-    /// @param data The field `data`; of an answer with `rawData` the 32 bytes keccak256(canonical JSON text of `rawData`).
+    /// @notice Returns the digest of an answer, which is signed as an EIP-191 personal message of 32 bytes.
+    /// @param data The field `data`; for an answer with `rawData` the 32 bytes keccak256(canonical JSON text of `rawData`).
     function digest(bytes32 endpointId, uint256 timestamp, bytes memory data) internal pure returns (bytes32) {
         // Only the last member has no fixed length, so no two answers pack to the same bytes.
         return keccak256(abi.encodePacked(endpointId, timestamp, data));
     }
 
-    /// @notice As {digest}, of data that need not be copied.
+    /// @notice As {digest}, for data in calldata, which is not copied.
     function digestCalldata(bytes32 endpointId, uint256 timestamp, bytes calldata data)
         internal
         pure
@@ -46,24 +46,24 @@ library SignedData {
         return keccak256(abi.encodePacked(endpointId, timestamp, data));
     }
 
-    /// @notice Who signed a {digest}: never the zero address.
+    /// @notice Returns the signer of a {digest}: never the zero address.
     /// @param signature The field `signature`: r, s and v, 65 bytes.
     function recover(bytes32 digest_, bytes memory signature) internal pure returns (address) {
         return _signerOf(_personal(digest_), signature);
     }
 
-    /// @notice As {recover}, with the fault returned instead of thrown; the signer is zero exactly where there is one.
+    /// @notice As {recover}, but returns a fault instead of reverting. The signer is zero exactly if there is a fault.
     function tryRecover(bytes32 digest_, bytes memory signature) internal pure returns (address, Fault) {
         return _trySignerOf(_personal(digest_), signature);
     }
 
-    /// @notice As {tryRecover}, of a signature that need not be copied.
+    /// @notice As {tryRecover}, for a signature in calldata, which is not copied.
     function tryRecoverCalldata(bytes32 digest_, bytes calldata signature) internal pure returns (address, Fault) {
         return _trySignerOfCalldata(_personal(digest_), signature);
     }
 
-    /// @notice What is signed of a receipt (EIP-712).
-    /// @param dataHash keccak256 of the answer's `data`; of an answer with `rawData` the 32 bytes that are signed of it.
+    /// @notice Returns the digest that is signed of a receipt (EIP-712).
+    /// @param dataHash keccak256 of the answer's `data`; for an answer with `rawData` the 32 bytes that are signed of it.
     function receiptDigest(bytes32 endpointId, bytes32 requestHash_, bytes32 dataHash, uint256 timestamp)
         internal
         pure
@@ -73,13 +73,13 @@ library SignedData {
         return keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR, receipt));
     }
 
-    /// @notice Who signed a {receiptDigest}: never the zero address.
+    /// @notice Returns the signer of a {receiptDigest}: never the zero address.
     /// @param signature The field `signature` of the answer's `receipt`.
     function recoverReceipt(bytes32 receiptDigest_, bytes memory signature) internal pure returns (address) {
         return _signerOf(receiptDigest_, signature);
     }
 
-    /// @notice As {recoverReceipt}, of a signature that need not be copied, with the fault returned instead of thrown.
+    /// @notice As {recoverReceipt}, for a signature in calldata, which is not copied. Returns a fault instead of reverting.
     function tryRecoverReceiptCalldata(bytes32 receiptDigest_, bytes calldata signature)
         internal
         pure
@@ -88,18 +88,18 @@ library SignedData {
         return _trySignerOfCalldata(receiptDigest_, signature);
     }
 
-    /// @notice What a receipt says was asked.
+    /// @notice Returns the request hash of a receipt.
     /// @param parameters The canonical JSON (RFC 8785) of the parameters: an object whose names are sorted, without spaces, such
-    /// as `{"symbol":"ETHUSD"}`. Put what is not a constant through {quote}.
+    /// as `{"symbol":"ETHUSD"}`. Pass each text that is not a constant through {quote}.
     function requestHash(string memory parameters) internal pure returns (bytes32) {
         return keccak256(abi.encodePacked('{"parameters":', parameters, "}"));
     }
 
-    /// @notice A text as RFC 8785 writes it, in its quotation marks: nobody who chooses a value can add a parameter.
+    /// @notice Returns a text as RFC 8785 writes it, with quotation marks, so that a chosen value cannot add a parameter.
     /// @param text UTF-8, which is not checked.
     function quote(string memory text) internal pure returns (string memory) {
         bytes memory from = bytes(text);
-        // No character takes more than six.
+        // No character takes more than six bytes.
         bytes memory to = new bytes(from.length * 6 + 2);
         uint256 length;
         to[length++] = '"';
@@ -114,7 +114,7 @@ library SignedData {
         return string(to);
     }
 
-    /// One byte of a text in JSON: short escapes where there are some, else small hex digits.
+    /// Returns one byte of a text as JSON: a short escape if there is one, else lower-case hex digits.
     function _written(bytes1 char) private pure returns (bytes memory) {
         if (char == '"') return '\\"';
         if (char == "\\") return "\\\\";
@@ -128,7 +128,7 @@ library SignedData {
         return abi.encodePacked("\\u00", digits[uint8(char) >> 4], digits[uint8(char) & 15]);
     }
 
-    /// EIP-191, version 0x45.
+    /// Returns the hash of a personal message (EIP-191, version 0x45).
     function _personal(bytes32 digest_) private pure returns (bytes32 hash) {
         assembly ("memory-safe") {
             mstore(0x00, "\x19Ethereum Signed Message:\n32")

@@ -3,11 +3,11 @@ pragma solidity ^0.8.24;
 
 import {SignedData} from "./SignedData.sol";
 
-/// @title Checks answers by what a contract wants of them
-/// @notice The checks that {SignedDataQuorum} and {SignedDataReader} share. It keeps nothing, and has no function to call.
+/// @title Checks answers by the settings of a contract
+/// @notice The checks that {SignedDataQuorum} and {SignedDataReader} share. It has no state and no external functions.
 abstract contract SignedDataAnswers {
-    /// @notice Fields of an answer as the service returns it.
-    /// @param receiptSignature The field `signature` of its `receipt`; empty where {Settings.requestHash} is zero.
+    /// @notice The fields of an answer as the service returns it.
+    /// @param receiptSignature The field `signature` of its `receipt`; empty if {Settings.requestHash} is zero.
     struct Answer {
         address node;
         bytes32 endpointId;
@@ -17,15 +17,15 @@ abstract contract SignedDataAnswers {
         bytes receiptSignature;
     }
 
-    /// @notice What answers must be to count.
-    /// @param owner Who may propose other settings; the zero address: nobody, ever.
-    /// @param endpointId The endpoint that must have been asked.
-    /// @param requestHash What must have been asked there, by a receipt of each answer; zero: no receipts are wanted, and
-    /// the endpoint must be one whose answer no requester can steer. Answers with `rawData` have no place here then.
-    /// @param threshold How many answers there must be at least, each by another signer.
+    /// @notice The requirements for answers to count.
+    /// @param owner The account that may propose other settings. With the zero address nobody ever can.
+    /// @param endpointId The endpoint that answers must be of.
+    /// @param requestHash The request that each answer must have a receipt of. An answer with `rawData` never passes this check.
+    /// With zero no receipts are needed, and the endpoint must be one whose answer no requester can steer.
+    /// @param threshold The least number of answers, each by another signer.
     /// @param maxAge How old an answer may be, in seconds.
     /// @param maxAhead How far a signer's clock may be ahead of the chain's, in seconds.
-    /// @param signers Whose answers count; each an operator of its own, or k of n means nothing.
+    /// @param signers The signers whose answers count. Each must be another operator's, or k of n means nothing.
     struct Settings {
         address owner;
         bytes32 endpointId;
@@ -40,26 +40,26 @@ abstract contract SignedDataAnswers {
     error TooFewAnswers(uint256 answers, uint256 threshold);
     /// @notice Two answers are by one signer.
     error DuplicateSigner(address node);
-    /// @notice The node is none of the signers.
+    /// @notice The node is not among the signers.
     error UnknownSigner(address node);
     /// @notice The answer is of another endpoint.
     error OtherEndpoint(address node, bytes32 endpointId);
     /// @notice The answer is older than {Settings.maxAge}.
     error Stale(address node, uint256 timestamp);
-    /// @notice The answer comes from further ahead than {Settings.maxAhead}.
+    /// @notice The answer's timestamp is further ahead than {Settings.maxAhead}.
     error FromTheFuture(address node, uint256 timestamp);
-    /// @notice The answer's signature is none that counts.
+    /// @notice The answer's signature is not acceptable.
     error InvalidSignature(address node, SignedData.Fault fault);
     /// @notice The answer was signed by somebody else, or changed after it was signed.
     error WrongSigner(address node, address signer);
-    /// @notice The receipt's signature is none that counts.
+    /// @notice The receipt's signature is not acceptable.
     error InvalidReceipt(address node, SignedData.Fault fault);
     /// @notice The receipt was signed by somebody else, or is of another request or another answer.
     error WrongReceipt(address node, address signer);
-    /// @notice The data is not one `int256`, of which alone there is a median.
+    /// @notice The data is not one `int256`: a median is only of these.
     error MalformedData(address node);
 
-    /// The value of data that is one `int256`.
+    /// Returns the value of data that is one `int256`.
     function _valueOf(Answer calldata answer, bytes calldata data) internal pure returns (int256 value) {
         if (data.length != 32) revert MalformedData(answer.node);
         assembly ("memory-safe") {
@@ -67,7 +67,7 @@ abstract contract SignedDataAnswers {
         }
     }
 
-    /// Puts a value behind those of the first `count` that are not larger; the list has room for it.
+    /// Inserts a value into the first `count` sorted values, after those that are not larger. The list must have room for it.
     function _insert(int256[] memory sorted, uint256 count, int256 next) internal pure {
         assembly ("memory-safe") {
             let at := add(sorted, shl(5, count))
@@ -78,14 +78,14 @@ abstract contract SignedDataAnswers {
         }
     }
 
-    /// The middle of sorted values; of an even number the mean of the middle two, rounded towards zero.
+    /// Returns the median of sorted values; for an even number of them the mean of the middle two, rounded towards zero.
     function _middle(int256[] memory sorted) internal pure returns (int256 value) {
         uint256 middle = sorted.length / 2;
         value = sorted[middle];
         if (sorted.length % 2 == 0) value = _mean(sorted[middle - 1], value);
     }
 
-    /// A bit for each of the signers.
+    /// Returns the bit of a signer, by its place in the list.
     function _bitOf(address node, address[] memory signers) internal pure returns (uint256 bit) {
         assembly ("memory-safe") {
             let end := add(signers, shl(5, mload(signers)))
@@ -104,7 +104,7 @@ abstract contract SignedDataAnswers {
         bytes32 endpointId = wanted.endpointId;
         timestamp = answer.timestamp;
         if (answer.endpointId != endpointId) revert OtherEndpoint(node, answer.endpointId);
-        // Neither sum overflows: the second is of a timestamp that the first line has bounded.
+        // Neither sum overflows: the first line bounds the timestamp in the second.
         unchecked {
             if (timestamp > block.timestamp + wanted.maxAhead) revert FromTheFuture(node, timestamp);
             if (timestamp + wanted.maxAge < block.timestamp) revert Stale(node, timestamp);
@@ -125,7 +125,7 @@ abstract contract SignedDataAnswers {
         if (signer != answer.node) revert WrongReceipt(answer.node, signer);
     }
 
-    /// Halves before it adds, since a sum may have no `int256`; `/` and `%` round towards zero, and so does their sum.
+    /// Halves before it adds, since a sum may not fit into an `int256`. `/` and `%` round towards zero, and so does their sum.
     function _mean(int256 low, int256 high) private pure returns (int256) {
         if ((low < 0) != (high < 0)) return (low + high) / 2;
         return low / 2 + high / 2 + (low % 2 + high % 2) / 2;

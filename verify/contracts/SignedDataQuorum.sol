@@ -4,47 +4,47 @@ pragma solidity ^0.8.24;
 import {MAX_S} from "./SignedData.sol";
 import {SignedDataAnswers} from "./SignedDataAnswers.sol";
 
-/// @title Accepts what k of n signers have answered, in one call that writes nothing
-/// @notice Operators of one specification share one endpoint ID, so that a contract can compare what they say. A read of
-/// this contract takes their answers and returns them checked, or their median.
+/// @title Checks the answers of k of n signers in one view call
+/// @notice Operators of one specification share one endpoint ID, so that a contract can compare their answers. A read of
+/// this contract takes the answers, checks them, and returns their data or their median.
 ///
-/// Whoever calls it chooses the answers, within {Settings.maxAge}. Nothing is remembered: the same answers count again until
-/// they are too old. A contract that must not take an answer twice, or go back to an older one, keeps the timestamp of
-/// the last that it took, and wants a later one.
+/// The caller chooses the answers, within {Settings.maxAge}. Nothing is remembered: the same answers count again until
+/// they are too old. A contract that must not take an answer twice, or an older one after a newer one, must keep the
+/// timestamp of the last answer that it took, and require a later one.
 ///
-/// k of n protects from k - 1 signers that lie or lost their keys. It does not protect from the upstream that all of them ask.
+/// k of n protects against k - 1 signers that lie or lost their keys. It does not protect against the upstream of all of them.
 contract SignedDataQuorum is SignedDataAnswers {
     /// @notice The settings cannot be met, or anybody could meet them.
     error InvalidSettings(string problem);
-    /// @notice The caller is not who may do this.
+    /// @notice The caller may not do this.
     error Unauthorized(address caller);
     /// @notice There is no proposal, or its delay has not passed.
     error NotReady(uint256 readyAt);
 
-    /// @notice Other settings were proposed, which count once they are accepted.
+    /// @notice Other settings were proposed. They count once they are accepted.
     event Proposed(Settings settings, uint256 readyAt);
-    /// @notice The proposal is gone.
+    /// @notice The proposal was withdrawn.
     event Cancelled();
     /// @notice Other settings are in force.
     event Accepted(Settings settings);
 
-    /// More would make a read too dear; the answers seen are bits of a word.
+    /// More signers would make a read too expensive. The signers seen are bits of one word.
     uint256 private constant MAX_SIGNERS = 64;
 
     /// @notice How long others can see proposed settings before these can count, in seconds.
     uint256 public immutable DELAY;
 
-    /// The account whose code holds the settings: reading them all costs less than two slots of storage. It is the first of these
-    /// two where nobody owns this contract, and the second otherwise.
+    /// The account whose code holds the settings: reading all of them costs less than two slots of storage. It is `_FIXED` if
+    /// this contract has no owner, and `_current` otherwise.
     address private immutable _FIXED;
     address private _current;
     address private _proposed;
 
-    /// @notice When the proposal can be accepted, in Unix seconds; 0 where there is none.
+    /// @notice When the proposal can be accepted, in Unix seconds; 0 if there is none.
     uint256 public readyAt;
 
-    /// @param initial What is in force at once.
-    /// @param delay Of every change; means nothing without an owner.
+    /// @param initial The settings that are in force at once.
+    /// @param delay Seconds from each proposal until it can be accepted; without effect if there is no owner.
     constructor(Settings memory initial, uint256 delay) {
         DELAY = delay;
         address account = _store(initial);
@@ -53,18 +53,18 @@ contract SignedDataQuorum is SignedDataAnswers {
         emit Accepted(initial);
     }
 
-    /// @notice What answers must be to count.
+    /// @notice Returns the settings in force.
     function settings() public view returns (Settings memory) {
         return _load(_FIXED == address(0) ? _current : _FIXED);
     }
 
-    /// @notice What they would have to be once the proposal is accepted; reverts where there is none.
+    /// @notice Returns the proposed settings; reverts if there are none.
     function proposal() public view returns (Settings memory) {
         if (readyAt == 0) revert NotReady(0);
         return _load(_proposed);
     }
 
-    /// @notice The first step to other settings, a new owner included. It replaces a proposal that waits.
+    /// @notice Proposes other settings, which may name a new owner. Replaces a proposal that waits.
     function propose(Settings calldata next) external {
         _requireOwner();
         _proposed = _store(next);
@@ -72,15 +72,15 @@ contract SignedDataQuorum is SignedDataAnswers {
         emit Proposed(next, readyAt);
     }
 
-    /// @notice Takes the proposal back.
+    /// @notice Withdraws the proposal.
     function cancel() external {
         _requireOwner();
         delete readyAt;
         emit Cancelled();
     }
 
-    /// @notice The second step, after the delay, by the owner that the proposal names: one whose key nobody has cannot take over.
-    /// Where it names none, the owner of today gives up the last way to change anything.
+    /// @notice Accepts the proposal, after the delay. The owner that it names must call this, so that an address without a key
+    /// cannot take over. If it names none, the present owner must, and nothing can be changed afterwards.
     function accept() external {
         Settings memory next = proposal();
         if (next.owner == address(0)) _requireOwner();
@@ -91,9 +91,9 @@ contract SignedDataQuorum is SignedDataAnswers {
         emit Accepted(next);
     }
 
-    /// @notice The data of all answers, in their order, if every one of them is good.
-    /// @return data As the endpoint encodes it.
-    /// @return timestamp Of the oldest answer.
+    /// @notice Returns the data of all answers, in their order. Reverts unless every one of them is good.
+    /// @return data The data of each answer, as the endpoint encodes it.
+    /// @return timestamp The timestamp of the oldest answer.
     function verify(Answer[] calldata answers) external view returns (bytes[] memory data, uint256 timestamp) {
         Settings memory wanted = _settingsFor(answers.length);
         data = new bytes[](answers.length);
@@ -104,9 +104,9 @@ contract SignedDataQuorum is SignedDataAnswers {
         }
     }
 
-    /// @notice The median of all answers, if every one of them is good and its data one `int256`.
-    /// @return value Of an even number of answers the mean of the middle two, rounded towards zero.
-    /// @return timestamp Of the oldest answer.
+    /// @notice Returns the median of all answers. Reverts unless every one of them is good and its data one `int256`.
+    /// @return value The median; for an even number of answers the mean of the middle two, rounded towards zero.
+    /// @return timestamp The timestamp of the oldest answer.
     function median(Answer[] calldata answers) external view returns (int256 value, uint256 timestamp) {
         Settings memory wanted = _settingsFor(answers.length);
         int256[] memory sorted = new int256[](answers.length);
@@ -128,24 +128,24 @@ contract SignedDataQuorum is SignedDataAnswers {
         if (count < wanted.threshold) revert TooFewAnswers(count, wanted.threshold);
     }
 
-    /// As `answers[i]`, whose bounds {_take} does not need.
+    /// Returns `answers[i]` without the checks of bounds, which {_take} does not need.
     function _at(Answer[] calldata answers, uint256 i) private pure returns (Answer calldata answer) {
         assembly ("memory-safe") {
             answer := add(answers.offset, calldataload(add(answers.offset, shl(5, i))))
         }
     }
 
-    /// Takes one answer more. It checks what {_requireGood} checks, and costs 2,000 gas less, since it reads calldata once and by
-    /// hand. Where it finds a fault, {_requireGood} names it. Words beyond the end of the calldata are zero, and no signature is.
-    /// @param seen A bit for each signer before this one.
-    /// @param oldest The least timestamp of those before.
+    /// Checks one more answer, as {_requireGood} does, for 2,000 gas less: it reads calldata once, in assembly. If it finds a
+    /// fault, {_requireGood} names it. Words beyond the end of the calldata are zero, which is no signature.
+    /// @param seen A bit for the signer of each answer before this one.
+    /// @param oldest The least timestamp of the answers before this one.
     function _take(Answer calldata answer, Settings memory wanted, uint256 seen, uint256 oldest)
         private
         view
         returns (uint256 nowSeen, uint256 time, bytes calldata data)
     {
         assembly ("memory-safe") {
-            // The data. A length that no calldata has would cost all gas.
+            // The data. To hash a length that no calldata has would cost all gas.
             let at := add(answer, calldataload(add(answer, 0x60)))
             data.offset := add(at, 0x20)
             data.length := calldataload(at)
@@ -161,7 +161,7 @@ contract SignedDataQuorum is SignedDataAnswers {
             calldatacopy(add(free, 0x40), data.offset, data.length)
             mstore(0, "\x19Ethereum Signed Message:\n32")
             mstore(0x1c, keccak256(free, add(0x40, data.length)))
-            // The input of ecrecover: hash, v, r and s. It has no output where there is no signer.
+            // The input of ecrecover: hash, v, r and s. It has no output if there is no signer.
             mstore(free, keccak256(0, 0x3c))
             at := add(answer, calldataload(add(answer, 0x80)))
             fault := or(fault, xor(calldataload(at), 65))
@@ -172,10 +172,10 @@ contract SignedDataQuorum is SignedDataAnswers {
             pop(staticcall(gas(), 1, free, 0x80, 0, 0x20))
             let signer := mload(0)
             fault := or(fault, or(iszero(signer), xor(calldataload(answer), signer)))
-            // The age. The second sum overflows for a time alone that the first line refuses.
+            // The age. The second sum overflows only for a time that the first line refuses.
             fault := or(fault, gt(time, add(timestamp(), mload(add(wanted, 0xa0)))))
             fault := or(fault, lt(add(time, mload(add(wanted, 0x80))), timestamp()))
-            // The signer's place in the list. It stands behind the list, too, where {_load} leaves a word for it.
+            // The signer's place in the list. A copy behind the list, where {_load} leaves a word for it, ends the search.
             let first := add(mload(add(wanted, 0xc0)), 0x20)
             let end := add(first, shl(5, mload(sub(first, 0x20))))
             mstore(end, signer)
@@ -187,7 +187,7 @@ contract SignedDataQuorum is SignedDataAnswers {
         if (time > oldest) time = oldest;
     }
 
-    /// Names the fault of an answer that {_take} refuses.
+    /// Reverts with the fault of an answer that {_take} refuses.
     function _refuse(Answer calldata answer, Settings memory wanted, uint256 seen) private view {
         if (_bitOf(answer.node, wanted.signers) & seen != 0) revert DuplicateSigner(answer.node);
         _requireGood(answer, wanted);
@@ -212,7 +212,7 @@ contract SignedDataQuorum is SignedDataAnswers {
         }
     }
 
-    /// Makes an account whose code is a zero, which cannot be run, and the settings.
+    /// Creates an account whose code is the settings, behind a zero byte, so that they cannot be run.
     function _store(Settings memory next) private returns (address account) {
         _requireSound(next);
         bytes memory content = abi.encode(next);
@@ -224,17 +224,17 @@ contract SignedDataQuorum is SignedDataAnswers {
         if (account == address(0)) revert InvalidSettings("they cannot be stored");
     }
 
-    /// Reads what `abi.encode` has written to where it ends up as a struct in memory, which has the same layout but for one
-    /// pointer: to decode it costs more than to check a signature. It was sound when it was stored.
+    /// Reads the settings without decoding them, which would cost more than to check a signature. The output of `abi.encode` has
+    /// the layout of the struct in memory, except for one pointer. The settings were checked when they were stored.
     function _load(address account) private view returns (Settings memory kept) {
         assembly ("memory-safe") {
-            // Behind the zero, and the word that says where the struct begins.
+            // Skips the zero, and the word with the offset of the struct.
             let length := sub(extcodesize(account), 33)
             kept := mload(0x40)
-            // A word more, for {_take}.
+            // One more word, for {_take}.
             mstore(0x40, add(kept, add(length, 0x20)))
             extcodecopy(account, kept, 33, length)
-            // The seventh member: the list, behind all members.
+            // The seventh member points to the list, which follows all members.
             mstore(add(kept, 0xc0), add(kept, 0xe0))
         }
     }

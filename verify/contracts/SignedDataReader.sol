@@ -4,7 +4,7 @@ pragma solidity ^0.8.24;
 import {SignedData} from "./SignedData.sol";
 import {SignedDataAnswers} from "./SignedDataAnswers.sol";
 
-/// @title What gateways of operators with `settings.ccipRead` are asked
+/// @title The call to gateways of operators with `settings.ccipRead`
 interface ISignedDataGateway {
     /// @param parameters The text of a JSON object.
     function ask(bytes32 endpointId, string calldata parameters)
@@ -20,7 +20,7 @@ interface ISignedDataGateway {
         );
 }
 
-/// @title The batch gateway of ENSIP-21, which clients have in themselves
+/// @title The batch gateway of ENSIP-21, which clients implement themselves
 interface IBatchGateway {
     struct Query {
         address sender;
@@ -31,38 +31,40 @@ interface IBatchGateway {
     function query(Query[] calldata queries) external view returns (bool[] memory failures, bytes[] memory responses);
 }
 
-/// @title Views that ask signed-data proxies by themselves (ERC-3668, CCIP-Read)
-/// @notice A view calls {_ask}, and returns what {_onAnswer} makes of the checked answers. With a threshold of 1 the gateways are tried
-/// one after the other. With a larger one all are asked, by the batch gateway of the client.
+/// @title Views that fetch answers of signed-data proxies (ERC-3668, CCIP-Read)
+/// @notice A view calls {_ask}, and returns the result of {_onAnswer}, which gets the checked answers. With a threshold of 1 the
+/// gateways are tried one after the other. With a larger one all are asked, by the batch gateway of the client.
 ///
-/// Anybody can call {onSignedData}, with a question of their own in `extraData`. What {_onAnswer} gets is proven to answer the question
-/// that it gets with it, and no more. It is a view, so that whoever makes a question up fools nobody else. A contract that
-/// reads by it in a transaction compares endpoint and parameters with those that it wants.
-/// The same answer counts again until it is too old. Call the contract itself: clients refuse lookups of another sender.
+/// Anybody can call {onSignedData} with a question of their own in `extraData`. It is proven only that the data which {_onAnswer}
+/// gets answers the question which it gets. As a view, it returns the answer to a made-up question only to the caller who made
+/// it up. A contract that reads by it in a transaction must compare endpoint and parameters with those that it expects.
+/// The same answer counts again until it is too old. Call the contract directly: clients refuse lookups of another sender.
 abstract contract SignedDataReader is SignedDataAnswers {
     /// @notice Asks the client to fetch something and to call back (ERC-3668).
     error OffchainLookup(address sender, string[] urls, bytes callData, bytes4 callbackFunction, bytes extraData);
 
-    /// @notice URLs of gateways, such as `https://one.example/ccip/{sender}/{data}.json`, or `https://one.example/ccip` (POST).
+    /// @notice Returns the URLs of gateways, such as `https://one.example/ccip/{sender}/{data}.json`, or
+    /// `https://one.example/ccip` (POST).
     function _gateways() internal view virtual returns (string[] memory);
 
-    /// @notice Whose answers of an endpoint count (255 signers at most), how many, and how old. Endpoint and request hash are filled in by the reader;
-    /// an endpoint that may not be asked has no signers.
+    /// @notice Returns the signers whose answers of an endpoint count (255 at most), how many are needed, and how old they may
+    /// be. The reader fills in endpoint and request hash. An endpoint that may not be asked has no signers.
     function _settings(bytes32 endpointId) internal view virtual returns (Settings memory);
 
-    /// @notice Makes of good answers what the view returns, ABI-encoded.
-    /// @param data Of each answer, each by another signer: at least the threshold.
-    /// @param timestamp Of the oldest.
+    /// @notice Returns the result of the view for good answers, ABI-encoded.
+    /// @param data The data of each answer, each by another signer; at least as many as the threshold.
+    /// @param timestamp The timestamp of the oldest answer.
     function _onAnswer(bytes32 endpointId, string memory parameters, bytes[] memory data, uint256 timestamp)
         internal
         view
         virtual
         returns (bytes memory);
 
-    /// @notice Reverts for an answer whose data {_onAnswer} cannot use; it does not count then.
+    /// @notice Reverts for an answer whose data {_onAnswer} cannot use. Such an answer does not count.
     function _requireFit(Answer calldata answer) internal view virtual {}
 
-    /// @notice Has the client ask. The endpoint needs receipts, because nothing else says which parameters an answer is for.
+    /// @notice Makes the client ask the gateways. The endpoint needs receipts, because nothing else proves which parameters an
+    /// answer is for.
     /// @param parameters Canonical JSON of all that a receipt covers, defaults included; see {SignedData-quote}.
     function _ask(bytes32 endpointId, string memory parameters) internal view {
         string[] memory urls = _gateways();
@@ -76,7 +78,7 @@ abstract contract SignedDataReader is SignedDataAnswers {
         revert OffchainLookup(address(this), urls, question, this.onSignedData.selector, extraData);
     }
 
-    /// @notice The callback of {_ask}. What it returns is what the view returns, not `bytes`.
+    /// @notice The callback of {_ask}. It returns the result of the view as it is, not as `bytes`.
     function onSignedData(bytes calldata response, bytes calldata extraData) external view {
         (bytes32 endpointId, string memory parameters) = abi.decode(extraData, (bytes32, string));
         Settings memory wanted = _settings(endpointId);
@@ -89,14 +91,14 @@ abstract contract SignedDataReader is SignedDataAnswers {
         }
     }
 
-    /// @notice One answer, if it is good. A function of its own, so that a bad one of several is left out instead of refusing all.
-    /// @return bit Of its signer.
+    /// @notice Returns one answer if it is good, else reverts. It is public, so that {_several} can skip a bad answer.
+    /// @return bit The bit of its signer.
     function checkAnswer(bytes calldata response, Settings memory wanted)
         public
         view
         returns (uint256 bit, uint256 timestamp, bytes memory data)
     {
-        // The members of an answer are encoded as those of a struct are, at the place where the response begins.
+        // The members of the answer are encoded as those of a struct are, from the start of the response.
         Answer calldata answer;
         assembly ("memory-safe") {
             answer := response.offset
@@ -116,7 +118,7 @@ abstract contract SignedDataReader is SignedDataAnswers {
         (, timestamp, data[0]) = checkAnswer(response, wanted);
     }
 
-    /// A gateway that is down, or lies, is as one that was not asked; a signer counts once.
+    /// A gateway that is down or lies counts as one that was not asked. A signer counts once.
     function _several(bytes calldata response, Settings memory wanted)
         private
         view
@@ -142,7 +144,7 @@ abstract contract SignedDataReader is SignedDataAnswers {
         }
     }
 
-    /// The same question to each of the gateways.
+    /// Makes the same question for each of the gateways.
     function _queries(string[] memory urls, bytes memory question)
         private
         view

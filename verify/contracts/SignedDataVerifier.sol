@@ -5,23 +5,23 @@ import {SignedData} from "./SignedData.sol";
 
 /// @title Delivers answers of a signed-data proxy to consumer contracts
 /// @notice Anyone may deliver any answer of any signer to any contract, once. The verifier proves one thing to the
-/// callback: that `node` signed `endpointId`, `timestamp` and `data`. Whether that signer, that endpoint and that moment
-/// are acceptable is for the callback to decide: here is no owner, no registry of signers, no fee and no upgrade.
+/// callback: that `node` signed `endpointId`, `timestamp` and `data`. The callback decides whether that signer, that endpoint
+/// and that time are acceptable. The verifier has no owner, no registry of signers, no fee and no upgrade.
 ///
 /// A callback must check all of this itself, as `PriceConsumer.sol` shows:
-/// 1. `msg.sender` is this verifier, or anyone could call it with made-up arguments;
+/// 1. `msg.sender` is this verifier, or anyone could call the callback with made-up arguments;
 /// 2. `node` is a signer that it trusts, or anyone could sign with a key of their own;
 /// 3. `endpointId` is the endpoint that it asks, or another answer of the trusted signer would do;
-/// 4. `timestamp` is recent, not in the future and newer than what it has, or an old answer would do.
+/// 4. `timestamp` is recent, not in the future and newer than that of its last answer, or an old answer would do.
 ///
-/// What is signed names no chain, no verifier and no consumer: an answer may also be delivered elsewhere, and to every
+/// The signed data names no chain, no verifier and no consumer: an answer may also be delivered elsewhere, and to every
 /// callback once. It names no request parameters either: pin endpoints whose answer the requester cannot steer.
 ///
-/// @dev This contract calls whatever it is told to, with arguments of which the deliverer chooses all but the digest. It
-/// must therefore never hold or be granted anything: no tokens, no approvals, no roles. It takes no ether and needs none.
+/// @dev This contract calls any contract, with arguments of which the deliverer chooses all but the digest. It must
+/// therefore never hold or be granted anything: no tokens, no approvals, no roles. It takes no ether and needs none.
 contract SignedDataVerifier {
-    /// @notice An answer was delivered. Logged before the callback runs, and gone with everything else if that fails.
-    /// @param digest What was signed; see {digestOf}.
+    /// @notice An answer was delivered. The event is logged before the callback runs, and reverted with it if that fails.
+    /// @param digest The digest that was signed; see {digestOf}.
     event Fulfilled(
         bytes32 indexed digest,
         address indexed node,
@@ -31,15 +31,15 @@ contract SignedDataVerifier {
         bytes4 selector
     );
 
-    /// Deliveries made, by the hash of digest, signer, callback and selector. The signature is not part of it: a signer
-    /// can make many for one digest, and all of them are the same delivery.
+    /// The deliveries made, by the hash of digest, signer, callback and selector. The signature is no part of the hash: a
+    /// signer can make many signatures of one digest, and all of them are the same delivery.
     mapping(bytes32 delivery => bool) private _fulfilled;
 
     /// @notice Checks an answer's signature and calls `callback.selector(bytes32 digest, address node, bytes32 endpointId,
     /// uint256 timestamp, bytes data)`.
     /// @dev The delivery is marked before the call: a callback that delivers it again gets `Already fulfilled`. If the
     /// callback reverts, so does everything, with the callback's own reason; the delivery can then be tried again. The
-    /// deliverer chooses the gas: a callback must not catch a failure that it cannot do without.
+    /// deliverer chooses the gas: a callback must not catch the failure of a step that it needs.
     /// @param node The field `node` of the answer: the signer's address.
     /// @param endpointId The field `endpointId`.
     /// @param timestamp The field `timestamp`: Unix seconds at signing.
@@ -68,13 +68,13 @@ contract SignedDataVerifier {
         _call(callback, abi.encodeWithSelector(selector, digest, node, endpointId, timestamp, data));
     }
 
-    /// @notice Whether a delivery has been made: {verifyAndFulfill} would revert with `Already fulfilled`.
-    /// @param digest What was signed; see {digestOf}.
+    /// @notice Returns whether a delivery was made. If so, {verifyAndFulfill} would revert with `Already fulfilled`.
+    /// @param digest The digest that was signed; see {digestOf}.
     function isFulfilled(bytes32 digest, address node, address callback, bytes4 selector) external view returns (bool) {
         return _fulfilled[_deliveryOf(digest, node, callback, selector)];
     }
 
-    /// @notice What a signer signs, as an EIP-191 personal message of 32 bytes.
+    /// @notice Returns the digest that a signer signs, as an EIP-191 personal message of 32 bytes.
     function digestOf(bytes32 endpointId, uint256 timestamp, bytes calldata data) public pure returns (bytes32) {
         return SignedData.digest(endpointId, timestamp, data);
     }
@@ -83,7 +83,7 @@ contract SignedDataVerifier {
         return keccak256(abi.encode(digest, node, callback, selector));
     }
 
-    /// Never the zero address.
+    /// Returns the signer: never the zero address.
     function _signerOf(bytes32 digest, bytes calldata signature) private pure returns (address) {
         (address signer, SignedData.Fault fault) = SignedData.tryRecover(digest, signature);
         require(fault != SignedData.Fault.Length, "Invalid signature length");
@@ -93,8 +93,8 @@ contract SignedDataVerifier {
         return signer;
     }
 
-    /// Reverts with just the bytes that the callback reverted with. What it returns on success is not even copied, so
-    /// that long return data costs the deliverer nothing here.
+    /// Reverts with exactly the bytes with which the callback reverted. Return data of a successful call is not copied, so
+    /// that long data costs the deliverer nothing here.
     function _call(address callback, bytes memory payload) private {
         assembly ("memory-safe") {
             if iszero(call(gas(), callback, 0, add(payload, 0x20), mload(payload), 0, 0)) {
