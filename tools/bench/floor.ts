@@ -24,7 +24,7 @@ const node = `0x${hash(secp256k1.publicKeyCreate(key, false).subarray(1)).subarr
 const PREFIX = Buffer.from('\x19Ethereum Signed Message:\n32');
 const id = `0x${endpointId.toString('hex')}`;
 
-/** One asynchronous line a request, as the service writes it. */
+/** Writes one line for each request asynchronously, as the service does. */
 const log = pino({ base: null }, pino.destination({ dest: 1, sync: false, minLength: 4096 }));
 
 function word(value: bigint): Buffer {
@@ -44,7 +44,7 @@ async function ask(path: string, body: unknown): Promise<Record<string, unknown>
   return (await answer.body.json()) as Record<string, unknown>;
 }
 
-/** The number times 1e18, digit by digit. */
+/** Returns the number times 1e18, computed on its digits. */
 function scaled(number: number): bigint {
   const [whole = '', fraction = ''] = String(number).split('.');
   return BigInt(whole + fraction.padEnd(18, '0').slice(0, 18));
@@ -67,7 +67,7 @@ const kept = JSON.stringify({
   signature: sign(timestamp, data),
 });
 
-/** By path: an object is yet to be written as JSON, a text is there from the start. @param body of the request, parsed. */
+/** The answers by path: an object is written as JSON for each request, a text was made at the start. @param body parsed body. */
 const answers: Readonly<Record<string, (body: unknown) => Promise<object> | string>> = {
   '/encoded': async (body) => {
     const answer = await ask('/small', body);

@@ -12,12 +12,12 @@ const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '2000' },
     rounds: { type: 'string', default: '20' },
-    /** Of processes, which share the rounds. */
+    /** Number of sets of processes, among which the rounds are divided. */
     sets: { type: 'string', default: '4' },
     only: { type: 'string', default: 'encoded,raw,cached' },
     /** Writes the tables into `tools/bench/README.md`. */
     write: { type: 'boolean', default: false },
-    /** Makes the present commit the last release. */
+    /** Records the current commit as the last release. */
     keep: { type: 'boolean', default: false },
   },
 });
@@ -26,7 +26,7 @@ const RELEASE_FILE = join(root, 'tools/bench/release.json');
 const page = join(root, 'tools/bench/README.md');
 const day = new Date().toISOString().slice(0, 10);
 
-/** Builds the last release once, into `.cache/bench`. @returns its `dist`. */
+/** Builds the last release once, into `.cache/bench`. @returns the path of its `dist`. */
 function releaseBuild(): string {
   const { commit } = JSON.parse(readFileSync(RELEASE_FILE, 'utf8'));
   const folder = join(root, '.cache/bench', commit);
@@ -47,7 +47,7 @@ type Found = { readonly work: string; readonly turns: readonly Turn[][] };
 const all = (turns: readonly Turn[] | undefined, key: keyof Turn) => (turns ?? []).map((turn) => turn[key]);
 const slowdown = ({ turns: [, release, own] }: Found) => ratios(all(own, 'cpu'), all(release, 'cpu'));
 
-/** New processes for each set: what V8 happened to make of one process would be taken for the speed of the code. */
+/** Measures with new processes for each set, since V8 may by chance optimize one process better than another. */
 async function measure(release: string, works: readonly string[]): Promise<Found[]> {
   const found = works.map((work) => ({ work, turns: [[], [], []] as Turn[][] }));
   for (let set = 0; set < Number(sets); set++)
@@ -77,7 +77,7 @@ function costs(found: readonly Found[]): string {
   return table([...header, 'requests/s', 'p99 ms', 'verdict'], rows);
 }
 
-/** How long each build takes to listen. */
+/** Measures how long each build takes to listen. */
 function starts(release: string): Promise<string> {
   return Bench.run(async (bench, upstream) => {
     const time = async (count: number, build: string) => {
@@ -107,7 +107,7 @@ async function bench(): Promise<void> {
   const text = `\n${[circumstances, costs(found), started].join('\n\n')}\n`;
   const written = readFileSync(page, 'utf8').replace(/(?<=<!-- bench: latest -->\n).*(?=\n<!-- \/bench)/s, () => text);
   if (values.write) writeFileSync(page, written);
-  // Slower twice is slower.
+  // A build counts as slower only if a second measurement confirms it.
   const slow = suspects(found);
   if (slow.length > 0 && suspects(await measure(release, slow)).length > 0) process.exitCode = 1;
 }

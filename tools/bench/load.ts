@@ -12,12 +12,12 @@ import { verifyResponse } from '../../verify/index.ts';
 export const dist = fileURLToPath(new URL('../..', import.meta.url));
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Where servers that are measured run, and where all else does. */
+/** The CPU cores of the measured servers, and of all other processes. */
 const [SERVER, OTHERS] = ['0', '1'];
 const CONNECTIONS = 32;
-/** Requests to each server before its first turn: V8 makes fast code of what it has seen often. */
+/** Requests to each server before its first turn, so that V8 has optimized the code. */
 const WARM_UP = 5000;
-/** Before each turn: a server whose turn comes right after its own finds the processor's caches full of its code. */
+/** Requests before each turn: a server with two turns in a row would find the processor's caches full of its code. */
 const LEAD_IN = 500;
 const START_TIMEOUT_MS = 120_000;
 const env = { SERVICE_PRIVATE_KEY: `0x${'11'.repeat(32)}`, LOG_FORMAT: 'json' };
@@ -31,21 +31,21 @@ export interface Server {
   readonly url: string;
   /** Milliseconds from spawn until it listened. */
   readonly started: number;
-  /** URL of an endpoint that it has under this name. */
+  /** Returns the URL of the server's endpoint of this name. */
   urlOf(work: string): string;
-  /** Microseconds of CPU that its threads have used so far. */
+  /** Returns the microseconds of CPU that the server's threads have used so far. */
   cpu(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** What one server did in one turn; the latency in milliseconds, `cpu` in microseconds a request. */
+/** The figures of one server in one turn: latency in milliseconds, `cpu` in microseconds per request. */
 export interface Turn {
   readonly perSecond: number;
   readonly p99: number;
   readonly cpu: number;
 }
 
-/** A config with an encoded, a raw and a cached endpoint. @param more endpoints, for the time to start. */
+/** Returns a config with an encoded, a raw and a cached endpoint. @param more further endpoints, to measure the start. */
 export function configOf(upstream: string, more = 0): string {
   const parameters = [{ name: 'symbol', required: true }];
   const encoding = { type: 'int256', path: '$.price', times: '1e18' };
@@ -62,7 +62,7 @@ export function configOf(upstream: string, more = 0): string {
   });
 }
 
-/** Servers of one run, and how they take turns. */
+/** The servers of one run, and the order of their turns. */
 export class Bench {
   readonly #folder: string;
   readonly #servers: Server[] = [];
@@ -71,7 +71,7 @@ export class Bench {
     this.#folder = folder;
   }
 
-  /** @param work gets the URL of an upstream. All servers end when it is done. */
+  /** Runs `work` with the URL of an upstream. All servers end when it is done. */
   static async run<T>(work: (bench: Bench, upstream: string) => Promise<T>): Promise<T> {
     execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)]);
     const bench = new Bench(await mkdtemp(join(tmpdir(), 'signed-data-proxy-bench-')));
@@ -88,7 +88,7 @@ export class Bench {
     return this.#start('floor', SERVER, [join(dist, 'tools/bench/floor.js')], { UPSTREAM: upstream });
   }
 
-  /** The service of a build, as operators start it. */
+  /** Starts the service of a build, as operators do. */
   async service(name: string, config: string, build = dist): Promise<Server> {
     const file = join(this.#folder, `${name}.yaml`);
     await writeFile(file, config);
@@ -96,7 +96,7 @@ export class Bench {
   }
 
   /**
-   * Has each server take its turn in each round, forwards and backwards in turn, so that a change of the machine's mood hits all.
+   * Gives each server a turn in each round, in alternating order, so that changes of the machine's speed affect all.
    * @returns the turns of each server.
    */
   async measure(servers: readonly Server[], work: string, requests: number, rounds: number): Promise<Turn[][]> {
@@ -117,7 +117,7 @@ export class Bench {
     return found;
   }
 
-  /** Output goes to a file: a pipe that nobody reads blocks. */
+  /** Starts a process. Its output goes to a file, because a pipe that is not read blocks. */
   async #start(name: string, cores: string, args: readonly string[], more: object = {}): Promise<Server> {
     const log = join(this.#folder, `${name}.log`);
     const output = await open(log, 'w');
@@ -148,7 +148,7 @@ export class Bench {
 }
 
 /**
- * A fixed number of requests: none is under way when it ends, as those would count for nobody.
+ * Sends a fixed number of requests. None is under way at the end, since it would not be counted.
  * @throws Error when an answer was not 2xx: a fast refusal is no result.
  */
 async function load(url: string, amount: number) {
@@ -162,7 +162,7 @@ async function load(url: string, amount: number) {
   return { perSecond: amount / seconds, p99: result.latency.p99 };
 }
 
-/** What is fast must be right first. */
+/** Verifies an answer of a server before it is measured. */
 async function verified(url: string): Promise<void> {
   const response = await fetch(url, request);
   if (!response.ok) throw new Error(`status ${response.status} at ${url}`);
@@ -183,12 +183,12 @@ async function listening(child: ChildProcess, log: string, name: string): Promis
   throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
 }
 
-/** Linux counts nanoseconds in `schedstat`, and steps of 10 ms in `stat`. */
+/** Returns microseconds of CPU. Linux counts nanoseconds in `schedstat`, but steps of 10 ms in `stat`. */
 async function cpuOf(pid: number | undefined): Promise<number> {
   const tasks = `/proc/${pid}/task`;
   const threads = await Promise.all(
     (await readdir(tasks)).map(async (thread) => {
-      // A thread may have ended meanwhile.
+      // The thread may have ended meanwhile.
       const spent = await readFile(`${tasks}/${thread}/schedstat`, 'latin1').catch(() => '0');
       return Number(spent.split(' ', 1)[0]) / 1000;
     }),

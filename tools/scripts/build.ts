@@ -4,24 +4,24 @@ import { root, run } from './package/run.ts';
 import { type Manifest, PUBLISHED, writePackages } from './packages.ts';
 import { bundleProgram } from './program.ts';
 
-/** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
+/** Builds `dist/`: a package in JavaScript with types, which runs on plain node and can be packed. */
 
 const dist = join(root, 'dist');
 
-/** What operators and plugin authors read, folders and pages. It is published without pictures, with the pages that these link to. */
+/** Folders for operators and plugin authors, published without pictures, and the pages to which they link. */
 const READ = ['docs', 'examples'];
 const PAGES = ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'];
 
-/** What implementations in other languages must agree with; an image is built without its tests, and so without this. */
+/** Test vectors for implementations in other languages. An image is built without tests, and so without these. */
 const VECTORS = 'test/vectors';
 
-/** What `plugin new` copies is published as the TypeScript that it is. */
+/** The files that `plugin new` copies. They are published as TypeScript. */
 const TEMPLATE = 'cli/plugin/template';
 
-/** Declarations refer to koa, whose types are no part of it. */
+/** Our declarations refer to koa, whose types are in another package. */
 const KOA_TYPES = '@types/koa';
 
-/** Paths relative to `base`. */
+/** Returns the paths of the files in a folder, relative to `base`. */
 function filesIn(base: string, folder: string): string[] {
   return readdirSync(join(base, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
     .filter((entry) => entry.isFile())
@@ -33,7 +33,7 @@ function copy(file: string): void {
   cpSync(join(root, file), join(dist, file));
 }
 
-/** The compiler takes no file that is JavaScript already, no data, and not what is to stay TypeScript. */
+/** Copies what the compiler leaves out: JavaScript, data, contracts, pages, and the files that stay TypeScript. */
 function copyRest(): void {
   const needed = (file: string) =>
     /\.(?:m?js|d\.mts|sol)$/.test(file) || (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
@@ -45,7 +45,7 @@ function copyRest(): void {
     for (const file of filesIn(root, VECTORS)) if (file.endsWith('.json')) copy(file);
 }
 
-/** Pictures would make up a third of the package: pages come without the lines that show them, and the links in brackets. */
+/** Removes pictures from pages, and links to them in brackets. Pictures would make up a third of the package. */
 function leaveOutPictures(): void {
   for (const page of ['README.md', ...filesIn(dist, 'docs')].map((file) => join(dist, file))) {
     const shown = readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, '');
@@ -53,14 +53,14 @@ function leaveOutPictures(): void {
   }
 }
 
-/** The compiler leaves `.ts` in the specifiers of declarations. */
+/** Renames `.ts` to `.js` in the specifiers of declarations, where the compiler leaves it. */
 function renameInDeclarations(): void {
   const specifier = /(\bfrom |\bimport\(|^import )(['"])(\.{1,2}\/[^'"]+)\.ts\2/gm;
   for (const file of PUBLISHED.flatMap((folder) => filesIn(dist, folder)).filter((name) => name.endsWith('.d.ts')))
     writeFileSync(join(dist, file), readFileSync(join(dist, file), 'utf8').replace(specifier, '$1$2$3.js$2'));
 }
 
-/** What a consumer of the package sees under a name: the source's module in JavaScript, and its types. */
+/** Returns the built package's export for one of the source: the module in JavaScript, and its types. */
 function builtExport(target: Manifest['exports'][string]): Manifest['exports'][string] {
   if (typeof target !== 'string' || !target.endsWith('.ts')) return target;
   return { types: target.replace(/\.ts$/, '.d.ts'), default: target.replace(/\.ts$/, '.js') };
@@ -78,7 +78,7 @@ function writeManifest(manifest: Manifest): void {
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
 }
 
-/** In a source tree the page is made when the service starts; a package holds it ready-made. */
+/** Bundles the explorer's page. In a source tree that is done when the service starts; a package contains the result. */
 async function bundlePage(): Promise<void> {
   const folder = 'builtins/explorer';
   if (!existsSync(join(root, folder, 'bundle.ts'))) return;

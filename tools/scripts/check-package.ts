@@ -9,11 +9,11 @@ import { complain, fail, root, run, step } from './package/run.ts';
 import { tarballOf } from './package/tarball.ts';
 
 /**
- * Builds and packs the packages, installs them into a project of its own, outside this tree, and does there what their users do.
- * It writes plugins, checks answers, compiles a contract, and runs the service on each version of Node.js.
+ * Builds and packs the packages, installs them into a project outside this tree, and uses them there as their users do: writes
+ * plugins, checks answers, compiles a contract, and runs the service on each version of Node.js.
  */
 
-/** The upstream's price, and what is signed: the plugin of the template lets it pass as it is, times 1e18. */
+/** The upstream's answer, and the value that is signed: its price times 1e18, which the template's plugin leaves unchanged. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345}';
 const SIGNED = 2_064_012_345_000_000_000_000n;
 const UPSTREAM = `const server = require('node:http').createServer((_, response) =>
@@ -22,7 +22,7 @@ server.listen(0, '127.0.0.1', () => console.log('listening on http://127.0.0.1:'
 
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
-/** Each package, by its folder in `dist/`, with files that it must have. */
+/** The packages by their folders in `dist/`, with files that each must contain. */
 const PACKAGES = {
   '.': ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
   'packages/verify': ['verify/index.js', 'verify/index.d.ts'],
@@ -30,7 +30,7 @@ const PACKAGES = {
   'packages/plugins-sdk': ['plugins-sdk/index.d.ts', 'service/testing/alone.d.ts'],
 };
 
-/** A project with all packages, the tools that their users have, and the files of tests and pages; a folder for each package's. */
+/** Makes a project with all packages, their users' tools, and files of tests and pages, in a folder for each package. */
 function makeProject(path: string, tarballs: readonly string[]): void {
   const { dependencies, devDependencies }: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
   const versions = { ...dependencies, ...devDependencies };
@@ -62,7 +62,7 @@ function compileShown(folder: string): void {
   if (!/^60[0-9a-f]{1000,}$/.test(made)) fail(`solc made ${made.slice(0, 20)}… of Consumer.sol`);
 }
 
-/** Plugins with their tests: those of pages, one of `plugin new`, and one that would not work with a second copy of the SDK. */
+/** Tests the plugins of pages, one of `plugin new`, and one that would not work with a second copy of the SDK. */
 function testPlugins(project: string): void {
   const said = run(project, 'npx', 'signed-data-proxy', 'plugin', 'new', 'my-plugin');
   const [, command] = /^ {2}(node --import .*)$/m.exec(said) ?? fail(`plugin new says no command:\n${said}`);
@@ -72,7 +72,7 @@ function testPlugins(project: string): void {
   for (const folder of [project, plugin]) run(folder, join(project, 'node_modules/.bin/tsc'), '-p', '.');
 }
 
-/** Asks the service as installed, checks what it answers with the package for that, and stops it. */
+/** Starts the installed service, checks an answer of it with the package for verification, and stops it. */
 async function serve(project: string, node: Major | undefined): Promise<void> {
   const started: (() => Promise<void>)[] = [];
   const lifetime = { after: (end: () => Promise<void>) => void started.push(end) };
@@ -110,12 +110,12 @@ async function serve(project: string, node: Major | undefined): Promise<void> {
   }
 }
 
-/** The first group of what a program says sooner or later. */
+/** Waits for a program's output to match, and returns the first group. */
 async function found({ output }: Running, pattern: RegExp): Promise<string> {
   return (await output(pattern))[1] ?? '';
 }
 
-/** The plugin that was written with another package than the service: its refusals and context keys are the service's. */
+/** Checks a plugin that was written with the package of the SDK alone: its refusals and context keys are the service's own. */
 async function askTenants(url: string, service: Running): Promise<void> {
   const headers = { 'Content-Type': 'application/json' };
   const post = (more = {}) => fetch(url, { method: 'POST', headers: { ...headers, ...more }, body: '{}' });

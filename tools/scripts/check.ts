@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { basename, dirname } from 'node:path';
 import { root } from './package/run.ts';
 
-/** Types, lint, walls, and the tests nearest to what has changed since `main`: what to run before each commit; `npm run check`. */
+/** Checks types, lint and walls, and runs the tests nearest to the changes since `main`: `npm run check` before each commit. */
 
-/** More would take longer than a minute. `npm test` runs them all. */
+/** Most tests that are run: more would take longer than a minute. `npm test` runs them all. */
 const MOST_TESTS = 10;
 const ALWAYS = ['test/walls.test.ts', 'test/sdk/surface.test.ts'];
-/** Tests whose cases are files of text, and what they are of. */
+/** Tests whose cases are text files, with the files that they test. */
 const CORPORA = {
   'test/config/cases.test.ts': /^(?:test\/config\/cases|config)\//,
   'test/cli/transcripts.test.ts': /^(?:test\/\w+\/transcripts|cli)\//,
@@ -18,7 +18,7 @@ function git(...args: string[]): string[] {
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-/** Tests that run a file as a corpus, have its name or that of the folder that it is the front of, or import it. */
+/** Returns the tests of a file: of its corpus, with its name (for an index, that of its folder), or with an import of it. */
 function testsOf(file: string): string[] {
   const subject = basename(/\/index\.\w+$/.test(file) ? dirname(file) : file).replace(/\..*/, '');
   const importers = git('grep', '-lF', `../${file}'`, '--', 'test/*.test.ts');

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { DURATION_PATTERN } from '../../plugins-sdk/schema/duration.ts';
 import { readSchema, type SchemaNode } from '../../plugins-sdk/schema/node.ts';
 
-/** Makes tables of a config file's keys out of its published JSON Schema. */
+/** Makes tables of a config file's keys from its published JSON Schema. */
 
 interface Row {
   /** Dotted path, `[]` standing for each entry of a list. */
@@ -10,7 +10,7 @@ interface Row {
   readonly value: string;
   readonly required: boolean;
   readonly about: string;
-  /** Of which kinds the mapping must be to have the key; none: of any. */
+  /** The kinds of the mapping that have the key; empty if all have it. */
   readonly kinds: string[];
 }
 
@@ -19,7 +19,7 @@ interface Section {
   readonly rows: readonly Row[];
 }
 
-/** Markdown: a section for the top level, one for each mapping there, and one for each list of mappings. */
+/** Returns Markdown with a section for the top level, one for each mapping there, and one for each list of mappings. */
 export function configReference(schema: object): string {
   return sectionsOf(readSchema(schema), '', new Map())
     .filter(({ rows }) => rows.length > 0)
@@ -39,7 +39,7 @@ function table(rows: readonly Row[]): string {
   return `| key | value | default | meaning |\n|---|---|---|---|\n${lines.join('')}`;
 }
 
-/** @param seen the row of each mapping that was described, by its shape: it is described once. */
+/** Makes the sections of a mapping. @param seen the rows of described mappings, by shape: each shape is described once. */
 function sectionsOf(node: SchemaNode, title: string, seen: Map<string, Row>): Section[] {
   const rows: Row[] = [];
   const later: Section[] = [];
@@ -56,7 +56,7 @@ function sectionsOf(node: SchemaNode, title: string, seen: Map<string, Row>): Se
       const twin = blocks.length === 0 ? undefined : seen.get(shapeOf(inner));
       const value = twin === undefined ? valuesOf(inner) : `as \`${twin.key}\``;
       const row = { key, value, required: block.required.includes(name), about, kinds: [kind ?? []].flat() };
-      // A mapping that nothing is said of only holds its keys together, and those have rows of their own.
+      // A mapping without a description only groups its keys, which have rows of their own.
       if (about !== '' || blocks.length === 0) rows.push(row.about === twin?.about ? { ...row, about: '' } : row);
       if (twin !== undefined) continue;
       seen.set(shapeOf(inner), row);
@@ -71,7 +71,7 @@ function sectionsOf(node: SchemaNode, title: string, seen: Map<string, Row>): Se
   return [{ title, rows }, ...later];
 }
 
-/** What tells mappings apart: all but their own description, and the signer's `next`, which is a signer too. */
+/** Returns a text that identifies the shape of a mapping: without its description, and without the signer's `next`. */
 function shapeOf({ description, ...shape }: TSchema & { readonly description?: unknown }): string {
   return JSON.stringify(shape, (key, value) => (key === 'next' ? undefined : value));
 }
@@ -80,11 +80,11 @@ interface Block {
   readonly block: SchemaNode;
   /** Whether it is an entry of a list. */
   readonly list: boolean;
-  /** Of which kind the mapping must be to have these keys. */
+  /** The kind of the mapping that has these keys, if there are several kinds. */
   readonly kind?: string;
 }
 
-/** The mappings with known keys that a value may be or list. */
+/** Returns the mappings with known keys that a value may be, or that may be items of it. */
 function blocksOf(schema: TSchema): Block[] {
   const options = optionsOf(schema);
   const mappings = options.filter(isMapping);
@@ -95,7 +95,7 @@ function blocksOf(schema: TSchema): Block[] {
   }
   const tags = mappings.map(tagOf);
   if (tags.length === 1 || tags[0] === undefined) return here;
-  // A mapping of nothing but the key that tells kinds apart.
+  // A mapping with only the key that distinguishes the kinds.
   const type = { enum: tags, description: 'Which kind it is' };
   return [{ block: readSchema({ required: ['type'], properties: { type } }), list: false }, ...here];
 }
@@ -108,18 +108,18 @@ function tagOf({ properties }: SchemaNode): unknown {
   return optionsOf(properties.get('type') ?? {})[0]?.keyword('const');
 }
 
-/** What tells a mapping from others that may stand in its place: its type, or its first key. */
+/** Returns the mark that distinguishes a mapping from its alternatives: its type, or its first key. */
 function markOf(block: SchemaNode): string {
   const type = tagOf(block);
   return type === undefined ? ([...block.properties.keys()][0] ?? '') : `type: ${type}`;
 }
 
-/** What a value may be: nested alternatives side by side, without the text with a variable that may stand for anything. */
+/** Returns the alternatives of a value, flattened, without the text with a variable that may replace any of them. */
 function optionsOf(schema: TSchema): SchemaNode[] {
   return readSchema(schema).alternatives.filter(({ keyword }) => keyword('$ref') === undefined);
 }
 
-/** What is said of the whole, or of its one alternative. */
+/** Returns the description of a value, or that of its only alternative. */
 function aboutOf(schema: TSchema): string {
   const options = optionsOf(schema);
   const only = options.length === 1 ? options[0]?.keyword('description') : undefined;

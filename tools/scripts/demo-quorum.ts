@@ -1,4 +1,4 @@
-// `npm run demo:quorum`: three operators of one specification, of which one lies, and a contract on anvil that reads two of three.
+// `npm run demo:quorum` runs three operators of one specification, one of which lies, and a contract on anvil that needs two.
 import { Wallet } from 'ethers';
 import { startChain } from '../../test/support/chain.ts';
 import { deploy, errorOf, NO_HASH, NOBODY, SignedDataQuorum } from '../../test/support/quorum.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Linter } from './linter.ts';
 import { complain, root } from './package/run.ts';
 
-/** Installs the relayer's SDK for the tests that encrypt, in a folder of its own: its manifest asks for a newer Node.js than the service. */
+/** Installs the relayer's SDK for tests, in a folder of its own: its manifest asks for a newer Node.js than the service. */
 
 try {
   const apart = new Linter('test/fhe/sdk').path('node_modules/@zama-fhe');

@@ -7,7 +7,7 @@ import { configReference } from './config-reference.ts';
 import { sdkReference } from './sdk-reference.ts';
 import { stageReference } from './stage-reference.ts';
 
-/** Writes the files that follow from the schema of the config file, the table of stages, the SDK's docstrings and the alerts; `npm run docs`. */
+/** `npm run docs` generates files from the config schema, the table of stages, the SDK's docstrings and the alerts. */
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -22,7 +22,7 @@ const BEGIN_RULES = '# What follows is generated from chart/alerts.yaml: npm run
 const BEGIN_STAGES =
   '<!-- What follows is generated from kernel/stages.ts, but for the last cell of each row: npm run docs -->\n';
 
-/** The files' texts by path from the project's root. Of some only what follows a mark is generated. */
+/** Returns the texts of generated files, by path from the project's root. In some only the part after a mark is generated. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const schema = composeSchema(definitions());
   const fileText = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -39,7 +39,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** Indented as the formatter of the sources wants it: lists of plain values stand on one line. */
+/** Returns JSON indented as the formatter of the sources does it, with lists of plain values on one line. */
 function jsonText(value: object): string {
   const text = JSON.stringify(value, undefined, 2);
   return text.replace(/\[\s+("[^[\]{}]*")\s+\]/g, (_, items: string) => `[${items.replace(/,\s+/g, ', ')}]`);

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { Linter } from './linter.ts';
 import { complain, env, fail, root, run } from './package/run.ts';
 
-/** Linters that are installed apart, each with a lock file of its own: `lint.ts openapi`, `lint.ts prose`, `lint.ts solidity`. */
+/** Runs a linter that is installed apart, with its own lock file: `lint.ts openapi`, `lint.ts prose` or `lint.ts solidity`. */
 
 const CONFIGS = ['examples/configs/complete.yaml', 'tools/scripts/openapi-lint/everything.yaml'];
 const PAGES = ['{README,CONTRIBUTING,ARCHITECTURE,SECURITY}.md', 'docs/*.md', 'tools/{bench,packages/*}/README.md'];
 const CONTRACTS = ['verify/contracts', 'examples/contracts'];
 
-/** Has redocly and spectral look at the OpenAPI documents of two configs, and takes nothing that they find. */
+/** Checks the OpenAPI documents of two configs with redocly and spectral. Any finding is an error. */
 function openapi(): void {
-  // They would ask whether there is a newer version, and tell that they ran.
+  // Switches off their check for a newer version, and their telemetry.
   Object.assign(env, { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' });
   const documents = join(root, '.cache', 'openapi');
   mkdirSync(documents, { recursive: true });
@@ -28,13 +28,16 @@ function openapi(): void {
   if (!said.includes('No results with a severity of')) fail(said);
 }
 
-/** Has textlint look for long sentences in documents, generated ones included. */
+/** Checks documents, generated ones included, for long sentences with textlint. */
 function prose(): void {
   const linter = new Linter('tools/scripts/prose-lint');
   linter.run('textlint', '--no-textlintrc', '--rulesdir', linter.path('rules'), ...PAGES);
 }
 
-/** By these a contract has others' code act as its own, ends, or takes who began a transaction for its caller: none of ours does. */
+/**
+ * Opcodes that none of our contracts may use: they run another contract's code as the contract's own, end the contract, create
+ * one at a chosen address, or read who began the transaction.
+ */
 const FORBIDDEN = /\b(?:DELEGATECALL|CALLCODE|SELFDESTRUCT|CREATE2|ORIGIN)\b/;
 
 interface Contract {
@@ -47,13 +50,13 @@ interface CompilerOutput {
   readonly contracts: Readonly<Record<string, Readonly<Record<string, Contract>>>>;
 }
 
-/** Has solhint look at the contracts, compiles them with the oldest and the newest compiler, and looks at what their code could do. */
+/** Checks the contracts with solhint, compiles them with the oldest and the newest compiler, and checks their opcodes. */
 function solidity(): void {
   const linter = new Linter('tools/scripts/solidity-lint');
   const globs = CONTRACTS.map((folder) => `${folder}/*.sol`);
   linter.run('solhint', '--config', linter.path('solhint.json'), '--noPoster', '--max-warnings', '0', ...globs);
   const files = CONTRACTS.flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`));
-  // Examples may want more than the package does.
+  // Examples may need a newer compiler than the package does.
   const old = files.filter((file) => /^verify\/|Reader\.sol$/.test(file));
   compiled(linter.path('package.json'), old, false);
   for (const viaIR of [false, true])
@@ -64,14 +67,14 @@ function solidity(): void {
     }
 }
 
-/** Each contract by its name; a warning is an error. @param beside a file beside which the compiler is installed. */
+/** Compiles files; a warning is an error. @returns the contracts by name. @param beside a file next to the compiler's folder. */
 function compiled(beside: string, files: readonly string[], viaIR: boolean): [string, Contract][] {
   const compiler: { compile(input: string): string; version(): string } = createRequire(beside)('solc');
   const input = {
     language: 'Solidity',
     sources: Object.fromEntries(files.map((file) => [file, { content: readFileSync(join(root, file), 'utf8') }])),
     settings: {
-      // Without the hash behind the code, whose bytes would be read as opcodes.
+      // Leaves out the metadata after the code, whose bytes would be read as opcodes.
       ...{ viaIR, optimizer: { enabled: true, runs: 200 }, metadata: { appendCBOR: false } },
       outputSelection: { '*': { '*': ['abi', 'evm.deployedBytecode.opcodes'] } },
     },

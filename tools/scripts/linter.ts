@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from './package/run.ts';
 
-/** Runs programs that are installed apart, as the lock file of their folder says, and when it has changed. */
+/** Runs programs from a folder with its own lock file. Installs them first if they are missing or the lock file has changed. */
 export class Linter {
   readonly #folder: string;
 
@@ -18,7 +18,7 @@ export class Linter {
     return join(this.#folder, name);
   }
 
-  /** @returns what the program said; fails as it does. */
+  /** Runs a program and returns its output. @throws Error when the program fails. */
   run(program: string, ...args: string[]): string {
     return run(root, this.path(`node_modules/.bin/${program}`), ...args);
   }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { env, root, run } from './package/run.ts';
 
-/** Other versions of Node.js than the one that runs this, which `engines` admits; as npm has them, real programs. */
+/** Versions of Node.js that `engines` admits, other than the one that runs this. npm has packages of the real programs. */
 export const NODES = { 22: '22.23.3', 24: '24.21.0' } as const;
 
 export type Major = keyof typeof NODES;
@@ -11,7 +11,7 @@ export function isMajor(text: string | undefined): text is `${Major}` {
   return text !== undefined && Object.hasOwn(NODES, text);
 }
 
-/** The folder of the program `node` of a version, which is downloaded when it is first asked for. */
+/** Returns the folder of a version's program `node`. Downloads it on first use. */
 function folderOf(major: Major): string {
   const version = NODES[major];
   const platform = process.platform === 'win32' ? 'win' : process.platform;
@@ -25,7 +25,7 @@ function folderOf(major: Major): string {
   return bin;
 }
 
-/** Variables of a process for which `node` is that version, and so it is for the processes that it starts. */
+/** Returns environment variables with which `node` is that version, in a process and in those that it starts. */
 export function withNode(major: Major): Record<string, string | undefined> {
   return { ...env, PATH: `${folderOf(major)}${delimiter}${env.PATH}` };
 }

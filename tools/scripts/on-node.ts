@@ -6,24 +6,24 @@ import { isMajor, type Major, NODES, withNode } from './nodes.ts';
 import { root } from './package/run.ts';
 
 /**
- * Runs tests on other versions of Node.js, each side by side: the files that are named, or those below, which depend on what is
- * Node's own.
+ * Runs tests on other versions of Node.js, all versions in parallel: the named files, or the selection below of tests that depend
+ * on Node.js itself.
  *
  *     npm run test:nodes
  *     npm run test:nodes -- 22 $(node test/support/groups.mjs)
  *     npm run test:nodes -- 24 test/cli/start.test.ts
  */
 
-/** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
+/** Tests of permissions, processes, clusters, HTTP, sockets, DNS, native code, modules, TypeScript, signals, test runner. */
 const SELECTION: Readonly<Record<string, string>> = {
   cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status transcripts',
   config: 'cases isolate isolate-calls plugin-packages',
   e2e: 'disconnect http-parser metrics-process stream upstream-faults',
   http: 'connections stream unread',
 };
-/** They change what node has, and run by themselves. */
+/** Tests that change node's own objects, so each runs in a process of its own. */
 const APART = 'child-process ecdsa http-client/answers http-client/faults';
-/** The selection, in one process as far as it can be: to load the service takes longer than most tests. */
+/** Returns the selection, with most tests in one process: loading the service takes longer than most of them. */
 function selected(): string[] {
   const filesOf = (folder: string, names: string) => names.split(' ').map((name) => `test/${folder}/${name}.test.ts`);
   const files = Object.entries(SELECTION).flatMap(([folder, names]) => filesOf(folder, names));
@@ -39,7 +39,7 @@ const majors = words.filter(isMajor).map((word) => Number(word) as Major);
 const named = words.filter((word) => /\.m?[jt]s$/.test(word));
 const files = named.length > 0 ? named : selected();
 
-/** @returns whether the tests pass; what they said is shown where they do not. */
+/** Runs the tests on a version. Shows their output if they fail. @returns whether they pass. */
 async function test(major: Major): Promise<boolean> {
   const options = ['--test', '--test-timeout=600000', '--test-force-exit', '--test-concurrency=1'];
   const args = ['--import', './test/support/register.mjs', ...options, '--test-reporter=spec', ...files];

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Parts of the built package as packages of their own, in its folder `packages/`: what checks answers, and what plugins are written with. */
+/** Writes parts of the built package as packages into `packages/`: verification, contracts, and the SDK of plugins. */
 
 /** Folders of code that are published. */
 export const PUBLISHED = ['kernel', 'http', 'builtins', 'lib', 'plugins-sdk', 'config', 'service', 'cli', 'verify'];
@@ -15,7 +15,7 @@ export interface Manifest {
   readonly [key: string]: unknown;
 }
 
-/** What a package says of itself. Without `exports` it is a folder of Solidity, whose files stand at the top: `import "name/File.sol"`. */
+/** A package's own part of its manifest. Without `exports` it has only Solidity files, at the top: `import "name/File.sol"`. */
 interface Own {
   readonly exports?: Readonly<Record<string, { readonly default: string }>>;
   readonly contracts?: string;
@@ -24,7 +24,7 @@ interface Own {
 const RELATIVE = /(?:\bfrom |\bimport |\bimport\()\s*['"](\.[^'"]+)['"]/g;
 const PACKAGE = /(?:\bfrom|\bimport|\brequire|\blazy)\s*\(?\s*['"]((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[\w./-]*)?['"]/g;
 
-/** Files that the given ones lead to, with the declarations of modules; paths are relative to the base. */
+/** Returns the given files and all that they import, with the declarations of modules. Paths are relative to the base. */
 function reached(base: string, files: readonly string[]): string[] {
   const seen = new Set<string>();
   const visit = (file: string): void => {
@@ -40,14 +40,14 @@ function reached(base: string, files: readonly string[]): string[] {
   return [...seen].toSorted();
 }
 
-/** Those of the service's dependencies that modules import, or declarations refer to. */
+/** Returns those of the service's dependencies that the modules import, or to which the declarations refer. */
 function dependenciesOf(base: string, files: readonly string[], { dependencies }: Manifest): Record<string, string> {
   const texts = files.map((file) => readFileSync(join(base, file), 'utf8'));
   const named = new Set(texts.flatMap((text) => [...text.matchAll(PACKAGE)].map(([, name]) => name)));
   return Object.fromEntries(Object.entries(dependencies).filter(([name]) => named.has(name)));
 }
 
-/** @param dist the built package. @param sources has a folder for each package: its README and what is its own in its manifest. */
+/** Writes the packages. @param dist the built package. @param sources has a folder for each: its README and its own manifest. */
 export function writePackages(dist: string, sources: string, manifest: Manifest): void {
   const { version, license, engines } = manifest;
   for (const name of readdirSync(sources)) {

@@ -5,28 +5,28 @@ import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
 /**
- * Puts the program into few files: to open its modules and those of its libraries one by one, some 1,500, takes three times as long.
- * `npm start`, `npm run cli` and the tests run those that this writes into `.cache/built`.
+ * Bundles the program into few files. To open some 1,500 modules one by one, libraries included, takes three times as long.
+ * `npm start`, `npm run cli` and the tests run the files that this writes into `.cache/built`.
  */
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Packages that an operator installs, if any; one with a native part; and libraries that no start waits for. */
+/** Packages that stay outside: optional ones, those with native parts, and libraries that no start waits for. */
 const EXTERNAL = [
   ...Object.keys(manifest.peerDependencies),
   ...['esbuild', 'lmdb', 'tsx'],
   ...['ethers', 'koa-body', 'prom-client'],
 ];
-/** Packages in CommonJS require what node has. */
+/** Bundled CommonJS packages call `require` for node's own modules. */
 const REQUIRE = `import { createRequire as from } from 'node:module'; const require = from(import.meta.url);`;
 const SOURCE_MAPS = 'process.setSourceMapsEnabled(true);';
 
-/** What may be asked for from outside: modules by the names under which package.json exports them. */
+/** The modules that others may import, by the names under which package.json exports them. */
 const exported = Object.entries(manifest.exports).filter(([, target]) => /^[^*]*\.ts$/.test(String(target)));
 const fileOf = (name: string) => name.replace(/^\.\//, '').replaceAll('/', '-');
 
-/** Modules find the files beside what they were: their source, or what the compiler made of it. */
+/** Replaces `import.meta.url` by the URL of the unbundled module, so that modules find the files beside that. */
 const locate = (modules: string, extension: string): Plugin => ({
   name: 'locate',
   setup: ({ onLoad }) =>
@@ -37,7 +37,7 @@ const locate = (modules: string, extension: string): Plugin => ({
     }),
 });
 
-/** @param base a package, whose modules lie beside, or a folder for starts from source. */
+/** Bundles the program. @param base the folder of a built package, or one for starts from source. */
 export async function bundleProgram(base: string, isPackage: boolean): Promise<void> {
   const folder = join(base, 'program');
   const entries = Object.fromEntries([
@@ -61,12 +61,12 @@ export async function bundleProgram(base: string, isPackage: boolean): Promise<v
     plugins: [isPackage ? locate('..', '.js') : locate(relative(folder, root), '.ts')],
     write: false,
   });
-  // Plugins get the modules of the program that runs, which find them by the name of the package.
+  // Plugins that import the package by its name get the modules of the running program.
   const exports = Object.fromEntries(exported.map(([name]) => [name, `./${fileOf(name)}.js`]));
   const itself = JSON.stringify({ name: manifest.name, type: 'module', exports });
   mkdirSync(folder, { recursive: true });
   const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text])).set('package.json', itself);
-  // Others may start it meanwhile: what has not changed is left alone.
+  // Another process may start the program meanwhile, so unchanged files are not written again.
   for (const [name, text] of files) {
     const path = join(folder, name);
     if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);

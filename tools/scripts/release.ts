@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Tags the commit that is checked out as the version in `package.json`, with that version's entry of the changelog as its message:
- * `node --import tsx tools/scripts/release.ts`. Run `.ci/run` and `.ci/nightly` first. Pushing the tag and `npm publish --provenance`
- * for `dist` and each folder of `dist/packages` are yours.
+ * Tags the checked-out commit as the version in `package.json`, with that version's entry of the changelog as its message:
+ * `node --import tsx tools/scripts/release.ts`. Run `.ci/run` and `.ci/nightly` first. Afterwards push the tag, and run
+ * `npm publish --provenance` for `dist` and each folder of `dist/packages`.
  */
 
 const git = (...args: readonly string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim();
 
-/** The part of the changelog below the heading of a version. @throws Error where it has none, or one without text. */
+/** Returns the changelog's entry of a version. @throws Error if there is none, or one without text. */
 function entryOf(version: string): string {
   const [, ...entries] = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m);
   const entry = entries.find((text) => text.startsWith(`${version}\n`));
@@ -19,7 +19,7 @@ function entryOf(version: string): string {
   return text;
 }
 
-/** @throws Error naming what a release lacks. */
+/** Tags the release. @throws Error naming what the release lacks. */
 function tag(): string {
   const { version }: { version: string } = JSON.parse(readFileSync('package.json', 'utf8'));
   const name = `v${version}`;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What package.json exports of the SDK for plugins themselves. */
+/** The entries of the SDK that package.json exports for plugins. */
 export const ENTRIES = ['index', 'config', 'openapi', 'state', 'signing', 'observe'] as const;
 
 const fileOf = (entry: string) => fileURLToPath(new URL(`../../plugins-sdk/${entry}.ts`, import.meta.url));
@@ -10,24 +10,24 @@ const fileOf = (entry: string) => fileURLToPath(new URL(`../../plugins-sdk/${ent
 /** A name that an entry of the SDK exports. */
 export interface SdkName {
   readonly name: string;
-  /** Such as `function`; a name may be a type and a value. */
+  /** The kind of declaration, such as `function`; a name may be a type and a value. */
   readonly kind: string;
-  /** Its docstring, as Markdown on one line; empty where there is none. */
+  /** The docstring as Markdown on one line; empty if there is none. */
   readonly about: string;
 }
 
 const DOC = '(?:/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?';
-/** A name may be imported first, and exported by another statement. */
+/** Matches imports, too: a name may be imported first, and exported by another statement. */
 const PASSED = /(?:im|ex)port (?:type )?\{([^}]*)\} from '([^']+)';/g;
-/** What an entry passes on, or declares itself. */
+/** Matches the names that an entry re-exports or declares itself. */
 const EXPORTED = /^export (?:(?:type )?\{([^}]*)\} from|(?:class|const|function|interface|type) (\w+))/gm;
 
-/** The names of a clause such as `{ a, type B, c as d }`. */
+/** Returns the names in a clause such as `{ a, type B, c as d }`. */
 function namesIn(clause: string): string[] {
   return clause.split(',').flatMap((word) => word.trim().replace(/^(?:type |\w+ as )/, '') || []);
 }
 
-/** A docstring without its stars. What tags say becomes sentences, since a table cell has no lines. */
+/** Returns a docstring without its stars. Tags become sentences, since a table cell has no lines. */
 function asMarkdown(doc: string): string {
   return doc
     .replace(/^ *\*? ?/gm, '')
@@ -40,7 +40,7 @@ function asMarkdown(doc: string): string {
     .trim();
 }
 
-/** Follows a name through files that pass it on to the one that declares it. A package's own name is documented where it is passed on. */
+/** Finds the declaration of a name through the files that re-export it. A library's name is documented at its re-export. */
 function found(file: string, name: string): SdkName {
   const text = readFileSync(file, 'utf8');
   const declared = [
@@ -59,7 +59,7 @@ function found(file: string, name: string): SdkName {
   return { name, kind: statement.startsWith('export type') ? 'type' : 'const', about: asMarkdown(doc) };
 }
 
-/** What authors may import from the entries given, in the order of each. */
+/** Returns the names that authors may import from the given entries, in the order of each. */
 export function sdkNames(entries: readonly string[] = ENTRIES): SdkName[] {
   return entries.map(fileOf).flatMap((file) => {
     const statements = [...readFileSync(file, 'utf8').matchAll(EXPORTED)];
@@ -67,20 +67,20 @@ export function sdkNames(entries: readonly string[] = ENTRIES): SdkName[] {
   });
 }
 
-/** Names that a page has a table of, behind the comment that lists them. */
+/** Matches a comment that lists names, and the table of these names after it. */
 const TABLE = /<!-- names: (.+) -->\n\n(?:(?:\|.*\n)+\n)?/g;
 
-/** The names in the comments of a page. */
+/** Returns the names in the comments of a page. */
 export function namesOnPage(page: string): string[] {
   return [...page.matchAll(TABLE)].flatMap(([, names = '']) => names.split(' '));
 }
 
-/** The first sentence: editors show the rest. */
+/** Returns the first sentence of a docstring: editors show the rest. */
 function firstSentence(about: string): string {
   return /^.*?[.!?](?= |$)(?<!\b(?:e\.g|i\.e)\.)/.exec(about)?.[0] ?? about;
 }
 
-/** @returns the page with a table of what each comment names. */
+/** Returns the page with a table of the names after each comment that lists them. */
 export function sdkReference(page: string): string {
   const known = new Map(sdkNames().map((entry) => [entry.name, entry]));
   const row = (name: string): string => {

@@ -1,12 +1,12 @@
 import { type Stage, type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 
-/** The types that the table of stages speaks of, by their names there. */
+/** Returns the types of the values in the table of stages, by their names there. */
 function typesOf(values: string): ReadonlyMap<string, string> {
   const body = /export interface Values \{([\s\S]*?)\n\}/.exec(values)?.[1] ?? '';
   return new Map([...body.matchAll(/^ {2}(\w+): (.+);$/gm)].map(([, name = '', type = '']) => [name, type]));
 }
 
-/** `sign(signRequest: SignRequest, exchange: Exchange, call: CallContext): Signed | undefined`. */
+/** Returns a signature such as `sign(signRequest: SignRequest, exchange: Exchange, call: CallContext): Signed | undefined`. */
 function signature(name: StageName, types: ReadonlyMap<string, string>): string {
   const { kind, takes, returns, context, variants } = stageOf(name);
   if (context) return `${name}(context)  // one of the six hooks`;
@@ -20,13 +20,13 @@ function signature(name: StageName, types: ReadonlyMap<string, string>): string 
   return `${label}(${args}): Awaitable<${result}>`;
 }
 
-/** Such as `pick, required`, or `watch, open`. */
+/** Returns the policy of a stage, such as `pick, required` or `watch, open`. */
 function policy({ kind, fails, required }: Stage): string {
   return [kind, ...(required ? ['required'] : []), ...(fails === 'open' ? ['open'] : [])].join(', ');
 }
 
 /**
- * @param page the last cell of each stage's row is written by hand: when the stage is asked, and what for.
+ * @param page the page as it is. The last cell of each stage's row is written by hand: when the stage is asked, and what for.
  * @param values the text of `kernel/values.ts`.
  * @returns Markdown: a table of the stages in their order, then their signatures.
  */

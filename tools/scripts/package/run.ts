@@ -6,7 +6,7 @@ export const root = fileURLToPath(new URL('../../..', import.meta.url));
 /** Milliseconds that one program may take. */
 const PROGRAM_TIMEOUT_MS = 240_000;
 
-/** What the surrounding npm and an operator's shell set is nothing that a user has; whom downloads trust is the machine's. */
+/** The environment without variables of the surrounding npm and an operator's shell. The machine's TLS authorities stay. */
 export const env: Record<string, string | undefined> = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^(?:npm_|INIT_CWD$|NODE_(?!EXTRA_CA_CERTS$)|SERVICE_|LOG_)/i.test(name),
@@ -17,13 +17,13 @@ export function fail(message: string): never {
   throw new Error(message);
 }
 
-/** Says why a script ends, without a stack: it is about a program, not about the script. */
+/** Prints why a script fails, without a stack: the fault is in a program, not in the script. */
 export function complain(error: unknown): void {
   console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
 }
 
-/** Runs a program to its end; shows what it said only when it fails. */
+/** Runs a program to its end and returns its output. @throws Error with the output when the program fails. */
 export function run(cwd: string, program: string, ...args: string[]): string {
   const options = { cwd, env, encoding: 'utf8', timeout: PROGRAM_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 } as const;
   const { status, stdout, stderr, error } = spawnSync(program, args, options);

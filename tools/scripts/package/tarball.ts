@@ -5,12 +5,12 @@ import { formatMessage } from 'publint/utils';
 import { anchorsOf, linksOf } from '../../../test/support/docs.ts';
 import { fail, root, run } from './run.ts';
 
-/** What is published as it is in the source tree. */
+/** Matches files that are published as they are in the source tree. */
 const RAW = /^(?:examples|cli\/plugin\/template)\//;
 const ODD = /\.map$|\.test\.|^(?:bench|scripts|packages|tools)\/|^test\/(?!vectors\/[\w-]+\.json$)|(?<!\.d)\.ts$/;
 const TO_SOURCES = /\/\/# sourceMappingURL=|(?:from |import\()['"]\.[^'"]*\.ts['"]/;
 
-/** Packs a built package into another folder, and looks at what is in it. @returns the path of the tarball. */
+/** Packs a built package into another folder, and checks the content. @returns the path of the tarball. */
 export async function tarballOf(built: string, into: string, expected: readonly string[]): Promise<string> {
   const printed: unknown = JSON.parse(run(built, 'npm', 'pack', '--json', '--pack-destination', into));
   // npm prints a list, or an object by package name.
@@ -36,7 +36,7 @@ export async function tarballOf(built: string, into: string, expected: readonly 
   return tarball;
 }
 
-/** Links of a page to what was not packed, or to headings that there are not. */
+/** Returns the links of a page to files that were not packed, or to headings that do not exist. */
 function brokenLinks(page: string, names: readonly string[], read: (name: string) => string): string[] {
   const isPacked = (target: string) => names.some((name) => name === target || name.startsWith(`${target}/`));
   return linksOf(read(page)).flatMap((link) => {
@@ -47,12 +47,12 @@ function brokenLinks(page: string, names: readonly string[], read: (name: string
   });
 }
 
-/** What the linters of packages have to say, warnings included. */
+/** Runs the linters of packages. A warning is an error, too. */
 async function lint(path: string): Promise<void> {
   const { buffer, byteOffset, byteLength } = readFileSync(path);
   const tarball = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
   const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
-  // Of the program's own folder: node does look there when a module of it names the package.
+  // The program's folder has its own manifest, which node reads when a module in it imports the package by its name.
   const wrong = messages.filter(({ code }) => code !== 'NESTED_PACKAGE_JSON_FIELD_IGNORED');
   if (wrong.length > 0) fail(`publint:\n${wrong.map((message) => formatMessage(message, pkg)).join('\n')}`);
   run(root, join(root, 'node_modules', '.bin', 'attw'), path, '--profile', 'esm-only');

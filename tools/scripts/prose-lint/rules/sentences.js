@@ -1,18 +1,18 @@
-/** Words that a sentence may have. Semicolons and colons do not end one. */
+/** Most words of a sentence. Semicolons and colons do not end one. */
 const MAX = 25;
 
-/** "What fails is run again" hides its subject: name it. Questions, sentences with a colon and cells of tables may begin so. */
+/** "What fails is run again" hides its subject. Questions, sentences with a colon and cells of tables may begin in this way. */
 const HIDDEN_SUBJECT = /^(?:What|Who|Whom)(?:ever)?\b[^:]*\.$/;
-/** Docstrings begin with what a type is, which no verb follows. */
+/** Docstrings of types and fields begin with a noun phrase, without a verb. */
 const GENERATED = /docs\/(?:sdk|stages)\.md$/;
 
-/** A span of code is one word, whatever is in it, and a line break is a space. */
+/** Returns the text of a node. A span of code is one word, and a line break is a space. */
 function nodeText(node) {
   if (node.type === 'Code') return 'code';
   return node.children?.map(nodeText).join('') ?? (node.type === 'Html' ? '' : (node.value ?? ' '));
 }
 
-/** Published rules count words of lines, not of sentences, or end a sentence at the point of `1.25`. */
+/** Checks sentences. Published rules count the words of lines, or end a sentence at the point of `1.25`. */
 export default ({ Syntax, RuleError, report, getFilePath }) => {
   const generated = GENERATED.test(getFilePath() ?? '');
   function check(node) {
