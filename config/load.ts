@@ -34,7 +34,7 @@ export interface LoadOptions {
   readonly builtins: readonly Definition[];
   /** Makes warnings of unset variables, and leaves out endpoints whose ID depends on one. */
   readonly allowUnset?: boolean;
-  /** With `allowUnset`, a config path below which variables must be set all the same. */
+  /** With `allowUnset`, a config path below which an unset variable is still an error. */
   readonly needed?: string;
 }
 

@@ -8,7 +8,7 @@ export interface TreeLimits {
   readonly depth: number;
   /** Most values; an aliased value counts each time that it is used. */
   readonly values: number;
-  /** Whether a number is refused of which a double would lose digits. In hex such a number becomes a text instead. */
+  /** Whether a number is refused if a double would lose digits of it. In hex, such a number becomes a text instead. */
   readonly isExact: boolean;
 }
 const MAX_FINDINGS = 100;

@@ -10,7 +10,7 @@ import { malformed, Refusal } from './refusal.ts';
  * @param parameters all that the endpoint's receipts cover: its declared parameters, except fixed and secret ones. They include
  * the defaults of those that the request leaves out, and `_type`, `_path` and `_times` where the client chooses these.
  * A number and its text are not the same.
- * @throws TypeError for what is no object, CanonicalJsonError for what is no JSON.
+ * @throws TypeError if `parameters` is no object, CanonicalJsonError if it holds values that are not JSON.
  */
 export function requestHashOf(parameters: Readonly<Record<string, unknown>>): Hex {
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {

@@ -26,7 +26,7 @@ const opened = { schema: aSchema, open: aFunction };
 const more = Type.Number({ exclusiveMinimum: 0 });
 const engine = Type.Object({ ...opened, processes: Type.Enum(['one', 'many']), timeout: Type.Optional(more) });
 
-/** What a `budget` function may return. It may exceed the longest timer, so that a built-in's budget can exceed any timeout. */
+/** The schema of a `budget` function's result. It may exceed the longest timer: a built-in's budget can exceed any timeout. */
 const BUDGET = Type.Union([Type.Literal('none'), more]);
 
 /** The schema of each member of a plugin with `setup`. */

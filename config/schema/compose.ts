@@ -10,7 +10,7 @@ import { PluginsSchema } from './plugin-entry.ts';
 /** The value of `settings.state` without an engine. */
 const IN_PROCESS = 'memory';
 
-/** The claim that the plugin which signs makes. */
+/** The claim of the plugin that signs. */
 const SIGNER = 'config key settings.signer';
 
 /**

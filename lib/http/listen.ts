@@ -1,7 +1,7 @@
 import type { AddressInfo, Server } from 'node:net';
 import { atMostEvery } from '../time/at-most-every.ts';
 
-/** Where a server listens. */
+/** The address on which a server listens. */
 export interface Address {
   readonly host: string;
   readonly port: number;

@@ -1,4 +1,4 @@
-/** Most arrays and objects that may be nested inside each other. */
+/** Most levels of arrays and objects inside each other. */
 export const MAX_JSON_DEPTH = 256;
 
 /** Thrown by {@link canonicalJson} and {@link jcs}. */

@@ -1,4 +1,4 @@
-/** Its constructor returns the given object, so that the private field of a subclass is added to that object. */
+/** A base class whose constructor returns the given object, so that a subclass adds its private field to that object. */
 class OnGiven {
   constructor(given: object) {
     // biome-ignore lint/correctness/noConstructorReturn: that is the purpose of this class.

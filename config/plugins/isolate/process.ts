@@ -160,7 +160,7 @@ export class PluginProcess {
     waiting.begun.resolve(true);
     if (kind === 'watches') this.#tellOfAbort(report.i, waiting.signal?.());
     if (kind !== 'ends') return;
-    // Of a forged report it may be impossible to make an error. That throws here, which ends the process and with it the call.
+    // It may be impossible to make an error of a forged report. That throws here, which ends the process and with it the call.
     waiting.answer.resolve(answerOf(report));
     this.#waiting.delete(report.i);
   }
