@@ -138,7 +138,7 @@ function requireProviders({ taps }: PluginSet): void {
   }
 }
 
-/** @throws RegistrationError */
+/** Checks that no plugin lacks a counterpart. @throws RegistrationError */
 function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: PluginSet): void {
   const definitions = plugins.map(({ definition }) => definition);
   const [missing] = missingCounterparts(definitions, taps, endpoints);

@@ -100,7 +100,7 @@ export function listener(plugins: readonly Definition[]): Definition {
   });
 }
 
-/** Returns the address at which a config wants to listen. */
+/** Returns the address at which a service with this config listens. */
 export function addressOf(config: Config): Address {
   return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1', path: 'server' };
 }

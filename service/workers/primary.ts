@@ -163,7 +163,7 @@ export class Primary {
   }
 }
 
-/** @returns how a process ended, once what it wrote is read. */
+/** Waits for the end of a process and for its last output. @returns how it ended. */
 async function endOf(child: ChildProcess): Promise<string> {
   const closed = once(child, 'close').catch(() => undefined);
   const how = await once(child, 'exit').then(

@@ -39,8 +39,8 @@ export function isByName(script: string): boolean {
 }
 
 /**
- * Explains why a filter or script can never match in jsonpath-plus, and what to write instead. Without this check nobody
- * would notice, since the library treats a failing script as one that does not match.
+ * Explains why a filter or script can never match in jsonpath-plus, and what to write instead. Without this check the fault
+ * would go unnoticed, since the library treats a failing script as one that does not match.
  *
  * @param content the content of the brackets.
  */

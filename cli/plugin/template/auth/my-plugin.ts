@@ -1,5 +1,5 @@
 /**
- * A sentence on whom this plugin lets in: clients that send one of the endpoint's tokens as `X-Token`.
+ * A sentence on the clients that this plugin lets in: those that send one of the endpoint's tokens as `X-Token`.
  *
  * ```yaml
  * settings:

@@ -1,5 +1,5 @@
 /**
- * A sentence on what this plugin makes of answers: the text of one member, as UTF-8, where an endpoint names it.
+ * A sentence on how this plugin encodes answers: as the UTF-8 text of one member, if an endpoint names it.
  *
  * ```yaml
  * settings:
