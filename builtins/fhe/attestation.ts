@@ -2,7 +2,7 @@ import { recoverAddress, TypedDataEncoder } from 'ethers';
 import { type Address, type Hex, toHex } from '../../lib/eth/hex.ts';
 import type { Ciphertext } from './protocol.ts';
 
-/** What the host chain says about who vouches for ciphertexts, and under which EIP-712 domain. */
+/** The signers who vouch for ciphertexts, and the EIP-712 domain of their signatures, as the host chain states them. */
 export interface Coprocessors {
   readonly signers: readonly string[];
   readonly threshold: number;
@@ -11,9 +11,9 @@ export interface Coprocessors {
   readonly verifyingContract: string;
 }
 
-/** What the ciphertext is bound to. */
+/** The handle of a ciphertext, and the contracts and chain that it is bound to. */
 export interface Binding {
-  /** Computed here, from the ciphertext itself. */
+  /** The handle, computed in this process from the ciphertext itself. */
   readonly handle: Hex;
   readonly userAddress: Address;
   readonly contractAddress: Address;
@@ -86,10 +86,10 @@ function split(inputProof: Uint8Array): { handle: Hex; signatures: Uint8Array[];
   };
 }
 
-/** @returns the lower-case address; nobody's for a signature that no contract would accept. */
+/** Recovers a signer. @returns the lower-case address; an empty text for a signature that no contract would accept. */
 function signerOf(digest: string, signature: Uint8Array): string {
   const v = signature[SIGNATURE - 1];
-  // The precompile on chain knows these two; ethers would also take the bare recovery id.
+  // The precompile `ecrecover` accepts only these two; ethers would also accept the bare recovery id.
   if (v !== 27 && v !== 28) return '';
   try {
     return recoverAddress(digest, toHex(signature)).toLowerCase();

@@ -1,9 +1,9 @@
-/** Bytes of one answer, after decompression: the largest there is, the reference string for 2048 bits, has 5 MB. */
+/** Most bytes of one answer, after decompression. The largest real one, the reference string for 2048 bits, has 5 MB. */
 const LARGEST = 32 * 1024 * 1024;
 
 /**
- * The SDK reads answers of any length into memory that the whole process shares. This `fetch` ends an answer that is too
- * large, and follows no redirect, because the API key would go with it.
+ * Makes a `fetch` that ends an answer which is too large: the SDK reads answers of any length into memory. It follows no
+ * redirect, because the API key would go with it.
  */
 export function boundedFetch(fetch: typeof globalThis.fetch, largest = LARGEST): typeof globalThis.fetch {
   return async (input, init) => {
@@ -19,7 +19,7 @@ export function boundedFetch(fetch: typeof globalThis.fetch, largest = LARGEST):
     });
     const { status, statusText, headers, url } = response;
     const bounded = new Response(response.body.pipeThrough(counting), { status, statusText, headers });
-    // The SDK names it where something is wrong.
+    // The SDK's errors name the URL.
     return Object.defineProperty(bounded, 'url', { value: url });
   };
 }

@@ -111,7 +111,7 @@ function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer
   ];
 }
 
-/** The SDK appends paths to it, and its `fetch` quotes a URL with credentials in its refusal. */
+/** Checks the relayer's URL: the SDK appends paths to it, and its `fetch` quotes a URL with credentials in an error. */
 function checkRelayerUrl(path: string, text: string): Finding[] {
   if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
   const { username, password } = new URL(text);
@@ -126,7 +126,7 @@ function check({ config, endpoints }: CheckContext): Finding[] {
   return [...findings, ...endpoints.flatMap((endpoint) => checkEndpoint(endpoint, relayer !== undefined))];
 }
 
-/** What an endpoint wants done with its integer. */
+/** Returns how an endpoint's integer is encrypted; undefined if it is not. */
 function encryptionOf(endpoint: Endpoint) {
   const encrypt = encryptKey.of(endpoint);
   if (encrypt === undefined) return undefined;
@@ -173,12 +173,12 @@ function encrypting({ endpoints, meters }: Services, relayer: Relayer, pool: Poo
 }
 
 /**
- * Replaces an encoded integer by `abi.encode(bytes32 handle, bytes inputProof)`: a ciphertext that the consumer's
- * contract can compute with, and nobody can read. Every failure is a 502 with the same text; the reason is in the log.
+ * Replaces an encoded integer by `abi.encode(bytes32 handle, bytes inputProof)`: a ciphertext that nobody can read, and that
+ * the consumer's contract can compute with. Every failure is a 502 with the same text; the reason is in the log.
  */
 export const fhe = definePlugin({
   name: 'fhe',
-  // An encryption ends by its own timeout before the budget does.
+  // An encryption times out before the budget ends.
   budget: (config) => (relayerIn(config)?.timeout ?? DEFAULT_TIMEOUT_MS) + MARGIN_MS,
   keys: [encryptKey, relayerKey],
   configSchema: OwnSchema,
@@ -192,7 +192,7 @@ export const fhe = definePlugin({
   openapi: () => ({ operation: (endpoint) => (encryptKey.of(endpoint) === undefined ? {} : encrypted) }),
   setup(services, own) {
     const relayer = relayerIn(services.config);
-    // Then no endpoint has anything encrypted: the check refuses that.
+    // No endpoint has `encrypt` then: the check refuses it without a relayer.
     if (relayer === undefined) return {};
     const { timeout = DEFAULT_TIMEOUT_MS } = relayer;
     const connection = { ...relayer, verifier: checksumAddress(relayer.verifier) };

@@ -4,11 +4,11 @@ import type { Bits } from './protocol.ts';
 const WORD = 32;
 
 /**
- * The one integer that was ABI-encoded.
+ * Decodes the one integer that was ABI-encoded.
  *
- * @param signed whether the bytes are an int256 (two's complement) and no uint256.
- * @throws RangeError unless it is one word that holds a non-negative integer of at most `bits` bits. The text does not
- * show the value: it is about to become a secret.
+ * @param signed whether the bytes are an int256 (two's complement) instead of a uint256.
+ * @throws RangeError unless the data is one word with a non-negative integer of at most `bits` bits. The message does not
+ * show the value, which is about to become a secret.
  */
 export function integerOf(data: Hex, signed: boolean, bits: Bits): bigint {
   const bytes = toBytes(data);

@@ -4,15 +4,15 @@ import type { Ciphertext, Report, Task } from './protocol.ts';
 import { tell } from './spawn.ts';
 
 export interface PoolWorkerOptions {
-  /** Starts a process that takes orders. */
+  /** Starts a worker process. */
   readonly spawn: () => OwnedProcess;
   /** Milliseconds after which a process is replaced, so that it picks up rotated keys. */
   readonly lifetime: number;
-  /** Milliseconds for an encryption, the wait for a worker included. */
+  /** Timeout of an encryption in milliseconds, the wait for a worker included. */
   readonly timeout: number;
 }
 
-/** Why there is no ciphertext; for the log only. */
+/** An encryption failed. The message is for the log only. */
 export class EncryptionFailure extends Error {
   override readonly name = 'EncryptionFailure';
 }
@@ -24,8 +24,8 @@ const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 30_000;
 
 /**
- * Has one value at a time encrypted in a process. It starts one when there is a value, and replaces it after any failure: it may
- * be stuck, or its keys may be old.
+ * Encrypts one value at a time in a process of its own. It starts the process when there is a value, and replaces it after any
+ * failure: the process may be stuck, or its keys may be old.
  */
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
@@ -41,12 +41,12 @@ export class PoolWorker {
   }
 
   /**
-   * To be called again only once it has resolved, or was followed by {@link recover}.
+   * Encrypts a value. Call it again only after it has resolved, or after {@link recover}.
    *
-   * @param deadline time on the process's clock at which it counts as stuck.
-   * @param signal has the process leave out the relayer. It stays, since clients that come and go must not make it fetch the
-   * keys again and again.
-   * @returns undefined where the signal or a stop came first.
+   * @param deadline time of `performance.now()` at which the process counts as stuck.
+   * @param signal cancels the call to the relayer. The process stays: clients that come and go must not make it fetch the keys
+   * again and again.
+   * @returns undefined if the signal or a stop came first.
    * @throws EncryptionFailure
    */
   async encrypt(task: Task, deadline: number, signal: AbortSignal): Promise<Ciphertext | undefined> {
@@ -71,7 +71,7 @@ export class PoolWorker {
     return report.ciphertext;
   }
 
-  /** Resolves once it may encrypt again after a failure. */
+  /** Ends the process after a failure. Resolves once this worker may encrypt again. */
   async recover(): Promise<void> {
     const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** this.#failures, LONGEST_BACKOFF_MS);
     this.#failures += 1;
@@ -79,7 +79,7 @@ export class PoolWorker {
     await sleep(backoff, undefined, { signal: this.#stopping }).catch(() => undefined);
   }
 
-  /** Ends the process, whatever it is doing. */
+  /** Kills the process, whatever it is doing. */
   async end(): Promise<void> {
     this.#process?.kill();
     await this.#process?.ended;

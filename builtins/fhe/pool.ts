@@ -4,23 +4,23 @@ import { EncryptionFailure, late, PoolWorker, type PoolWorkerOptions } from './p
 import type { Ciphertext, Task } from './protocol.ts';
 
 export interface PoolOptions extends PoolWorkerOptions {
-  /** Encryptions at the same time. */
+  /** Most encryptions at the same time. */
   readonly workers: number;
-  /** Most that wait for a worker; further ones are refused at once. */
+  /** Most values that wait for a worker; further ones are refused at once. */
   readonly queue: number;
 }
 
 /** A few workers with a short queue in front of them. No process is started before the first value. */
 export class Pool {
   readonly #options: PoolOptions;
-  /** One for each worker, which is held also while that recovers from a failure. */
+  /** One slot for each worker, which is held also while the worker recovers from a failure. */
   readonly #slots: Semaphore;
   readonly #workers = new Set<PoolWorker>();
   readonly #idle: PoolWorker[] = [];
   readonly #stopping = new AbortController();
-  /** Milliseconds that the last successful encryption took. */
+  /** Duration of the last successful encryption, in milliseconds. */
   #lastDuration = 0;
-  /** How many workers have a value to encrypt. */
+  /** Number of workers that encrypt a value. */
   busy = 0;
 
   constructor(options: PoolOptions) {
@@ -28,13 +28,14 @@ export class Pool {
     this.#slots = new Semaphore(options.workers);
   }
 
-  /** How many values wait for a worker. */
+  /** Number of values that wait for a worker. */
   get waiting(): number {
     return this.#slots.waiting;
   }
 
   /**
-   * @param signal takes the task out of the queue when it aborts; one that runs already is abandoned.
+   * Encrypts a value as soon as a worker is free.
+   * @param signal removes the task from the queue when it aborts; a running task is abandoned.
    * @throws EncryptionFailure
    */
   async encrypt(task: Task, signal: AbortSignal): Promise<Ciphertext> {
@@ -48,19 +49,19 @@ export class Pool {
     throw new EncryptionFailure(stopping.aborted ? 'the service stops' : 'the client left');
   }
 
-  /** Fails what waits and what runs, and ends the workers. */
+  /** Fails all waiting and running tasks, and ends the workers. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all([...this.#workers].map((worker) => worker.end()));
   }
 
-  /** @returns undefined where nobody waits for a ciphertext any more. */
+  /** Waits for a worker and encrypts. @returns undefined if no client waits for the ciphertext any more. */
   async #attempt(task: Task, signal: AbortSignal): Promise<Ciphertext | undefined> {
     const { timeout } = this.#options;
     const deadline = performance.now() + timeout;
     const release = this.#slots.tryAcquire() ?? (await this.#wait(signal));
     const started = performance.now();
-    // One that cannot be done in time would cost the next one its worker.
+    // A task that cannot end in time would block the worker for the next one.
     if (deadline - started < Math.min(this.#lastDuration, timeout / 2)) {
       release();
       throw new EncryptionFailure('it waited too long for a worker to be done in time');

@@ -1,29 +1,29 @@
 import type { Address, Hex } from '../../lib/eth/hex.ts';
 
-/** Bits of an encrypted integer: 64 for `euint64`. */
+/** Width of an encrypted integer in bits: 64 for `euint64`. */
 export type Bits = 8 | 16 | 32 | 64 | 128 | 256;
 
-/** How the relayer and the host chain are reached; a worker gets it once, when it starts. */
+/** How to reach the relayer and the host chain. A worker gets it once, when it starts. */
 export interface Connection {
   readonly network: 'sepolia' | 'mainnet';
   readonly rpcUrl: string;
-  /** Where it is not the network's own relayer. */
+  /** The relayer's URL, if it is not the network's own. */
   readonly relayerUrl?: string | undefined;
   readonly apiKey?: string | undefined;
-  /** The contract that will hand the ciphertext to the consumer; with its checksum. */
+  /** Address of the contract that will pass the ciphertext to the consumer, with checksum. */
   readonly verifier: Address;
 }
 
-/** One value to be encrypted. */
+/** One value to encrypt. */
 export interface Task {
-  /** Within the range of `bits`. */
+  /** The value, which fits `bits`. */
   readonly value: bigint;
   readonly bits: Bits;
-  /** The consumer; with its checksum. */
+  /** Address of the consumer, with checksum. */
   readonly contract: Address;
 }
 
-/** What a contract needs to take an encrypted value in. */
+/** An encrypted value in the form that a contract ingests. */
 export interface Ciphertext {
   /** 32 bytes. */
   readonly handle: Hex;
@@ -31,12 +31,12 @@ export interface Ciphertext {
   readonly inputProof: Hex;
 }
 
-/** What a worker is told; `timeout` are the milliseconds that are left. To cancel means the last order to encrypt. */
+/** A message to a worker. `timeout` is the time left in milliseconds; `cancel` refers to the last order to encrypt. */
 export type Order =
   | { readonly kind: 'encrypt'; readonly task: Task; readonly timeout: number }
   | { readonly kind: 'cancel' };
 
-/** How an order to encrypt ended, one for each; a worker that crashes says so by a failure, whatever it is doing. */
+/** A worker's report of how an order to encrypt ended. A worker that crashes reports a failure, whatever it is doing. */
 export type Report =
   | { readonly kind: 'done'; readonly ciphertext: Ciphertext }
   | { readonly kind: 'failed'; readonly reason: string }

@@ -1,14 +1,14 @@
 import { clipped } from '../../lib/text/clipped.ts';
 
-/** Characters of a reason in the log. */
+/** Most characters of a reason in the log. */
 const LONGEST_REASON = 500;
 
-/** Errors of a chain of causes that the line names at most. */
+/** Most errors of a chain of causes that a reason includes. */
 const DEEPEST = 5;
 
 /**
- * What went wrong, in one bounded line for the log. The SDK wraps errors in others that say something else, so all causes are
- * in the line. It quotes what it received, so control characters, credentials and queries of URLs, and `secrets` are not.
+ * Describes an error in one bounded line for the log. The SDK wraps errors in misleading ones, so the line has all causes. The
+ * SDK quotes what it received, so the line has no control characters, no credentials or queries of URLs, and no `secrets`.
  */
 export function reasonOf(error: unknown, secrets: readonly string[] = []): string {
   const texts = chainOf(error).filter((text) => text !== '');
@@ -22,7 +22,7 @@ export function reasonOf(error: unknown, secrets: readonly string[] = []): strin
   return clipped(text, LONGEST_REASON);
 }
 
-/** One line, without the version that the SDK puts behind its texts: it is another than that of the package. */
+/** Makes a text one line, without the version that the SDK appends: it is not that of the package. */
 function plain(text: string): string {
   return text
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -41,7 +41,7 @@ function errorText(error: unknown): string {
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`.trim();
 }
 
-/** The SDK's causes are errors, or records that have the error in a member. */
+/** Returns the cause of an error. The SDK's causes are errors, or records with the error in the member `error`. */
 function causeOf(error: unknown): unknown {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause ?? undefined;

@@ -1,4 +1,4 @@
-/** The part of the relayer's SDK that is called: the package needs a newer Node.js, and is installed by operators who encrypt. */
+/** The used part of the relayer's SDK. The package needs a newer Node.js, and only operators who encrypt install it. */
 declare module '@zama-fhe/relayer-sdk/node' {
   type Numeric = 'add8' | 'add16' | 'add32' | 'add64' | 'add128' | 'add256';
   type Input = Readonly<Record<Numeric, (value: bigint) => unknown>> & { generateZKProof(): unknown };

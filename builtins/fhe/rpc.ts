@@ -2,18 +2,18 @@ import { createHttpClient } from '../../lib/http/client/index.ts';
 import { createJsonRpc } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../lib/http/target.ts';
 
-/** Milliseconds for one call. */
+/** Timeout of one call, in milliseconds. */
 const CALL_TIMEOUT_MS = 10_000;
 
-/** Bytes of an answer: a few addresses are all that is asked for. */
+/** Most bytes of an answer, which is a few addresses at most. */
 const LARGEST = 256 * 1024;
 
 /**
- * A node of the host chain, with the part of EIP-1193 that the SDK uses.
+ * Connects to a node of the host chain, with the part of EIP-1193 that the SDK uses.
  *
- * @param url may hold a user name and a password; they are sent as a header, and no error shows them or the path.
- * @returns `failed` rejects with the first failure. The library that the SDK puts between itself and a node would try again once
- * a second, without end and without saying why.
+ * @param url may contain a user name and a password, which are sent as a header. No error shows them or the path.
+ * @returns `failed` rejects with the first failure; the library between the SDK and the node would try again once a second,
+ * without end or reason.
  */
 export function connectRpc(url: string) {
   const client = createHttpClient({ connections: 2 });
@@ -23,7 +23,7 @@ export function connectRpc(url: string) {
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  // Once there is a connection nobody reads this failure.
+  // Marked as handled: after the connection nothing reads this failure.
   failed.catch(() => undefined);
   return {
     failed,

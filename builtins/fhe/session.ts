@@ -4,12 +4,12 @@ import { attested } from './attestation.ts';
 import type { Ciphertext, Connection, Task } from './protocol.ts';
 import { connectRpc } from './rpc.ts';
 
-/** Milliseconds of waiting, in which dead sockets and a cancellation that came during the proof are noticed. */
+/** Milliseconds of a pause, in which the event loop notices dead sockets and a cancellation that came during the proof. */
 const BREATH_MS = 10;
 
 /**
- * Fetches the relayer's keys and the host chain's signers, as they are now. It has no timeout of its own, and can hang: whoever
- * calls must bound it.
+ * Fetches the present keys of the relayer and signers of the host chain. It has no timeout and can hang, so the caller must
+ * bound its time.
  */
 export async function openSession({ network, rpcUrl, relayerUrl, apiKey, verifier }: Connection) {
   const rpc = connectRpc(rpcUrl);
@@ -30,10 +30,10 @@ export async function openSession({ network, rpcUrl, relayerUrl, apiKey, verifie
   };
   return {
     /**
-     * Blocks its process for 12 to 15 seconds, then asks the relayer.
+     * Encrypts a value: blocks the process for 12 to 15 seconds, then asks the relayer.
      *
      * @param timeout milliseconds for the relayer.
-     * @param signal keeps the relayer from being asked, or ends that.
+     * @param signal prevents or ends the request to the relayer.
      */
     async encrypt({ value, bits, contract }: Task, timeout: number, signal: AbortSignal): Promise<Ciphertext> {
       const input = instance.createEncryptedInput(contract, verifier);

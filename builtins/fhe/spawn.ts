@@ -1,10 +1,10 @@
 import { OwnedProcess } from '../../lib/process/child-process.ts';
 import type { Connection } from './protocol.ts';
 
-/** Megabytes of JavaScript objects; the SDK needs a tenth of it. The memory of its WebAssembly does not count. */
+/** Heap limit in megabytes; the SDK needs a tenth of it. The memory of its WebAssembly does not count. */
 const HEAP = 256;
 
-/** Signals to all processes of the service are the service's business; SIGUSR1 would open node's inspector. */
+/** The worker ignores signals to the whole process group, which the service handles; SIGUSR1 would open Node.js' inspector. */
 const PROLOGUE = `
 process.title = 'signed-data-proxy fhe';
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1']) process.on(signal, () => undefined);
@@ -14,11 +14,11 @@ process.on('uncaughtException', (error) =>
 `;
 
 /**
- * Starts the process in which the SDK is loaded. It gets no other variable (the environment may hold secrets of other
- * plugins), and has nowhere to write to. The SDK and its libraries write what they see fit, URLs included.
+ * Starts the process that loads the SDK. It gets only variables for certificates, since the environment may hold secrets of other
+ * plugins. Its output is discarded, since the SDK and its libraries write anything, URLs included.
  */
 export function spawnWorker(connection: Connection, program = loadWorker()): OwnedProcess {
-  // Whom the service trusts by its start, its worker trusts too.
+  // The worker trusts the same certificate authorities as the service.
   const { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR, NODE_OPTIONS = '' } = process.env;
   const trust = [...process.execArgv, ...NODE_OPTIONS.split(' ')].filter((flag) => /^--use-\w+-ca$/.test(flag));
   const worker = new OwnedProcess([...trust, `--max-old-space-size=${HEAP}`, '-e', PROLOGUE + program], {
@@ -26,17 +26,17 @@ export function spawnWorker(connection: Connection, program = loadWorker()): Own
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
   });
-  // Arguments and variables can be read by others.
+  // Sent as a message, since other processes can read arguments and variables.
   tell(worker, connection);
   return worker;
 }
 
-/** Whether a process that cannot be told anything has ended is said elsewhere. */
+/** Sends a message to a process. One that has ended gets none; `ended` reports its end. */
 export function tell({ child }: OwnedProcess, message: object): void {
   if (child.connected) child.send(message, () => undefined);
 }
 
-/** The entry lies beside this file and is written in the same language. */
+/** Returns the program that loads the worker, which is beside this file, in TypeScript or built. */
 function loadWorker(): string {
   const entry = (file: string) => `import(${JSON.stringify(new URL(file, import.meta.url).href)})`;
   if (!import.meta.url.endsWith('.ts')) return entry('./worker.js');

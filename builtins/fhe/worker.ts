@@ -1,4 +1,4 @@
-/** The process in which the SDK runs. After its connection it takes one order to encrypt at a time, and orders to cancel that one. */
+/** The process that runs the SDK. It gets a connection first, then one order to encrypt at a time, and orders to cancel it. */
 import { constants, setPriority } from 'node:os';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Connection, Order, Report, Task } from './protocol.ts';
@@ -8,7 +8,7 @@ import { openSession } from './session.ts';
 let session: Awaited<ReturnType<typeof openSession>> | undefined;
 let controller = new AbortController();
 
-/** Lowers its priority, so that requests go first on busy cores. Only proofs wait: what the session fetches has deadlines. */
+/** Lowers the priority, so that requests go first on busy cores. Called after the session's fetches, which have deadlines. */
 function stepBack(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
@@ -24,7 +24,7 @@ async function encrypt(connection: Connection, task: Task, timeout: number): Pro
   try {
     session ??= await openSession(connection);
     stepBack();
-    // A client that has left meanwhile needs no proof.
+    // No proof is made if the client has left meanwhile.
     if (signal.aborted) return { kind: 'cancelled' };
     step = 'encrypting';
     const ciphertext = await session.encrypt(task, timeout, signal);
