@@ -5,14 +5,14 @@ import { isRecord } from '../../lib/json/value.ts';
 import { type Hex, isHex, toHex } from '../../plugins-sdk/index.ts';
 import { type Address, keccak256 } from '../../plugins-sdk/signing.ts';
 
-/** What an attestor vouches for, in the names of Reclaim's protocol. */
+/** The claim that an attestor signs, with the names of Reclaim's protocol. */
 type Claim = {
   readonly provider: 'http';
   /** JSON text: the request and the patterns. */
   readonly parameters: string;
-  /** Text of whoever made the claim and of the attestor, such as the values of named groups. */
+  /** Text by the claim's maker and the attestor, such as the values of named groups. */
   readonly context: string;
-  /** Who had the claim made: the gateway. */
+  /** Address for which the claim was made: the gateway's. */
   readonly owner: Address;
   /** Unix seconds. */
   readonly timestampS: number;
@@ -32,38 +32,38 @@ export interface ResponseMatch {
   readonly value: string;
 }
 
-/** The request that a claim must be about: all of it that a claim shows. */
+/** The members of a request that its claim must show. */
 export interface ClaimedRequest {
   readonly url: string;
   readonly method: string;
-  /** Empty where there is none. */
+  /** The body; empty if there is none. */
   readonly body: string;
   readonly responseMatches: readonly ResponseMatch[];
 }
 
 export interface Expectation {
   readonly request: ClaimedRequest;
-  /** Lower-case addresses, one of which must have signed; without it any attestor will do. */
+  /** Lower-case addresses, one of which must have signed; absent: any attestor will do. */
   readonly attestors?: ReadonlySet<string> | undefined;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
-/** Why there is no proof. The message is fit for a log: it quotes nothing that was sent or received. */
+/** There is no valid proof. The message may be logged: it quotes nothing that was sent or received. */
 export class NoProof extends Error {
   override readonly name = 'NoProof';
 }
 
-/** Seconds that a claim's timestamp may be off, either way. */
+/** Most seconds by which a claim's timestamp may differ from now, in either direction. */
 const TOLERANCE_SECONDS = 600;
 
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Checks what a gateway answered: that it is a claim about just this request, made now and signed by the attestor it names.
+ * Checks that a gateway's answer is a claim about exactly this request, recent and signed by the attestor that it names.
  *
  * @param answer parsed JSON.
- * @returns the members of a proof and nothing else of the answer.
+ * @returns the members of a proof, without any others of the answer.
  * @throws NoProof
  */
 export function checkProof(answer: unknown, { request, attestors, now }: Expectation): ReclaimProof {
@@ -108,7 +108,7 @@ function signaturesOf(value: unknown): ReclaimProof['signatures'] {
   return { attestorAddress, claimSignature };
 }
 
-/** A lone surrogate has no UTF-8 form: the hash would be that of another text. */
+/** Whether a value is a text with a UTF-8 form. A lone surrogate has none, and the hash would be that of another text. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed();
 }
@@ -121,7 +121,7 @@ function identifierOf({ provider, parameters, context }: Claim): Hex {
   return toHex(keccak256(Buffer.from(`${provider}\n${parameters}\n${context}`, 'utf8')));
 }
 
-/** In lower case. */
+/** Recovers the signer of a claim, in lower case. @throws NoProof */
 function signerOf({ identifier, owner, timestampS, epoch }: Claim, signature: Hex): string {
   try {
     return recoverTextSigner(`${identifier}\n${owner.toLowerCase()}\n${timestampS}\n${epoch}`, signature).toLowerCase();
@@ -130,7 +130,7 @@ function signerOf({ identifier, owner, timestampS, epoch }: Claim, signature: He
   }
 }
 
-/** Whether the JSON text is the request, no member more or less, and nothing of the response was hidden from the attestor. */
+/** Whether a JSON text is exactly the request, and nothing of the response was hidden from the attestor. */
 function isAbout(parameters: string, request: ClaimedRequest): boolean {
   const expected = { ...request, responseRedactions: [] };
   try {
@@ -143,7 +143,7 @@ function isAbout(parameters: string, request: ClaimedRequest): boolean {
   }
 }
 
-/** A repeated key is one string more; JSON.parse would take the last and other readers another. */
+/** Counts the strings of a JSON text. A repeated key is one more: JSON.parse uses the last one, other parsers another. */
 function countStrings(json: string): number {
   return json.match(/"[^"\\]*(?:\\.[^"\\]*)*"/g)?.length ?? 0;
 }

@@ -3,10 +3,10 @@ import { isDeeperThan } from '../../lib/json/skip.ts';
 import { type HttpClient, RequestFailure } from '../../plugins-sdk/index.ts';
 import { type ClaimedRequest, NoProof } from './claim.ts';
 
-/** Bytes of a gateway's answer, after decompression; a claim repeats the body of the request, and patterns may match much. */
+/** Most bytes of a gateway's answer, after decompression. A claim repeats the request's body, and patterns may match much. */
 const ANSWER_LIMIT = 256 * 1024;
 
-/** What the gateway is told: the headers too, which no claim shows. */
+/** The request to prove, as the gateway gets it: with its headers, which no claim shows. */
 export interface GatewayRequest extends ClaimedRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -14,7 +14,7 @@ export interface GatewayRequest extends ClaimedRequest {
 export interface Gateway {
   readonly client: HttpClient;
   readonly url: string;
-  /** Milliseconds for everything together. */
+  /** Timeout of the whole call, in milliseconds. */
   readonly timeout: number;
 }
 

@@ -61,7 +61,7 @@ function proofIn(config: CheckContext['config']) {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Milliseconds of the budget beyond those of the call. */
+/** Milliseconds that the budget has beyond the timeout of the call. */
 const MARGIN_MS = 1000;
 
 function isRegExp(text: string): boolean {
@@ -76,7 +76,7 @@ const NO_ATTESTORS = 'has no attestors: a proof is taken whoever attests it; lis
 const SHOWS_VALUE = 'shows gateway and attestor the value that encrypt hides, and clients what a named group matches';
 const NO_PATTERN = 'is no regular expression of JavaScript: make sure that the attestor reads it';
 
-/** The claim that clients get shows the URL and the body. */
+/** Places of parameters that clients can read in a claim, which shows the URL and the body. */
 const SHOWN = new Set(['query', 'path', 'body']);
 
 function checkEndpoint(endpoint: EndpointDraft, context: CheckContext, proofs: boolean): Finding[] {
@@ -115,20 +115,20 @@ function check(context: CheckContext): Finding[] {
   ];
 }
 
-/** Gateways take every method but DELETE. */
+/** Whether gateways accept an endpoint's method: all but DELETE. */
 function isProvable(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): boolean {
   return keys.method.of(endpoint) !== 'DELETE';
 }
 
-/** The patterns of the endpoints that can have a proof. */
+/** Returns the patterns of the endpoints that can have a proof. */
 function patternsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, readonly ResponseMatch[]> {
   const patterns = endpoints.filter(isProvable).map((endpoint) => [endpoint, matchesKey.of(endpoint) ?? []] as const);
   return new Map(patterns.filter(([, matches]) => matches.length > 0));
 }
 
 /**
- * Attestors see a `*` in place of each byte that the gateway hides from them. They take `{{name}}` for a run of those, in
- * the path also when it is percent-encoded. A claim about a request that holds either may be about another request.
+ * Whether a claim about a request may be about another one. Attestors see a `*` in place of each byte that the gateway hides
+ * from them. They read `{{name}}` as a run of those, in the path also percent-encoded.
  */
 function isAmbiguous({ url, body }: ClaimedRequest): boolean {
   return /\*|(\{|%7b){2}/i.test(url) || /\*|\{\{/.test(body);
@@ -156,10 +156,10 @@ function proving(services: Services, gateway: Gateway, trusted?: readonly string
     const { endpoint, requestId } = exchange;
     const responseMatches = patterns.get(endpoint);
     if (responseMatches === undefined) return undefined;
-    // As the HTTP client wrote it into the request line.
+    // The URL as the HTTP client wrote it into the request line.
     const asked = { url: new URL(url).href, method, headers, body, responseMatches };
     return prove(asked, signal).catch((failure: unknown) => {
-      // Where the client has left, nobody gets the answer, and so nobody needs the proof.
+      // If the client has left, nobody needs the proof.
       const [outcome, level] = exchange.abandoned ? (['abandoned', 'debug'] as const) : (['failed', 'warn'] as const);
       counted({ outcome }, 1);
       if (!(failure instanceof NoProof)) throw failure;
@@ -170,12 +170,12 @@ function proving(services: Services, gateway: Gateway, trusted?: readonly string
 }
 
 /**
- * Has somebody else vouch for the upstream. It asks a Reclaim gateway for the same request and attaches the claim that an
- * attestor signed about it, once it has checked that claim. Whatever fails, the answer goes out without a proof.
+ * Adds a third party's proof of the upstream's answer. It asks a Reclaim gateway to repeat the request, checks the claim that an
+ * attestor signed about it, and attaches the claim. If anything fails, the answer goes out without a proof.
  */
 export const tlsProof = definePlugin({
   name: 'tls-proof',
-  // Its one call has the timeout of the config, and ends before the budget does.
+  // The one call has the configured timeout, and ends before the budget does.
   budget: (config) => (proofIn(config)?.timeout ?? DEFAULT_TIMEOUT_MS) + MARGIN_MS,
   keys: [matchesKey, proofKey],
   check,

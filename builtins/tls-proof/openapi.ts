@@ -18,5 +18,5 @@ const Proof = objectSchema(
   },
 );
 
-/** The `proof` that a signed answer may have. */
+/** Describes the `proof` that a signed answer may have. */
 export const openApiPart: OpenApiPart = { schemas: { Proof }, signed: { optional: { proof: schema('Proof') } } };
