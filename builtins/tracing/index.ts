@@ -8,7 +8,7 @@ import { endpointVariable } from './variables.ts';
 
 const kept = new StateKey<SpanExport>('spans');
 
-/** What is done without spans: the client's own words go on, and nothing is loaded for them. */
+/** The hooks without spans: they pass the client's headers on, and load no library. */
 const handOn: Taps = {
   admit: (exchange) => {
     readHeaders(exchange);
@@ -18,7 +18,7 @@ const handOn: Taps = {
     const traced = tracedRequest(request, exchange);
     return traced && call.next(traced);
   },
-  // Some requests are answered before they are let in.
+  // Some requests are answered before admission.
   respond: (_, exchange) => {
     readHeaders(exchange);
     return undefined;
@@ -26,9 +26,9 @@ const handOn: Taps = {
 };
 
 /**
- * Hands on what a client says of its trace (W3C Trace Context) and its own id of the request. They go to the upstream of the request and
- * to its line in the log. Neither is part of what is asked, so no key, hash, receipt or proof depends on them. Where a standard
- * variable of OpenTelemetry names a collector, each request has spans of its own.
+ * Passes a client's trace (W3C Trace Context) and its own request ID on to the upstream and to the log line. Neither is part of
+ * the question, so no key, hash, receipt or proof depends on them. If a standard variable of OpenTelemetry names a collector,
+ * each request has spans of its own.
  */
 export const tracing = definePlugin({
   name: 'tracing',

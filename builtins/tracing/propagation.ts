@@ -1,16 +1,16 @@
 import { readTraceContext, type TraceContext } from '../../lib/http/trace-context.ts';
 import { ContextKey, type Exchange, type OutgoingRequest } from '../../plugins-sdk/index.ts';
 
-/** What the client says of its trace. */
+/** The client's trace context. */
 export const clientTrace = new ContextKey<TraceContext>('clientTrace');
-/** The trace that a request belongs to, for its line in the log. */
+/** ID of the trace that a request belongs to, for its log line. */
 export const traceId = new ContextKey<string>('traceId', { logged: true });
-/** The client's own id of a request, for its line in the log. */
+/** The client's own ID of a request, for its log line. */
 const clientRequestId = new ContextKey<string>('clientRequestId', { logged: true });
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Leaves on a request what its headers say; of nothing but them depends what goes upstream. */
+/** Reads trace and ID from a request's headers into its context keys. What goes upstream depends on these keys alone. */
 export function readHeaders(exchange: Exchange): void {
   const { headers } = exchange;
   const trace = readTraceContext(headers);
@@ -23,8 +23,8 @@ export function readHeaders(exchange: Exchange): void {
 }
 
 /**
- * The request as it goes upstream: nothing where there is nothing to add.
- * @param traceparent of the call itself; without one the client's goes on.
+ * Adds the trace and the client's ID to an upstream request; undefined if there is nothing to add.
+ * @param traceparent of the call's own span; default: the client's.
  */
 export function tracedRequest(
   request: OutgoingRequest,
@@ -36,7 +36,7 @@ export function tracedRequest(
   const parent = traceparent ?? trace?.traceparent;
   if (parent === undefined && id === undefined) return undefined;
   const callHeaders: Record<string, string> = {};
-  // To the operator's own the client's `tracestate` does not belong.
+  // A `traceparent` that the operator configured stays, without the client's `tracestate`.
   const isTraced = Object.keys(request.headers).some((name) => name.toLowerCase() === 'traceparent');
   if (parent !== undefined && !isTraced) {
     callHeaders.traceparent = parent;

@@ -9,12 +9,12 @@ import { checkVariables } from './variables.ts';
 const INSTALL =
   'npm install @opentelemetry/api@1.9 @opentelemetry/exporter-trace-otlp-proto@0.223 @opentelemetry/resources@2 @opentelemetry/sdk-trace-base@2';
 
-/** Milliseconds that a stop waits for the collector. */
+/** Most milliseconds that a stop waits for the collector. */
 const FLUSH_TIMEOUT_MS = 3000;
-/** Milliseconds in which spans that found no room are worth one line. */
+/** Milliseconds in which dropped spans are logged once at most. */
 const QUIET_MS = 10_000;
 
-/** What makes spans. */
+/** OpenTelemetry's API, and the tracer that makes spans. */
 export interface Tracing {
   readonly api: typeof import('@opentelemetry/api');
   readonly tracer: Tracer;
@@ -26,13 +26,13 @@ interface Exporting extends Tracing {
 }
 
 interface ExportOptions {
-  /** The variable that asks for spans. */
+  /** The environment variable that names the collector. */
   readonly variable: string;
   readonly version: string;
   readonly log: Log;
 }
 
-/** Sends the spans of this process to a collector, over all reloads. Variables of OpenTelemetry say how: the library reads them. */
+/** Sends the spans of this process to a collector, over all reloads. The library reads OpenTelemetry's variables itself. */
 export class SpanExport {
   readonly #options: ExportOptions;
   #started: Promise<Exporting> | undefined;
@@ -41,21 +41,21 @@ export class SpanExport {
     this.#options = options;
   }
 
-  /** @throws Error with the command that installs what is missing, or the variable that is wrong. */
+  /** Loads the library, once. @throws Error with the command that installs missing packages, or the wrong variable. */
   start(): Promise<Tracing> {
     checkVariables(process.env, this.#options.variable);
     this.#started ??= load(this.#options);
     return this.#started;
   }
 
-  /** Sends what has not been sent yet, in bounded time. */
+  /** Sends the remaining spans, in bounded time. */
   async flush(): Promise<void> {
     const late = () => this.#options.log.warn('spans were lost: the collector did not take them in time');
     const exporting = await this.#started?.catch(() => undefined);
     await withTimeout(FLUSH_TIMEOUT_MS, Promise.resolve(exporting?.flush()), late);
   }
 
-  /** What is to be waited for was flushed. */
+  /** Shuts the library down, without a wait: `flush` has sent the spans before. */
   close(): void {
     void this.#started?.then((exporting) => exporting.close()).catch(() => undefined);
   }
@@ -73,7 +73,7 @@ async function load({ variable, version, log }: ExportOptions): Promise<Exportin
       ]),
     missing,
   );
-  // The library says only in this way that it has replaced a variable's value by a default.
+  // The diagnostic logger alone is told when the library replaces a variable's value by a default.
   const { diag } = api;
   const said = (message: string) => log.warn(`OpenTelemetry: ${message}`);
   const nothing = () => undefined;
@@ -95,13 +95,13 @@ async function load({ variable, version, log }: ExportOptions): Promise<Exportin
   return {
     api,
     tracer: provider.getTracer('signed-data-proxy', version),
-    // The provider does not wait for a batch that is on its way already.
+    // The provider does not wait for a batch that is being sent, the exporter does.
     flush: () => Promise.allSettled([provider.forceFlush(), exporter.forceFlush?.()]),
     close: () => provider.shutdown(),
   };
 }
 
-/** Says when spans begin to be lost, and when they are taken again; the library would not. */
+/** Wraps an exporter, to log when spans begin to be lost and when they are accepted again; the library does not. */
 function telling(exporter: SpanExporter, log: Log): SpanExporter {
   let lost = 0;
   return {
@@ -119,7 +119,7 @@ function telling(exporter: SpanExporter, log: Log): SpanExporter {
   };
 }
 
-/** Of several addresses that refuse a connection Node makes an error without a message; of a status there is a number alone. */
+/** Describes an export error. Node.js' error for several refused addresses has no message, and that for a status only a code. */
 function errorText(error: (Error & { readonly code?: unknown }) | undefined): string {
   return [error?.code, error?.message].filter(Boolean).join(' ') || 'the collector is busy';
 }

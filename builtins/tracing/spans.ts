@@ -11,15 +11,15 @@ import { askedFor, type FailureClass, failureClassOf, type StageEvent } from '..
 import { clientTrace, readHeaders, traceId } from './propagation.ts';
 import type { Tracing } from './span-export.ts';
 
-/** What supervisors ask every few seconds: nobody looks for the trace of that. */
+/** Routes without spans: supervisors ask them every few seconds, and nobody needs those traces. */
 const PROBES: ReadonlySet<string> = new Set(['/health', '/ready']);
 
-/** The span of a request, as its children need it; forks of the request have the same one. */
+/** The span of a request, with what its child spans need. Forks of the request share it. */
 interface Traced {
   readonly span: Span;
   readonly context: Context;
   readonly isSampled: boolean;
-  /** Epoch milliseconds at which this request's clock began, which goes as steadily as `performance.now` does. */
+  /** Epoch milliseconds at which the request's clock read 0. The clock is monotonic, like `performance.now`. */
   readonly epoch: number;
 }
 
@@ -29,7 +29,7 @@ function now({ epoch }: Traced): number {
   return epoch + performance.now();
 }
 
-/** Makes the spans of requests. They say where the time went, and nothing of what was asked or answered. */
+/** Makes the spans of requests. They show where the time went, and nothing of parameters or answers. */
 export class RequestSpans {
   readonly #tracing: Tracing;
 
@@ -37,7 +37,7 @@ export class RequestSpans {
     this.#tracing = tracing;
   }
 
-  /** A stage has ended; one at which nobody had something to say has no span. */
+  /** Records a stage that has ended, unless no plugin returned anything there. */
   stage({ exchange, stage, milliseconds, outcome }: StageEvent): void {
     const traced = this.#of(exchange);
     if (!traced?.isSampled || outcome === 'silent') return;
@@ -46,7 +46,7 @@ export class RequestSpans {
     this.#tracing.tracer.startSpan(stage, { startTime: end - milliseconds, attributes }, traced.context).end(end);
   }
 
-  /** @param ask calls the upstream. @param traceparent of the call. */
+  /** Makes the span of an upstream call. @param ask makes the call; it gets the span's `traceparent`, if there is a span. */
   async call(
     { method }: OutgoingRequest,
     exchange: Exchange,
@@ -73,13 +73,13 @@ export class RequestSpans {
     }
   }
 
-  /** A request has failed, and its response is not out yet. */
+  /** Records the failure of a request, before its response is out. */
   failed(exchange: Exchange, failure: FailureClass | undefined): void {
     const span = this.#of(exchange)?.span;
     if (span !== undefined && failure !== undefined) this.#failed(span, failure);
   }
 
-  /** The response is out. Of work that goes on there are spans under the same one. */
+  /** Ends the span of a request once its response is out. Work that goes on still adds child spans. */
   response(exchange: Exchange, status: number): void {
     const traced = this.#of(exchange);
     if (traced === undefined) return;
@@ -90,7 +90,7 @@ export class RequestSpans {
     span.end(now(traced));
   }
 
-  /** Made before anything forks the request. */
+  /** Returns the span of a request, which is made before anything forks the request; undefined for a probe. */
   #of(exchange: Exchange): Traced | undefined {
     const known = requestSpan.get(exchange);
     if (known !== undefined || PROBES.has(exchange.route)) return known;
@@ -106,7 +106,7 @@ export class RequestSpans {
     return traced;
   }
 
-  /** A client's request has a span of the server; one that a plugin asks for has a span under that. */
+  /** Starts a server span for a client's request, or a child span for a request that a plugin makes on its behalf. */
   #start(exchange: Exchange, startTime: number): Span {
     const { api, tracer } = this.#tracing;
     const client = askedFor.get(exchange);
@@ -118,7 +118,7 @@ export class RequestSpans {
     return tracer.startSpan(`${method} ${route}`, options, this.#parentOf(exchange));
   }
 
-  /** The client's span, if it names one. Its `tracestate` goes upstream, and is nothing for the collector. */
+  /** Returns the client's span as the parent, if it names one. Its `tracestate` goes upstream only, not to the collector. */
   #parentOf(exchange: Exchange): Context {
     const { ROOT_CONTEXT, trace, TraceFlags } = this.#tracing.api;
     const client = clientTrace.get(exchange);

@@ -1,18 +1,18 @@
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where spans go: the standard variables of OpenTelemetry, that of traces alone first. */
+/** OpenTelemetry's standard variables for the collector's URL; the one for traces alone comes first. */
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
 const PROTOCOL = 'http/protobuf';
 
-/** @returns the variable that asks for spans; an empty one counts as none. */
+/** Returns the name of the variable that gives the collector's URL; an empty variable counts as none. */
 export function endpointVariable(env: Environment): string | undefined {
   const isOff = env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER?.trim() === 'none';
   return isOff ? undefined : ENDPOINTS.find((name) => env[name]?.trim());
 }
 
-/** The library would fall back to a default of its own without a word. @throws Error that names the variable and the cure. */
+/** Checks values that the library would silently replace by defaults. @throws Error that names the variable and the remedy. */
 export function checkVariables(env: Environment, endpoint: string): void {
   const url = env[endpoint]?.trim() ?? '';
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
