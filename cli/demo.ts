@@ -2,16 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  AbiCoder,
-  formatEther,
-  getBytes,
-  keccak256,
-  solidityPackedKeccak256,
-  toUtf8Bytes,
-  verifyMessage,
-  Wallet,
-} from 'ethers';
+import { ethers } from 'ethers';
 import { loadConfig } from '../config/index.ts';
 import { listen, urlOf } from '../lib/http/listen.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
@@ -66,12 +57,12 @@ async function ask(service: Service, id: string): Promise<SignedResponse> {
 
 /** Verifies a response as a consumer would, with ethers alone, so that the service's code does not vouch for itself. */
 function verify(response: SignedResponse, data: string, node: string): void {
-  const digest = solidityPackedKeccak256(
+  const digest = ethers.solidityPackedKeccak256(
     ['bytes32', 'uint256', 'bytes'],
     [response.endpointId, response.timestamp, data],
   );
-  const signer = verifyMessage(getBytes(digest), response.signature);
-  say(`  digest     keccak256(endpointId ‖ timestamp ‖ data) = ${digest}`);
+  const signer = ethers.verifyMessage(ethers.getBytes(digest), response.signature);
+  say(`  digest     ethers.keccak256(endpointId ‖ timestamp ‖ data) = ${digest}`);
   say(`  recovered  ${signer}`);
   if (signer !== node || response.node !== node) throw new Error('the signature does not verify');
   say('  verified   ✓ the signer is the node that was pinned');
@@ -83,15 +74,15 @@ async function encoded(service: Service, id: string): Promise<void> {
   say(JSON.stringify(response, undefined, 2));
   const data = response.data ?? '';
   verify(response, data, service.signer.address);
-  const [price] = AbiCoder.defaultAbiCoder().decode(['int256'], data);
-  say(`  value      ${price} = ${formatEther(price)} (every digit that the upstream sent)`);
+  const [price] = ethers.AbiCoder.defaultAbiCoder().decode(['int256'], data);
+  say(`  value      ${price} = ${ethers.formatEther(price)} (every digit that the upstream sent)`);
 }
 
 async function raw(service: Service, id: string): Promise<void> {
   const response = await ask(service, id);
   say('\n2. A raw answer: the JSON itself is signed, by the hash of its canonical text');
   say(JSON.stringify(response, undefined, 2));
-  verify(response, keccak256(toUtf8Bytes(canonicalJson(response.rawData))), service.signer.address);
+  verify(response, ethers.keccak256(ethers.toUtf8Bytes(canonicalJson(response.rawData))), service.signer.address);
   say(
     '  digits     fewer than the upstream sent: a raw answer carries numbers as doubles, an encoding signs every digit',
   );
@@ -105,7 +96,7 @@ async function demo(): Promise<void> {
   await writeFile(file, configFor(urlOf(upstream)));
   const { endpoints } = await loadConfig({ file, env: {}, builtins: definitions() });
   const [id = '', rawId = ''] = endpoints.map((endpoint) => endpoint.id);
-  const env = { SERVICE_PRIVATE_KEY: Wallet.createRandom().privateKey };
+  const env = { SERVICE_PRIVATE_KEY: ethers.Wallet.createRandom().privateKey };
   const service = await startService({ file, env, log: { ...silentLog, warn: say, error: say } });
   say(`The service listens on ${service.url} and signs as ${service.signer.address} (a throw-away key).`);
   say(`Its upstream answers ${QUOTE}`);

@@ -18,9 +18,8 @@ export interface AskedParameters {
 export function askedParameters(endpoint: Endpoint, sent: Parameters): AskedParameters {
   const declared = keys.parameters.of(endpoint) ?? [];
   const reserved: readonly string[] = reservedParameters(endpoint);
-  const unknown = Object.keys(sent).find(
-    (name) => !reserved.includes(name) && declared.every((parameter) => parameter.name !== name),
-  );
+  const known = [...declared.map(({ name }) => name), ...reserved];
+  const unknown = Object.keys(sent).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new UsageError(`option --parameters <json>: ${endpoint.api}/${endpoint.name} has no parameter "${unknown}"`);
   const covered = declared.filter(isCovered);

@@ -36,10 +36,8 @@ async function check(given: Given, name: string): Promise<number> {
   await print(`Expected: ${address} (${source})\nLooked up: TXT ${name} (${server.label})\n`);
   const { addresses, others } = readRecords(await lookUpTxt(name, server));
   if (addresses.length === 0) throw new Error(`${name}: the TXT record holds no address`);
-  const ignored =
-    others === 0
-      ? ''
-      : ` (and ${others} ${others === 1 ? 'entry that is no address' : 'entries that are no addresses'})`;
+  const entries = others === 1 ? 'entry that is no address' : 'entries that are no addresses';
+  const ignored = others === 0 ? '' : ` (and ${others} ${entries})`;
   const matches = addresses.includes(address);
   await print(`Found: ${addresses.join(', ')}${ignored}\nMatch: ${matches ? 'yes' : 'no'}\n`);
   return matches ? 0 : 1;

@@ -82,14 +82,11 @@ function askedWorkers(given: Given): number | undefined {
 /** Resolves with the function that reloads, once the service can reload. */
 type Reload = Deferred<() => unknown>;
 type Started = Omit<WorkerOptions, 'identity'>;
+type Variables = Readonly<Record<string, string>>;
 
 /** Runs several workers. @param outside the variables that workers get in addition to the environment. */
-async function supervise(
-  count: number,
-  { log, signalled, variables: now }: Started,
-  outside: Readonly<Record<string, string>>,
-  reload: Reload,
-): Promise<number> {
+async function supervise(count: number, started: Started, outside: Variables, reload: Reload): Promise<number> {
+  const { log, signalled, variables: now } = started;
   const { Primary } = await import('../../service/workers/primary.ts');
   const primary = new Primary({ count, log, variables: outside });
   const reloads = new ReloadQueue();
@@ -133,11 +130,7 @@ function watch(path: string, changed: () => void): void {
 }
 
 /** Reads the current variables, without signer variables that came with the process: their first values stay in force. */
-async function variables(
-  envFile: string | undefined,
-  outside: Readonly<Record<string, string>>,
-  warn: (finding: Finding) => void,
-) {
+async function variables(envFile: string | undefined, outside: Variables, warn: (finding: Finding) => void) {
   const hidden = new Set([...Object.keys(outside), ...overruled(outside)]);
   const env = Object.entries(await readEnvironment(envFile, warn)).filter(([name]) => !hidden.has(name));
   return Object.fromEntries(env);

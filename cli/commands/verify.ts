@@ -89,9 +89,7 @@ function verificationLines(result: Exclude<Verification, { ok: false }>, default
     `Digest: ${digest}`,
     `Endpoint ID: ${endpointId}`,
     `Timestamp: ${timeOf(timestamp)}`,
-    kind === 'encoded'
-      ? `Signed data: ${signedData}`
-      : `Signed data: ${signedData} (hash of the canonical JSON of rawData)`,
+    `Signed data: ${signedData}${kind === 'raw' ? ' (hash of the canonical JSON of rawData)' : ''}`,
     ...(requestHash === undefined
       ? []
       : [`Request hash: ${requestHash} (the receipt is of these parameters${besideDefaults(defaults)})`]),

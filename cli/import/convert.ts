@@ -4,7 +4,7 @@ import { bodyOf } from './body.ts';
 import type { Security } from './credential-guard.ts';
 import { Credentials, type Scheme } from './credentials.ts';
 import { ApiDocument, type Block, type Operation } from './document.ts';
-import { Inexpressible, type LeftOut } from './left-out.ts';
+import { Inexpressible, type LeftOut, type Note } from './left-out.ts';
 import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
 import { parametersOf } from './parameters.ts';
@@ -161,11 +161,7 @@ export class Conversion {
   }
 
   /** Returns an operation's credentials. Those that the API sends for all of its endpoints are added to the API. */
-  #schemesOf(
-    { security }: Operation,
-    api: ImportedApi,
-    note: (what: string, reason: string) => void,
-  ): readonly Scheme[] {
+  #schemesOf({ security }: Operation, api: ImportedApi, note: Note): readonly Scheme[] {
     const schemes = this.#credentials.of(security);
     if (typeof schemes === 'string') {
       note('its security', schemes);
