@@ -91,8 +91,9 @@ function parametersFor(endpoint: Endpoint, texts: readonly (readonly [string, st
   const declared = keys.parameters.of(endpoint) ?? [];
   return Object.fromEntries(
     texts.map(([name, text]) => {
-      const { schema, in: place } = declared.find((each) => each.name === name) ?? {};
-      const types = [schema?.type ?? (place === 'body' ? 'object' : 'string')].flat();
+      const { schema = {}, in: place } = declared.find((each) => each.name === name) ?? {};
+      const said = [schema, schema.anyOf, schema.oneOf].flat().flatMap((each) => Object(each).type ?? []);
+      const types = said.length > 0 ? said : [place === 'body' ? 'object' : 'string'];
       return [name, types.includes('string') ? text : jsonOr(text)];
     }),
   );

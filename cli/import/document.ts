@@ -67,14 +67,8 @@ export class ApiDocument {
 
   /** Adds the members under the merge key `<<`, which is of YAML 1.1 but common in documents. The first mapping wins. */
   #merge({ '<<': others, ...own }: Block): Block {
-    return Object.assign(
-      {},
-      ...[others]
-        .flat()
-        .toReversed()
-        .map((other) => this.block(other)),
-      own,
-    );
+    const blocks = [others].flat().map((other) => this.block(other));
+    return Object.assign({}, ...blocks.toReversed(), own);
   }
 
   /** Returns all operations in the document's order. @param failed called for paths that cannot be read. */

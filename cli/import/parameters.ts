@@ -10,7 +10,12 @@ const ELSEWHERE = new Set([
   ...['content-length', 'host', 'user-agent', 'accept-encoding', 'connection'],
   ...['accept', 'content-type'],
 ]);
-const SEPARATORS: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: 'tab', pipes: '|' };
+const SEPARATORS: Readonly<Record<string, string>> = {
+  ...{ csv: ',', ssv: ' ', tsv: 'tab', pipes: '|', multi: '&' },
+  ...{ spaceDelimited: ' ', pipeDelimited: '|' },
+};
+/** The style of a config that sends a list with a separator. */
+const STYLES: Readonly<Record<string, Sent['style']>> = { '&': 'repeat', ',': 'comma' };
 
 /**
  * Makes the parameters of an operation outside its body.
@@ -69,9 +74,9 @@ function placeOf(place: string): Block {
 export function parameterOf(document: ApiDocument, parameter: Block, stated: Block, about: About): Block {
   const { name, in: place, description } = parameter;
   const described = summary(description);
-  // Fields of a form are encoded like query parameters.
-  const carrier = place === 'body' ? { ...stated, in: 'query' } : parameter;
-  const sent = () => (about.isText ? asText(document, carrier, stated, about.lose) : stated);
+  // Fields of a form are encoded like query parameters, but a config gives them no style.
+  const carrier = place === 'body' ? { ...stated, in: 'form' } : parameter;
+  const sent = () => (about.isText ? asText(document, carrier, stated, about.lose) : { schema: stated });
   return {
     // A path parameter must have the name in the path, which is percent-encoded.
     name: literal(place === 'path' ? encoded(String(name)) : String(name)),
@@ -89,29 +94,63 @@ function asJson(document: ApiDocument, parameter: Block, schema: Block, lose: (r
   return { fixed: literal(value) };
 }
 
-/** Returns the schema of a value that is sent as text: of a list, a text or one item. @throws Inexpressible for an object. */
-function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Block {
+/** The schema of a value that is sent outside JSON, and the style of a list. */
+interface Sent {
+  readonly schema: Block;
+  readonly style?: 'repeat' | 'comma';
+}
+
+/** Returns the alternatives of a schema, or the schema itself. */
+function choicesIn(document: ApiDocument, schema: Block): Block[] {
+  const choices = [schema.anyOf, schema.oneOf].flatMap(listOf);
+  return choices.length === 0 ? [schema] : choices.map((choice) => document.block(choice));
+}
+
+/** Returns the type of a schema. `items` and `properties` imply one. */
+function typeOf({ type, items, properties }: Block): unknown {
+  const implied = items === undefined ? properties && 'object' : 'array';
+  return [type].flat().find((each) => each !== 'null') ?? implied;
+}
+
+/** Returns whether a schema takes what only JSON can carry: an object, or a list of objects or lists. */
+function needsJson(document: ApiDocument, schema: Block): boolean {
+  const type = typeOf(schema);
+  const items = type === 'array' ? choicesIn(document, document.block(schema.items)) : [];
+  return type === 'object' || items.some((item) => /^(?:array|object)$/.test(String(typeOf(item))));
+}
+
+/** Returns how a value is sent outside JSON: a list by its style, as text, or one item of it. @throws Inexpressible */
+function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Sent {
   if (parameter.in === 'querystring') throw new Inexpressible('is a whole query string, which no config has');
   if (Object.keys(document.block(parameter.content)).length > 0) {
     lose('is given as text');
-    return { type: 'string' };
+    return { schema: { type: 'string' } };
   }
-  const { style, explode = style === undefined || style === 'form', collectionFormat, in: place } = parameter;
-  const type = listOf(schema.type)[0] ?? schema.type;
-  if (type === 'object' || (type === undefined && schema.properties !== undefined))
-    throw new Inexpressible('is an object, which only JSON can carry');
+  const choices = choicesIn(document, schema);
+  const fit = choices.filter((choice) => !needsJson(document, choice));
+  const [type] = choices.map(typeOf);
+  const unfit = `${type === 'array' ? 'a list of objects or lists' : 'an object'}, which only JSON can carry`;
+  const isPart = fit.length < choices.length;
+  if (isPart && fit.every((choice) => choice.type === 'null')) throw new Inexpressible(`is ${unfit}`);
   if (type === 'file') throw new Inexpressible('is a file');
-  if (type !== 'array') return schema;
-  const isForm = place === 'query' || place === 'cookie';
-  if (document.isSwagger ? collectionFormat === 'multi' : isForm && explode) {
-    lose('is a list, of which one item can be sent');
-    return document.block(schema.items);
-  }
-  const separator = document.isSwagger
-    ? SEPARATORS[String(collectionFormat ?? 'csv')]
-    : ({ spaceDelimited: ' ', pipeDelimited: '|' }[String(style)] ?? ',');
-  lose(`is a list, given as text with "${separator}" between its items`);
-  return { type: 'string' };
+  if (isPart) lose('may be an object, which only JSON can carry');
+  const taken = isPart ? { anyOf: fit } : schema;
+  const list = fit.find((choice) => typeOf(choice) === 'array');
+  if (list === undefined) return { schema: taken };
+  const separator = separatorOf(document, parameter);
+  const style = parameter.in === 'query' ? STYLES[separator] : undefined;
+  if (style !== undefined) return { schema: taken, style };
+  if (separator === '&') lose('is a list, of which one item can be sent');
+  else lose(`is a list, given as text with "${separator}" between its items`);
+  return { schema: separator === '&' ? document.block(list.items) : { type: 'string' } };
+}
+
+/** Returns the separator of a list's items. `&` means that each item is sent by itself. */
+function separatorOf({ isSwagger }: ApiDocument, parameter: Block): string {
+  const { style, explode, collectionFormat = 'csv', in: place } = parameter;
+  const isForm = place !== 'header' && place !== 'path';
+  if (!isSwagger && isForm && (explode ?? /^(?:undefined|form)$/.test(String(style)))) return '&';
+  return SEPARATORS[String(isSwagger ? collectionFormat : style)] ?? ',';
 }
 
 interface About {
@@ -121,8 +160,8 @@ interface About {
   readonly lose: (reason: string) => void;
 }
 
-/** Returns `required`, `fixed` and `schema` of a parameter, as short as possible. */
-function restOf(document: ApiDocument, stated: Block, { isRequired, isText, lose }: About): Block {
+/** Returns `style`, `required`, `fixed` and `schema` of a parameter, as short as possible. */
+function restOf(document: ApiDocument, { schema: stated, style }: Sent, { isRequired, isText, lose }: About): Block {
   const reader = new SchemaReader(document);
   const schema = reader.read(stated);
   for (const reason of reader.lost) lose(reason);
@@ -135,5 +174,9 @@ function restOf(document: ApiDocument, stated: Block, { isRequired, isText, lose
   if (stated.default !== undefined && stated.default !== null)
     lose(`has a default, which ${isRequired ? 'a required parameter cannot have' : 'the upstream applies by itself'}`);
   const rest = Object.keys(schema).filter((key) => !(isText && key === 'type' && schema.type === 'string'));
-  return { ...(isRequired ? { required: true } : {}), ...(rest.length === 0 ? {} : { schema }) };
+  return {
+    ...(style && { style }),
+    ...(isRequired ? { required: true } : {}),
+    ...(rest.length === 0 ? {} : { schema }),
+  };
 }

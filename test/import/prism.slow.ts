@@ -13,14 +13,15 @@ import { upstreamFor } from '../support/upstream.ts';
 const examples = join(PACKAGE_ROOT, 'node_modules/@readme/oas-examples');
 
 /** A value that fits the schema of a parameter. */
-function sample({ type, enum: [only] = [], minimum = 1, exclusiveMinimum = minimum - 1 }: Sampled): unknown {
+function sample({ type, items, enum: [only] = [], minimum = 1, exclusiveMinimum = minimum - 1 }: Sampled): unknown {
   if (only !== undefined) return only;
   if (type === 'integer' || type === 'number') return Math.max(minimum, exclusiveMinimum + 1);
   if (type === 'boolean') return true;
-  return type === 'array' ? ['a'] : 'abc';
+  return type === 'array' ? [sample(items ?? {})] : 'abc';
 }
 interface Sampled {
   readonly type?: unknown;
+  readonly items?: Sampled;
   readonly enum?: readonly unknown[];
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;
