@@ -56,7 +56,7 @@ function policyOf(endpoint: Endpoint): Policy | undefined {
   return { attempts, on: new Set(on), methods: new Set(methods), timeout };
 }
 
-/** Returns the pause in milliseconds: random, so that requests do not return at once, and not shorter than `Retry-After`. */
+/** Returns the pause in milliseconds: random, so that failed requests do not return together, and at least `Retry-After`. */
 function pauseAfter(attempt: number, error: unknown): number {
   const jittered = FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random() / 2);
   return Math.max(jittered, Number(Object(error).retryAfter ?? 0));
@@ -104,7 +104,7 @@ function check(endpoint: EndpointDraft): Finding[] {
   return [warning(endpoint.path, message)];
 }
 
-/** Repeats an upstream call after a failure that may pass. The attempts left share what is left of the API's `timeout`. */
+/** Repeats an upstream call after a failure that may pass. The remaining attempts divide what is left of the API's `timeout`. */
 export const upstreamRetry = definePlugin({
   name: 'upstream-retry',
   budget: 'none',

@@ -91,7 +91,9 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
   });
 }
 
-/** Whether a text is the key. The time depends on the key alone: a text of another length takes as long as one of its length. */
+/**
+ * Whether a text is the key. The time depends on the key alone: a text of another length takes as long as an equally long one.
+ */
 function isKey(key: Buffer, given: Buffer): boolean {
   const isAsLong = key.length === given.length;
   return timingSafeEqual(key, isAsLong ? given : key) && isAsLong;

@@ -122,7 +122,7 @@ async function settle(by: Facilitator, payment: Payment): Promise<SettleResponse
   if (!said.success) {
     const errorReason = codeOf(said.errorReason, 'unexpected_settle_error');
     if (errorReason === 'settlement_pending') throw unusable(`pending as ${transaction}`);
-    // It was unused when it was verified, so this very settlement may be what has used it.
+    // The authorisation was unused when it was verified, so this very settlement may have used it.
     if (errorReason === USED) throw unusable('the authorisation is used already');
     if (transaction !== '' || !NOT_SENT.test(errorReason)) throw unusable(`${errorReason} ${transaction}`.trimEnd());
     return { success: false, transaction: '', network, payer, errorReason };
@@ -151,7 +151,7 @@ export type Facilitators = ReturnType<typeof facilitatorsFor>;
 export function facilitatorsFor(terms: Terms, client: HttpClient, log: Log, budget: number) {
   const named = facilitatorsIn(terms);
   const part = (portion: number) => Math.max(Math.floor(budget * portion), 1);
-  // All may be asked to verify, in turn, and divide that time. One settles, and has all of its time.
+  // All facilitators may be asked to verify, in turn, so they divide that time. Only one settles, with all of its time.
   const brief = part(VERIFY_PART / named.length);
   const timeouts = { verify: brief, supported: brief, settle: part(SETTLE_PART) };
   const all = named.map((one) => facilitatorAt(client, one, timeouts));

@@ -39,8 +39,8 @@ const KEPT_MS = 3_600_000;
 const LONGEST_ANSWER = 32_768;
 const MIB = 1024 * 1024;
 /**
- * Bytes of answers that may be kept at once, for one payer and for all. The buckets refill once while an answer is kept, so that
- * twice as many bytes are kept at most.
+ * Most bytes of answers that can be added at once, for one payer and for all. The buckets refill once while an answer is kept, so
+ * that twice as many bytes are kept at most.
  */
 const PAYER_LIMIT = { max: 4 * MIB, window: KEPT_MS };
 const LIMIT = { max: 32 * MIB, window: KEPT_MS };
@@ -76,7 +76,7 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
   // The record until an answer is sold. A client that sends the same authorisation and signature is the one that has paid.
   const claim = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
   const own = JSON.stringify(claim);
-  // Whether the payment was settled may stay unknown after its end. Until the record ends, no other one pays for the same answer.
+  // It may stay unknown whether this payment was settled: until then another one could pay for the same answer twice.
   const life = Math.max(lifeUntil(payment.endsAt, now), KEPT_MS);
   return {
     /** Finds what was bought under the identifier, and whether this very payment bought it. @throws StateUnavailable */

@@ -74,7 +74,7 @@ export function noPrice(plugin: string, reason?: string): Refusal {
   return new Refusal(503, `Plugin "${plugin}" gave no price`, { reason });
 }
 
-/** Completes parameters by defaults, without fixed and secret ones: the price must be for the values that the answer is for. */
+/** Adds defaults, and leaves out fixed and secret parameters: the price must be for the same values as the answer. */
 function completed(declared: readonly Parameter[], given: Parameters): Parameters {
   const all = new Map(Object.entries(given));
   for (const one of declared) {

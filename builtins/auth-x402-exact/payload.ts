@@ -8,7 +8,7 @@ import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { type Offer, type Quote, refusal, type Way } from './offer.ts';
 
-/** In any case: the letters' case (EIP-55) is not part of what is signed. */
+/** Upper or lower case: the letters' case (EIP-55) is not part of what is signed. */
 const address = Type.Unsafe<Address>(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }));
 const decimal = Type.String({ pattern: '^(?:0|[1-9][0-9]{0,77})$' });
 const uint256 = Type.Refine(decimal, (text) => BigInt(text) >> 256n === 0n);

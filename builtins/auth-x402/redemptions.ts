@@ -31,7 +31,7 @@ const LEDGER_CHECK_INTERVAL_MS = 1000;
 const ENDING = 'the request that has the payment is over, and the state does not know it yet';
 const alreadyUsed = () => new Refusal(401, 'Payment already used');
 
-/** A 401 that counts as a fault of the service's: the client paid in time, and the ledger begins too late. */
+/** Makes a 401 that is reported as a fault: the client is not to blame that the ledger began after its payment. */
 const tooOld = (reason: string): Refusal => new Refusal(401, 'Payment too old', { reason, fault: true });
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();

@@ -38,7 +38,7 @@ const DEFAULT_EXPIRY_MS = 300_000;
 
 /** A payment may be this many milliseconds older than the client's time to pay. */
 const EXTRA_AGE_MS = 600_000;
-/** Least milliseconds for which a payment is remembered. An `expiry` of up to an hour can so change at any time. */
+/** Least milliseconds for which a payment is remembered, so that an `expiry` of up to an hour can change at any time. */
 export const LEAST_LIFE_MS = EXTRA_AGE_MS + 3_600_000;
 
 /** Milliseconds between two blocks, by chain ID; other chains count as {@link SLOW_BLOCK_MS}. */

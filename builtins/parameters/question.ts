@@ -85,7 +85,7 @@ function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
 
 const none: Parameters = Object.freeze({});
 
-/** The values of declared parameters, and the same as they go upstream: with the digits that the client wrote. */
+/** The values of declared parameters, and the same values with all digits that the client wrote, as they go upstream. */
 interface Resolved {
   readonly values: Values;
   readonly written: Values;

@@ -3,7 +3,7 @@ import { signerKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 
-/** Names of the examples, which a publicly known key has really signed. */
+/** Fields that all examples share. A publicly known key has signed the examples, so their signatures are valid. */
 const exampleNames = {
   node: '0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A',
   endpointId: `0x${'a1'.repeat(32)}`,

@@ -143,7 +143,7 @@ export class Connection {
     });
     look.catch(() => undefined);
     this.#looks.set(server, look);
-    // The library connects a replica only when it becomes a primary.
+    // A replica is not connected until it becomes a primary.
     if (this.#target.kind === 'urls' && server.options.readOnly !== true) server.connect().catch(() => undefined);
   }
 

@@ -10,7 +10,7 @@ const clientRequestId = new ContextKey<string>('clientRequestId', { logged: true
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Reads trace and ID from a request's headers into its context keys. What goes upstream depends on these keys alone. */
+/** Reads a client's trace and request ID into context keys. What goes upstream depends on these headers alone. */
 export function readHeaders(exchange: Exchange): void {
   const { headers } = exchange;
   const trace = readTraceContext(headers);

@@ -75,7 +75,7 @@ class Breaker {
 
   /**
    * Begins a call.
-   * @returns whether the call is the one that tries.
+   * @returns whether the call is the one that tries the host.
    * @throws Refusal 503 while the breaker is open.
    */
   begin(rules: Rules): boolean {

@@ -110,7 +110,7 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
   };
 }
 
-/** Asks another host when one fails. The hosts left share what is left of the API's `timeout`. */
+/** Asks another host when one fails. The remaining hosts divide what is left of the API's `timeout`. */
 export const upstreamMirrors = definePlugin({
   name: 'upstream-mirrors',
   budget: 'none',

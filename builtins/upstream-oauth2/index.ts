@@ -33,7 +33,7 @@ const isAuthorization = (name: string) => name.toLowerCase() === 'authorization'
 
 const REPLACED = 'would be sent in place of the token: leave it out, or oauth2';
 
-/** Refuses parameters that would replace the token, so that upstream calls had a client's credentials. */
+/** Refuses parameters that would replace the token: upstream calls would then carry a client's credentials. */
 function checkParameters(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   if (oauth2.of(endpoint) === undefined) return [];
   return declaredParameters(endpoint, context).flatMap(({ name, in: place, at }) =>

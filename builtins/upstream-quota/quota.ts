@@ -23,7 +23,7 @@ const TIMER_SLACK_MS = 10;
 export interface QuotaOptions {
   readonly api: string;
   readonly limits: Limits;
-  /** The ledgers that all processes share; without it this process counts for itself. */
+  /** The ledgers that all processes share; undefined: this process counts for itself. */
   readonly area: StateArea | undefined;
   /** Epoch milliseconds. */
   now(): number;
