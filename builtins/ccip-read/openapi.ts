@@ -45,6 +45,7 @@ function responses(endpoints: readonly Endpoint[]): Responses {
     },
     404: { description: 'Nothing of that name is here', errors: ['Endpoint not found', ...texts(selector)] },
     500: internalError,
+    502: { description: 'The endpoint has no answer', errors: ['API call failed', 'No value found at path: <path>'] },
     503: {
       description: 'A limit is full, or something refused that another gateway may not refuse',
       errors: ['Too Many Requests', 'Server busy'],
@@ -57,28 +58,18 @@ export function describedRoutes(endpoints: readonly Endpoint[]): readonly Descri
   const common = { admit: false, responses: responses(endpoints) };
   const path = Object.entries({ sender, data }).map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
   const schema = objectSchema('A question', { data, sender });
+  const requestBody = { required: true, content: { 'application/json': { schema } } };
+  const summary = 'The question of a contract (ERC-3668)';
   return [
     {
       ...common,
       method: 'GET',
       path: '/ccip/{sender}/{data}.json',
-      operation: {
-        operationId: 'ccipReadGet',
-        summary: 'The question of a contract (ERC-3668)',
-        description,
-        parameters: path,
-      },
+      operation: { operationId: 'ccipReadGet', summary, description, parameters: path },
     },
     {
-      ...common,
-      method: 'POST',
-      path: '/ccip',
-      operation: {
-        operationId: 'ccipRead',
-        summary: 'The question of a contract (ERC-3668), of any length',
-        description,
-        requestBody: { required: true, content: { 'application/json': { schema } } },
-      },
+      ...{ ...common, method: 'POST', path: '/ccip' },
+      operation: { operationId: 'ccipRead', summary: `${summary}, of any length`, description, requestBody },
       responses: { ...common.responses, 413: { errors: ['Request body too large'] } },
     },
   ];

@@ -250,6 +250,7 @@ describe('CCIP-Read', async () => {
     for (const { responses } of [paths['/ccip'].post, paths['/ccip/{sender}/{data}.json'].get]) {
       assert.equal(responses[200].description, `Contracts can ask: ${open.join(', ')}`);
       assert.equal(responses[403].description, closed);
+      for (const status of [502, 503]) assert.ok(responses[status].content['application/json'].examples);
     }
   });
 
