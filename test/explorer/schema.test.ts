@@ -1,7 +1,7 @@
 /** What the explorer says of the schema of a parameter. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { boundsOf } from '../../builtins/explorer/client/schema.ts';
+import { boundsOf, isLiteral, takesLists } from '../../builtins/explorer/client/schema.ts';
 
 describe('a schema in plain words', () => {
   const rows: readonly (readonly [schema: Parameters<typeof boundsOf>[0], words: readonly string[]])[] = [
@@ -22,4 +22,24 @@ describe('a schema in plain words', () => {
   ];
   for (const [schema, words] of rows)
     it(`${JSON.stringify(schema)}: ${words.join(' ')}`, () => assert.deepEqual(boundsOf(schema), words));
+});
+
+describe('what is typed for a schema', () => {
+  const list = { type: 'array', items: { type: 'string' } };
+  const none = { type: 'null' };
+
+  it('is JSON where lists are taken, and no text', () => {
+    for (const schema of [list, { type: ['array', 'null'] }, { anyOf: [list, none] }, { oneOf: [list] }])
+      assert.ok(takesLists(schema), JSON.stringify(schema));
+    for (const schema of [{}, { type: 'string' }, { anyOf: [list, { type: 'string' }] }, { type: 'integer' }])
+      assert.ok(!takesLists(schema), JSON.stringify(schema));
+  });
+
+  it('stands for itself where it is a number or a boolean, and no text is taken', () => {
+    for (const schema of [{ type: 'integer' }, { anyOf: [{ type: ['integer', 'boolean'] }, none] }])
+      for (const text of ['12345678901234567890', 'true']) assert.ok(isLiteral(schema, text), JSON.stringify(schema));
+    for (const schema of [{}, { type: 'string' }, { oneOf: [{ type: 'integer' }, { type: 'string' }] }])
+      assert.ok(!isLiteral(schema, '7'), JSON.stringify(schema));
+    assert.ok(!isLiteral({ type: 'integer' }, 'seven'));
+  });
 });

@@ -2,7 +2,7 @@ import { unicodeEscape } from '../../../lib/text/unicode-escape.ts';
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
 import { errorText } from './call.ts';
-import { boundsOf, isLiteral } from './schema.ts';
+import { boundsOf, isLiteral, takesLists } from './schema.ts';
 
 /** The value that a field adds to a request (JSON for a parameter, a text for a header, or nothing), or its fault. */
 export type Content = { readonly value: string | undefined } | { readonly problem: string };
@@ -53,7 +53,7 @@ function controlOf(same: readonly PublicParameter[]): Control {
   const fallback = same.map((parameter) => parameter.default).find((value) => value !== undefined);
   const [schema = {}, ...others] = same.flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
   const hints = [...same.flatMap(({ description }) => description ?? []), ...[schema, ...others].flatMap(boundsOf)];
-  if (same.some((parameter) => parameter.in === 'body')) {
+  if (same.some((parameter) => parameter.in === 'body') || takesLists(schema)) {
     const note = 'As JSON: "text", 42, true, [1, 2] or {"a": 1}. Ctrl+Enter sends.';
     const placeholder = fallback === undefined ? '' : JSON.stringify(fallback);
     return { hints: [...hints, note], control: 'lines', placeholder, read: json };
