@@ -91,9 +91,7 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
   });
 }
 
-/**
- * Whether a text is the key. The time depends on the key alone: a text of another length takes as long as an equally long one.
- */
+/** Whether a text is the key. The time depends on the key alone: a text of another length takes as long as the key itself. */
 function isKey(key: Buffer, given: Buffer): boolean {
   const isAsLong = key.length === given.length;
   return timingSafeEqual(key, isAsLong ? given : key) && isAsLong;

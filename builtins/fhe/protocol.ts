@@ -36,9 +36,7 @@ export type Order =
   | { readonly kind: 'encrypt'; readonly task: Task; readonly timeout: number }
   | { readonly kind: 'cancel' };
 
-/**
- * A worker's one report on each order to encrypt: how it ended. A worker that crashes reports a failure, whatever it is doing.
- */
+/** A worker's one report on each order to encrypt. A worker that crashes reports a failure, whatever it is doing. */
 export type Report =
   | { readonly kind: 'done'; readonly ciphertext: Ciphertext }
   | { readonly kind: 'failed'; readonly reason: string }
