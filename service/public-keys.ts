@@ -6,8 +6,7 @@ const PUBLISHED: Readonly<Record<string, readonly string[]>> = published;
 
 /** Returns a warning when the address belongs to a published key, with which anyone can sign. */
 export function publicKeyWarning(address: Address): string | undefined {
-  const plain = address.slice(2).toLowerCase();
-  const source = Object.keys(PUBLISHED).find((each) => PUBLISHED[each]?.includes(plain));
+  const source = Object.keys(PUBLISHED).find((each) => PUBLISHED[each]?.includes(address.slice(2).toLowerCase()));
   return (
     source &&
     `the key of ${address} is public (${source}): anyone can sign in its name; make one with generate-mnemonic`

@@ -50,6 +50,8 @@ export function stateMeters(meters: Meters, state: StateClient): () => void {
 const COMMAND_TIMEOUT_MS = 250;
 /** Failures in a row after which the engine counts as away, and commands are rejected at once. */
 const FAILURES = 5;
+/** How many reasons are logged of an engine that is away. */
+const MOST_REASONS = 5;
 /** Milliseconds between two probes of an engine. */
 const PROBE_INTERVAL_MS = 1000;
 /** Milliseconds between two probes of an engine that has failed but is not yet away. */
@@ -77,12 +79,13 @@ export class StateClient implements SharedState {
   readonly engine: string;
   readonly processes: StateEngineType['processes'];
   readonly #use: EngineInUse;
-  readonly #probe: StateArea;
   readonly #areas = new Map<string, StateArea>();
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
   /** Whether a write has failed. Then only a write proves recovery: a full engine may still read and delete. */
   #refusesWrites = false;
+  /** The logged reasons for which the engine is away. */
+  #told: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
   #measured: Measured = () => undefined;
@@ -91,7 +94,6 @@ export class StateClient implements SharedState {
     this.#use = use;
     this.engine = use.name;
     this.processes = use.type.processes;
-    this.#probe = use.engine.area('probe');
   }
 
   /** Starts the engine, and checks that it can write. @throws Error that says what to do. */
@@ -177,10 +179,8 @@ export class StateClient implements SharedState {
       this.#failedAt = performance.now();
       // The rest of the engine is sound, and the part that is away rejects at once.
       if (error instanceof StatePartUnavailable) throw error;
-      const reason = this.#use.hide(messageOf(error));
       this.#refusesWrites ||= command !== 'get';
-      this.#failed(reason);
-      throw new StateUnavailable(reason);
+      throw this.#failed(this.#use.hide(messageOf(error)));
     }
   }
 
@@ -195,17 +195,21 @@ export class StateClient implements SharedState {
   }
 
   #succeeded(): void {
-    const wasAway = !this.available();
+    if (!this.available()) this.#use.log.info('the engine of settings.state is back', { engine: this.engine });
     this.#failures = 0;
     this.#refusesWrites = false;
-    if (wasAway) this.#use.log.info('the engine of settings.state is back', { engine: this.engine });
+    this.#told = [];
   }
 
-  #failed(error: string): void {
+  /** Logs each reason once. The first one may only be that a connection broke, and a later one says what to set. */
+  #failed(error: string): StateUnavailable {
     this.#failures += 1;
-    if (this.#failures === FAILURES)
+    if (!this.available() && this.#told.length < MOST_REASONS && !this.#told.includes(error)) {
+      this.#told = [...this.#told, error];
       this.#use.log.error('the engine of settings.state is away', { engine: this.engine, error });
+    }
     if (this.#failures === 1) this.#look(DOUBT_INTERVAL_MS);
+    return new StateUnavailable(error);
   }
 
   /**
@@ -224,7 +228,8 @@ export class StateClient implements SharedState {
 
   #write(next: string | undefined): Promise<unknown> {
     // A random key of several, because the part of the engine that keeps one key may be away.
-    return this.#probe.compareAndSet(`probe ${Math.floor(Math.random() * 16)}`, undefined, next, { ttl: 1 });
+    const key = `probe ${Math.floor(Math.random() * 16)}`;
+    return this.#use.engine.area('probe').compareAndSet(key, undefined, next, { ttl: 1 });
   }
 }
 

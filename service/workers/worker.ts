@@ -32,8 +32,7 @@ export async function work({ identity, file, env, log, variables, signalled }: W
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);
   try {
-    const service = await Promise.race([starting, end.then(() => undefined)]);
-    if (service === undefined) return 0;
+    if ((await Promise.race([starting, end.then(() => undefined)])) === undefined) return 0;
     // This worker's lines are written before the primary reports that all are ready.
     log.flush();
     link.ready();

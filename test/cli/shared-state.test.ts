@@ -10,7 +10,7 @@ import {
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { StateClient } from '../../service/shared-state.ts';
 
-type Fault = 'none' | 'refuses' | 'hangs' | 'is full' | 'is partly away';
+type Fault = 'none' | 'refuses' | 'hangs' | 'is full' | 'is partly away' | 'varies';
 
 /** An engine whose faults the test decides, and the client in front of it. */
 function setUp(t: TestContext, timeout?: number, processes: 'one' | 'many' = 'many') {
@@ -22,6 +22,7 @@ function setUp(t: TestContext, timeout?: number, processes: 'one' | 'many' = 'ma
     if (state.fault === 'hangs') return new Promise(() => undefined);
     if (state.fault === 'refuses') throw new Error('connection refused, by s3cret');
     if (state.fault === 'is partly away') throw partlyAway;
+    if (state.fault === 'varies') throw new Error(`reason ${state.asked}`);
     return from();
   };
   const faulty: StateArea = {
@@ -147,6 +148,27 @@ describe('the engine of settings.state, as plugins use it', () => {
       'error the engine of settings.state is away {"engine":"test","error":"connection refused, by ***"}',
       'info the engine of settings.state is back {"engine":"test"}',
     ]);
+    await client.close();
+  });
+
+  it('says each reason for which it is away once, and five at most', async (t) => {
+    const { state, client, area, lines, pass } = setUp(t);
+    await client.start();
+    state.fault = 'refuses';
+    for (let failures = 0; failures < 5; failures++) await assert.rejects(area.get('a'), refused);
+    state.fault = 'hangs';
+    for (let looks = 0; looks < 3; looks++) for (const wait of [1000, 250]) await pass(wait);
+    const said = lines.map((line) => JSON.parse(line.slice(line.indexOf('{'))).error);
+    assert.deepEqual(said, ['connection refused, by ***', 'no answer within 250 ms']);
+    assert.ok(lines.every((line) => line.startsWith('error the engine of settings.state is away {')));
+    state.fault = 'varies';
+    for (let looks = 0; looks < 10; looks++) await pass(1000);
+    assert.equal(lines.length, 5);
+    state.fault = 'none';
+    await pass(1000);
+    state.fault = 'refuses';
+    for (let failures = 0; failures < 5; failures++) await assert.rejects(area.get('a'), refused);
+    assert.match(lines.at(-1) ?? '', /^error the engine of settings\.state is away .*connection refused/);
     await client.close();
   });
 

@@ -172,7 +172,9 @@ describeServers('two replicas that share their state', async (program) => {
     await retried(async () => {
       for (const service of [one, other]) assert.deepEqual(await ready(service), { status: 'ready' });
     });
-    assert.deepEqual(messages(one), ['the engine of settings.state is away', 'the engine of settings.state is back']);
+    // A connection that breaks is one reason, and a server that is gone may be another one.
+    const [away, back] = ['the engine of settings.state is away', 'the engine of settings.state is back'];
+    assert.deepEqual([[...new Set(messages(one))], messages(one).at(-1)], [[away, back], back]);
     assert.deepEqual(await finished(other, begun), record);
     await assertRefused(await redeem(other, used), 401, USED);
     await answered(await redeem(other, unused));
