@@ -83,9 +83,7 @@ function termsIn({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>
   };
 }
 
-function policyOf(endpoint: Endpoint) {
-  return endpoint.mode === MODE ? cacheKey.of(endpoint) : undefined;
-}
+const policyOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? cacheKey.of(endpoint) : undefined);
 
 /** Warns of a cache without effect, and of one that requesters can fill. */
 function check(endpoint: EndpointDraft): Finding[] {

@@ -22,6 +22,9 @@ export interface Search {
   readonly lock?: Lock;
 }
 
+/** An answer in the engine: when it expires, by `performance.now()`, and its size. */
+type Stored = Readonly<Record<'until' | 'size', number>>;
+
 /** The endpoint, and the signal that all waiting clients have left. */
 type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
 
@@ -29,26 +32,23 @@ type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
 const WAIT_IN_TIMEOUTS = 2;
 
 /** Returns the longest wait for an answer that another process makes, in milliseconds. */
-export function longestWaitOf(endpoint: Endpoint): number {
-  return WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
-}
+export const longestWaitOf = (endpoint: Endpoint): number =>
+  WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
 
 const lockOf = (key: string) => `lock ${key}`;
 
 /** Cached answers of all processes that share an engine. When several miss the same one, one of them asks the upstream. */
 export class ReplicaAnswers {
   readonly #area: StateArea;
-  readonly #node: string;
-  readonly #now: () => number;
-  /** The answers that this process has stored in the engine, oldest first. */
-  readonly #stored = new Map<string, { readonly until: number; readonly size: number }>();
+  readonly #service: { readonly node: string; now(): number };
+  /** What this process has stored in the engine, by `maxAge`: with the same one, entries expire in the order of storing. */
+  readonly #stored = new Map<number, Map<string, Stored>>();
   #bytes = 0;
 
   /** @param service the signer of the answers, and the clock in epoch milliseconds. */
   constructor(area: StateArea, service: { readonly node: string; now(): number }) {
     this.#area = area;
-    this.#node = service.node;
-    this.#now = () => service.now();
+    this.#service = service;
   }
 
   /**
@@ -89,20 +89,28 @@ export class ReplicaAnswers {
 
   async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
     if (!this.#hasRoom(key, json.length, maxAge)) return;
-    await this.#area.compareAndSet(key, undefined, `${this.#now()} ${json}`, { ttl: maxAge });
+    await this.#area.compareAndSet(key, undefined, `${this.#service.now()} ${json}`, { ttl: maxAge });
   }
 
   #hasRoom(key: string, size: number, maxAge: number): boolean {
     const now = performance.now();
-    for (const [known, entry] of this.#stored) {
-      if (known !== key && entry.until > now) break;
-      this.#stored.delete(known);
-      this.#bytes -= entry.size;
-    }
+    const alike = this.#stored.get(maxAge) ?? new Map<string, Stored>();
+    this.#stored.set(maxAge, alike);
+    this.#forget(key, alike);
+    for (const stored of this.#stored.values())
+      for (const [known, { until }] of stored) {
+        if (until > now) break;
+        this.#forget(known, stored);
+      }
     if (this.#bytes + size > MOST_BYTES) return false;
-    this.#stored.set(key, { until: now + maxAge, size });
+    alike.set(key, { until: now + maxAge, size });
     this.#bytes += size;
     return true;
+  }
+
+  #forget(key: string, stored: Map<string, Stored>): void {
+    this.#bytes -= stored.get(key)?.size ?? 0;
+    stored.delete(key);
   }
 
   /**
@@ -112,7 +120,7 @@ export class ReplicaAnswers {
   #found(text: string | undefined, maxAge: number, wanted: Wanted): Search['found'] {
     if (text === undefined) return undefined;
     const [madeAt = ''] = text.split(' ', 1);
-    const left = maxAge - (this.#now() - Number(madeAt));
+    const left = maxAge - (this.#service.now() - Number(madeAt));
     const value = this.#answerIn(text.slice(madeAt.length + 1), wanted);
     return value && { value, ttl: Math.min(Math.max(Number.isFinite(left) ? left : 1, 1), maxAge) };
   }
@@ -120,7 +128,7 @@ export class ReplicaAnswers {
   #answerIn(json: string, wanted: Wanted): SignedResponse | undefined {
     try {
       const answer = SignedResponse.parse(json);
-      requireAnswer(answer, wanted, { signers: [this.#node], now: this.#now });
+      requireAnswer(answer, wanted, { signers: [this.#service.node], now: () => this.#service.now() });
       return answer;
     } catch {
       return undefined;
@@ -130,13 +138,11 @@ export class ReplicaAnswers {
 
 /** Looks again under the lock: another process may have stored the answer and released the lock since the last look. */
 async function again(look: () => Promise<Search['found']>, lock: Lock): Promise<Search> {
-  try {
-    const found = await look();
-    if (found === undefined) return { lock };
-    lock.release();
-    return { found };
-  } catch (error) {
+  const found = await look().catch((error: unknown) => {
     lock.release();
     throw error;
-  }
+  });
+  if (found === undefined) return { lock };
+  lock.release();
+  return { found };
 }

@@ -150,9 +150,9 @@ describe('answers in the engine', () => {
     const { area, replica, search } = setUp();
     const replicas = replica();
     const large = answer('x'.repeat(8 * 1024 * 1024));
-    const store = async (key: string) => {
+    const store = async (key: string, maxAge = MAX_AGE) => {
       const { lock } = await search(replicas, 1, key);
-      lock?.store(large, MAX_AGE);
+      lock?.store(large, maxAge);
       await retried(async () => assert.equal(await area.get(`lock ${key}`), undefined));
       return (await area.get(key)) !== undefined;
     };
@@ -161,6 +161,14 @@ describe('answers in the engine', () => {
     assert.deepEqual(kept, [true, true, true, false]);
     now += MAX_AGE;
     assert.equal(await store('e'), true);
+    // Behind an answer that is kept for long, others expire, or are stored again after the engine has evicted them.
+    assert.equal(await store('f', 10), true);
+    now += 10;
+    assert.equal(await store('g', 10), true);
+    for (let i = 0; i < 3; i++) {
+      await area.compareAndSet('g', await area.get('g'), undefined);
+      assert.equal(await store('g', 10), true);
+    }
   });
 
   it('are as old as their maker’s clock says, and never older than they may be', async () => {
