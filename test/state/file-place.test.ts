@@ -1,7 +1,7 @@
 /** The state file is in a place where it can be. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmod, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -64,5 +64,7 @@ describe('the place of the state file', () => {
     const engine = await started(t, join(directory, 'link'));
     await put(engine.area('a'), 'key', '1');
     assert.equal(await (await started(t, path)).area('a').get('key'), '1');
+    // Processes that know it by two names have one lock.
+    assert.deepEqual((await readdir(directory)).sort(), ['link', 'state', 'state-lock']);
   });
 });
