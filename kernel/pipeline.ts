@@ -108,12 +108,9 @@ class RequestLifecycle {
     try {
       const response = await this.#untilPresented();
       // A mode may call `run` as late as while its body streams. When the response closes, the client counts as gone.
-      if (isStream(response.body))
-        onAbort(
-          this.#exchange.clientSignal,
-          () => void this.#hooks.running.track(async () => this.#refuseUnanswered()),
-        );
-      else await this.#refuseUnanswered();
+      const end = async () => this.#refuseUnanswered();
+      if (isStream(response.body)) onAbort(this.#exchange.clientSignal, () => void this.#hooks.running.track(end));
+      else await end();
       return response;
     } catch (error) {
       throw await this.#conclude(asRefusal(error, 'present'));
@@ -145,15 +142,17 @@ class RequestLifecycle {
 
   /** Tries auth methods until one succeeds. When all fail, the client gets the last one's refusal. @throws Refusal */
   async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
-    let last: unknown;
+    let last: Refusal | undefined;
     for (const method of methods) {
       try {
         if (await this.#hooks.ask('authenticate', [method, this.#exchange], method.type)) return;
       } catch (error) {
-        last = error;
+        last = asRefusal(error);
+        // Operators must hear of a fault that a later method hides from the client.
+        if (last.fault && method !== methods.at(-1)) this.#runtime.failed(this.#exchange, last);
       }
     }
-    refuse('authenticate', last === undefined ? refusals.unauthenticated() : asRefusal(last));
+    refuse('authenticate', last ?? refusals.unauthenticated());
   }
 
   #runOf(question: Question): Run {

@@ -41,7 +41,7 @@ describe('auth arrays', async () => {
   const endpoints = Object.fromEntries(
     Object.entries(auths).map(([name, auth]) => [name, { path: `/p?${encodeURIComponent(name)}`, auth }]),
   );
-  const { upstream, ...api } = await served(suite, endpoints, {
+  const { upstream, service, ...api } = await served(suite, endpoints, {
     answers: { '/p': faults.json(1) },
     sources: { broken },
     api: { auth: two },
@@ -104,5 +104,14 @@ describe('auth arrays', async () => {
     await answered('key broken', key('one'));
     await answered('broken key', key('one'));
     await refused('broken key', 401, 'Invalid API key', key('wrong'));
+  });
+
+  it('a fault that a later method hides from the client is logged', async () => {
+    const before = service.logs.length;
+    await answered('broken key', key('one'));
+    const told = service.logs.slice(before).filter(({ level }) => level === 'warn');
+    const facts = told.map(({ message, fields }) => [message, fields?.stage, String(fields?.detail).split('\n')[0]]);
+    const detail = 'plugin "broken-auth": Error: secret detail';
+    assert.deepEqual(facts.at(-1), ['Internal server error', 'authenticate', detail]);
   });
 });
