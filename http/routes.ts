@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa';
 import { Refusal } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, type Route } from '../kernel/registry.ts';
 
-/** The path of endpoints, which the kernel serves itself. */
+/** The path of endpoints, which the pipeline serves: it is no plugin's route. */
 export const ENDPOINTS = '/endpoints/:endpointId';
 /** The pattern of any path (`*`) in the router's syntax. */
 const ANYWHERE = '{*path}';

@@ -41,7 +41,7 @@ export function classOfStatus(status: number): UpstreamClass {
   return status >= 400 ? 'status_4xx' : 'body';
 }
 
-/** Returns the class of an upstream call that failed. An aborted call counts as `busy`, since the service is ending. */
+/** Returns the class of an upstream call that failed. An aborted call counts as `busy`: the service is ending, or the client has left. */
 export function classOfRequest({ kind, phase }: RequestFailure): FailureClass {
   if (kind === 'timeout') return 'timeout';
   if (kind === 'aborted') return 'busy';
