@@ -62,7 +62,7 @@ function verify(response: SignedResponse, data: string, node: string): void {
     [response.endpointId, response.timestamp, data],
   );
   const signer = ethers.verifyMessage(ethers.getBytes(digest), response.signature);
-  say(`  digest     ethers.keccak256(endpointId ‖ timestamp ‖ data) = ${digest}`);
+  say(`  digest     keccak256(endpointId ‖ timestamp ‖ data) = ${digest}`);
   say(`  recovered  ${signer}`);
   if (signer !== node || response.node !== node) throw new Error('the signature does not verify');
   say('  verified   ✓ the signer is the node that was pinned');

@@ -29,6 +29,7 @@ it('npm run demo: two verified answers, a curl line and a page that work, and an
   }
   assert.equal(text.split('✓').length - 1, 2);
   assert.match(text, /^1\. An encoded answer: [^\n]+\n\{\n.+^2\. A raw answer: [^\n]+\n\{\n/ms);
+  assert.equal(text.split('\n  digest     keccak256(endpointId ‖ timestamp ‖ data) = 0x').length - 1, 2);
   assert.match(text, /value {6}2064012345678901234567 = 2064\.012345678901234567 /);
   assert.match(
     text,
