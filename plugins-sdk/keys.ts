@@ -13,8 +13,8 @@ export function addressSchema(description: string) {
 export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 
 /**
- * Returns the schema of a duration that a timer can hold: milliseconds, or in the config file a text such as `500ms`, `10s`,
- * `2m`, `1h` or `1d`.
+ * Returns the schema of a duration that a timer can hold, in milliseconds. The config file also takes a text such as `500ms`,
+ * `10s`, `2m`, `1h` or `1d`.
  * @param options of the integer. Numbers below `duration` (default 100) cause a warning, since they look like seconds.
  */
 export function millisecondsSchema(description: string, options: TNumberOptions & { duration?: number } = {}) {
