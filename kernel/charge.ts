@@ -60,7 +60,7 @@ export function signalOf(source: AbortSource | undefined): AbortController {
   return controller;
 }
 
-/** Milliseconds between two checks of a budget. More checks would cost much while a call waits; node has no longer timers. */
+/** Bounds of the milliseconds until a budget is checked again: more checks would cost much, and node has no longer timers. */
 const LOOKS = { soonest: 5, latest: 2 ** 31 - 1 };
 
 /**

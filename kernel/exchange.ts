@@ -88,7 +88,7 @@ export class Exchange implements ExchangeInput {
     return this.#client;
   }
 
-  /** True once the client has left; of a fork, once every request that shares its work has. */
+  /** True once the client has left, unless the work is detached; of a fork, once every request that shares its work has. */
   get abandoned(): boolean {
     return this.#client?.aborted ?? false;
   }

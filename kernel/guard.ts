@@ -194,7 +194,7 @@ class Call {
     return fn(...args.map(pausing), this.#callContext);
   }
 
-  /** Applies the failure policy. @param where the budget may have ended; '': before the call. @throws Refusal if fail-closed. */
+  /** Applies the failure policy. @param where the budget may have ended ('': before the call). @throws Refusal if fail-closed. */
   #failed(error: unknown, where: string): undefined {
     const { plugin, stage, kind, budget, fails, context: isPublic, options } = this.#tap;
     const { requestId, abandoned } = this.#exchange;

@@ -178,7 +178,7 @@ export class Hooks {
 
   /**
    * Calls the functions of a stage. If there are none, or none returns anything, the result of a map is its first argument, and
-   * that of other stages `undefined`. It is a promise only if a function returns one; most do not.
+   * that of other stages `undefined`. Unless stages are observed, it is a promise only if a function returns one; most do not.
    * @param variant that functions are registered for, such as an auth type; '' at stages without variants.
    * @throws Refusal
    */

@@ -29,7 +29,7 @@ export interface Runtime {
   now(): number;
   /** Makes the answer that clients get. @param question the one that the answer is for. */
   serialize(parts: SignedParts, question: Question): SignedResponse;
-  /** Called with every refusal that a client may see; its `reason` says what really happened. */
+  /** Called with each refusal that a client may see or an auth method hides; its `reason` says what really happened. */
   failed(exchange: Exchange, refusal: Refusal): void;
 }
 

@@ -23,7 +23,8 @@ export interface RefusalOptions {
 
 /**
  * An answer other than success. Inner stages may throw one; the client gets its status and its message or body. Any other
- * error becomes a bare `500 Internal server error`. A public hook that throws anything drops the request, with 403.
+ * error becomes a bare `500 Internal server error`. A public hook that throws anything drops the request, with 403, unless its
+ * stage fails open.
  */
 export class Refusal extends Error {
   readonly [brand] = true;
@@ -143,7 +144,7 @@ export function errorForLog(error: unknown, shown: 'stack' | 'message' = 'stack'
 /**
  * Returns a frozen copy of an object, as plain JSON at every depth. The copy cannot change after the check, whatever
  * accessors and `toJSON` the object has.
- * @throws TypeError if JSON cannot carry the value, or makes no object of it.
+ * @throws Error if JSON cannot carry the value or makes no object of it, and any error that reading the value throws.
  */
 export function plainObject(value: unknown): Readonly<Record<string, unknown>> {
   const copy: unknown = JSON.parse(JSON.stringify(value), (_, member) => Object.freeze(member));

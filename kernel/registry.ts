@@ -37,7 +37,7 @@ export interface Registration {
   readonly budget: number | 'none';
   /** Request headers that carry credentials. Preflights name them, and `onHttpRequest` of other plugins does not see them. */
   readonly credentials?: readonly string[] | undefined;
-  /** Whether operators' plugins are asked first at pick and around stages, in any order of registration. */
+  /** Whether operators' plugins come first at pick, around and `builtinsLast` stages, in any order of registration. */
   readonly isBuiltin?: boolean;
   readonly plugin: Plugin;
 }

@@ -29,7 +29,7 @@ export interface Stage {
   readonly builtinsLast?: true;
   /** Plugins give its functions by a member of their own (`routes`, `vary`), not under `hooks`. */
   readonly beside?: true;
-  /** A public hook: functions get one context object instead of the arguments, and any error that they throw is a drop (403). */
+  /** A public hook: functions get one context instead of the arguments. Any error is a drop (403), unless it fails open. */
   readonly context?: true;
   /** Whether its functions can change what is signed, or what is sent as the signed answer. */
   readonly signs?: true;
