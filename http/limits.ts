@@ -8,7 +8,7 @@ const DEADLINES = {
   headersTimeout: 10_000,
   /** For a whole request. */
   requestTimeout: 30_000,
-  /** For the next request on a connection. nginx and AWS keep one for 60 seconds, and the client must be the first to close. */
+  /** For the next request on a connection: longer than the 60 seconds of nginx and AWS, since the client must close first. */
   keepAliveTimeout: 75_000,
   /** Between two checks of these deadlines. */
   connectionsCheckingInterval: 1000,
