@@ -55,7 +55,8 @@ export interface TokenTake {
 }
 
 /**
- * Rate limits by client. `take` returns a promise where a shared engine keeps the buckets, and a plain value in memory.
+ * Rate limits by client. `take` returns a promise where a shared engine keeps the buckets, and a plain value in memory:
+ * await it in any case.
  */
 export interface ClientBuckets {
   /** Takes one token. @param key - the client, as `clientKey` returns it: a short text. */

@@ -3,7 +3,7 @@ import { isFiniteJson } from './numbers.ts';
 import { isDeeperThan } from './skip.ts';
 import type { Json } from './value.ts';
 
-/** Matches every number too large for a double, and some others: an exponent of three digits, or 210 digits in a row. */
+/** Matches all numbers too large for a double, and others: with exponents up to 99 these need 210 digits before the point. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
 /** Thrown for JSON text that exceeds a limit of {@link readJson}; the message says which. */

@@ -23,7 +23,7 @@ function killAll(): void {
 export class OwnedProcess {
   /** The child, for its streams and messages. Do not disconnect it: {@link ended} would not resolve. */
   readonly child: ChildProcess;
-  /** Resolves when the child has ended and all its output was read. The reason completes a sentence: `was ended by SIGABRT`. */
+  /** Resolves once the child has ended and all that it sent was read. The reason ends a sentence: `was ended by SIGABRT`. */
   readonly ended: Promise<string>;
   #reason: string | undefined;
 

@@ -101,7 +101,7 @@ async function decoded(coding: Compression, coded: Buffer, maxBytes: number): Pr
   // With `info` the result is an object, which the type does not declare.
   const { buffer: body, engine } = result as { readonly buffer: Buffer; readonly engine: Zlib };
   if (body.length > maxBytes) throw tooLarge(maxBytes);
-  // The length at the end of gzip is that of the last member alone (RFC 1952, section 2.3.1): an earlier one with data shows.
+  // The length at the end of gzip is the last member's alone (RFC 1952, section 2.3.1): it differs if an earlier one has data.
   const isOne =
     coding !== 'gzip' || (coded.readUInt32LE(coded.length - 4) === body.length && !coded.includes(AFTER_EMPTY_MEMBER));
   if (engine.bytesWritten === coded.length && isOne) return body;

@@ -37,8 +37,8 @@ const addresses = new LRUCache<string, LookupAddress[]>({
 });
 
 /**
- * Returns the addresses of a host. Node.js looks names up on a few threads, which silent name servers can block. So a slow
- * lookup is not waited for when old addresses are known: these count as fresh again.
+ * Returns the addresses of a host. Node.js looks names up on a few threads, which silent name servers can block. So when old
+ * addresses are known, a lookup is waited for only {@link PATIENCE_MS}. Then the old ones count as fresh again.
  */
 async function addressesOf(host: string): Promise<LookupAddress[]> {
   const found = addresses.fetch(host);
