@@ -53,12 +53,12 @@ export type Taps = {
   readonly [N in HookStage]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
 };
 
-/** One row of an operation's result: texts by column name. */
+/** One thing that an operation found, as texts by name. The command prints it as a table with a row for each text. */
 export type OperationResult = Readonly<Record<string, string>>;
 
 /**
  * A command that operators can give to the running service, or to its state once it is stopped.
- * @returns a row for each thing that it found; none if it knows of nothing, and another plugin may.
+ * @returns a result for each thing that it found; none if it knows of nothing, and another plugin may.
  * @throws Error that says why it cannot be done, and what to do.
  */
 export type Operation = (words: Readonly<Record<string, string>>) => Promise<readonly OperationResult[]>;

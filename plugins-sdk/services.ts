@@ -133,5 +133,5 @@ export interface Services {
   describe(): ServiceDescription;
 }
 
-/** A phase of the service; it takes requests only while `serving`. */
+/** A phase of the service. It is ready only while `serving`; a `stopping` one still answers requests until it closes its port. */
 export type Phase = 'starting' | 'serving' | 'stopping';

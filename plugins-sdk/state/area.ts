@@ -74,7 +74,7 @@ export interface StateEngineType<S extends TSchema = TSchema> {
   readonly schema: S;
   /** `many` if several processes can share it; `one` if it only outlives the process that uses it. */
   readonly processes: 'one' | 'many';
-  /** Milliseconds that a command may take; default 250. It is less than 1000, the budget of most plugins that wait for a command. */
+  /** Milliseconds that a command may take; default 250. Keep it below 1000, the budget of most plugins that wait for one. */
   readonly timeout?: number;
   /** Makes the engine. Slow work belongs in its `start`. @param config validated. */
   open(config: Static<S>, services: EngineServices): StateEngine;
