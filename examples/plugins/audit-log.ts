@@ -1,12 +1,12 @@
 /**
- * Appends a line of JSON to a file for every signed answer, in the order in which the requests ended:
+ * Appends a line of JSON to a file for every signed answer, in the order in which they became certain:
  *
  * ```json
  * {"requestId":"0x…","endpoint":"prices/eth-usd","client":"ada","timestamp":1790000000,"signature":"0x…"}
  * ```
  *
- * A line is written after the answer was sent, and a stop waits for it. At most `waiting` lines wait. If the disk is too slow or
- * full, further lines are lost, and the log says how many. Each of several workers appends its own lines.
+ * The answer does not wait for its line, but a stop does. At most `waiting` lines wait. If the disk is too slow or full, lines
+ * are lost, and the log says how many. Each of several workers appends its own lines.
  *
  * ```yaml
  * settings:

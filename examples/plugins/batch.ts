@@ -1,8 +1,8 @@
 /**
  * `POST /batch` asks several endpoints in one request: `[{"endpointId": "0x…", "parameters": {…}}, …]`. The response is a
  * list of `{"status", "body"}` in the same order. Each item is authenticated, paid for and rate-limited like a request that the
- * client sends by itself, with the headers of the batch. The batch counts as one more request. A number with more digits than a
- * double holds is refused: send it as text.
+ * client sends by itself, with the headers of the batch. The batch counts as one more request. An item with a number of more
+ * digits than a double holds is refused: send it as text.
  *
  * ```yaml
  * settings:

@@ -7,7 +7,8 @@
  *
  * and gets `{"signature":"0x…"}`, the EIP-191 personal signature of the 32 bytes of the digest. In ethers,
  * `wallet.signMessage(getBytes(digest))` makes it. For a receipt it POSTs `{"address":"0x…","typedData":{…}}`, the JSON of
- * `eth_signTypedData_v4`. The proxy itself bounds the time and number of requests, and checks that the signature is by `address`.
+ * `eth_signTypedData_v4`. The proxy bounds the time of a request and how many run at once. It checks that signatures are by
+ * `address`.
  *
  * ```yaml
  * settings:
