@@ -19,8 +19,8 @@ export function unavailable(name: string, target: RedisTarget, error: unknown): 
 }
 
 function answered(db: number, password: string | undefined, message: string, settings = 'settings.state'): string {
-  // A server repeats the arguments of a command that it does not know.
-  const [known = ''] = message.split(', with args beginning with', 1);
+  // A server repeats the arguments of a command that it does not know, and names the script in which a command failed.
+  const [known = ''] = message.split(/, with args beginning with| script: [0-9a-f]{40}, on @user_script/, 1);
   const said = password === undefined ? known : known.replaceAll(password, '***');
   if (/^NOAUTH/.test(said)) return `needs a password: set ${settings}.password`;
   if (/^WRONGPASS/.test(said)) return `refuses ${settings}.username or ${settings}.password`;
