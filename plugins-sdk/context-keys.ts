@@ -18,8 +18,8 @@ export const askedFor = new ContextKey<Exchange>('askedFor', { once: true });
 export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 
 /**
- * The parameters with a marked text in place of each number that a double would round. Set at `parseBody`, only if there are such
- * numbers.
+ * Only the parameters that hold a number which a double would round, with a marked text in place of each such number. Set at
+ * `parseBody`, if there are any.
  */
 export const writtenParameters = new ContextKey<Parameters>('writtenParameters', { once: true });
 

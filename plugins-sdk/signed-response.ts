@@ -15,7 +15,7 @@ const MEMBERS: Readonly<Record<string, (member: unknown) => boolean>> = {
 /** A signed answer, serialised once to the JSON that clients get. */
 export type SignedResponse = Response;
 
-/** The parts that an answer shows: instead of the signed `data`, the value that it encodes or hashes. */
+/** The parts that an answer shows: its `value` is the signed `data` or, if that is a hash, what it is the hash of. */
 type Shown = Omit<SignedParts, 'data'>;
 
 class SignedJson extends JsonText implements Response {

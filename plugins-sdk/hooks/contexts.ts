@@ -52,7 +52,7 @@ export interface SignedAnswer {
   /** Unix seconds. */
   readonly timestamp: number;
   readonly signature: Hex;
-  /** The value, as `data` or `rawData`, and any further members. */
+  /** The value, under a name such as `data` or `rawData`, and any further members. */
   readonly [member: string]: Json;
 }
 
