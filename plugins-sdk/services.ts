@@ -110,8 +110,9 @@ export interface Services {
    * pauses meanwhile.
    * @param endpointId as in the path of a request.
    * @param parameters as in the body of a request.
-   * @returns the response, whatever its status. Its body is a text: JSON, unless the endpoint streams.
-   * @throws TypeError for parameters that JSON cannot carry.
+   * @returns the response, whatever its status. Its body is a text: JSON, unless its headers name another media type.
+   * @throws TypeError for parameters that JSON cannot carry; Error for an endpoint that streams, and for requests that ask for
+   * themselves or for each other too deep.
    */
   ask(endpointId: string, parameters: Parameters, options: AskOptions): Promise<AskedResponse>;
   /**
