@@ -15,7 +15,7 @@ import {
 
 type Question = readonly [method: string, params: readonly unknown[]];
 
-/** Makes the call for wallets and nodes: `personal_sign`, and `eth_signTypedData_v4` as MetaMask defined it (EIP-1193). */
+/** Makes the call for wallets and nodes (EIP-1193): `personal_sign`, or `eth_signTypedData_v4` as MetaMask defined it. */
 function askWallet(address: Address, statement: Statement): Question {
   if (statement.kind === 'personal') return ['personal_sign', [toHex(statement.digest), address]];
   return ['eth_signTypedData_v4', [address, JSON.stringify(statement.data())]];

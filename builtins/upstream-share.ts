@@ -43,8 +43,8 @@ const given = new ContextKey<{ readonly key: string; readonly shared: Shared }>(
 const age = new ContextKey<number>('ageMs', { logged: true });
 
 /**
- * Returns the key that equal requests share, without headers of a single call, such as its own ID. Values may be secret and of
- * any length, so the key is a hash.
+ * Returns the key that equal requests share. It leaves out the headers of a single call, such as the client's own ID of it.
+ * Values may be secret and of any length, so the key is a hash.
  */
 function keyOf({ api }: Exchange['endpoint'], { method, url, headers, body }: OutgoingRequest): string {
   return hash('sha256', JSON.stringify([api, method, url, headers, body ?? null]), 'base64url');

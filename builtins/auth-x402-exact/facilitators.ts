@@ -122,7 +122,7 @@ async function settle(by: Facilitator, payment: Payment): Promise<SettleResponse
   if (!said.success) {
     const errorReason = codeOf(said.errorReason, 'unexpected_settle_error');
     if (errorReason === 'settlement_pending') throw unusable(`pending as ${transaction}`);
-    // The authorisation was unused when it was verified, so this very settlement may have used it.
+    // The authorisation was unused when it was verified: whatever has used it since may have made this payment.
     if (errorReason === USED) throw unusable('the authorisation is used already');
     if (transaction !== '' || !NOT_SENT.test(errorReason)) throw unusable(`${errorReason} ${transaction}`.trimEnd());
     return { success: false, transaction: '', network, payer, errorReason };

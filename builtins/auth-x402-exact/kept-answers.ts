@@ -76,7 +76,8 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
   // The record until an answer is sold. A client that sends the same authorisation and signature is the one that has paid.
   const claim = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
   const own = JSON.stringify(claim);
-  // It may stay unknown whether this payment was settled: until then another one could pay for the same answer twice.
+  // At least as long as an answer is kept: whether this payment was settled may stay unknown even after its end. A claim
+  // by another payment could then pay a second time for the same answer.
   const life = Math.max(lifeUntil(payment.endsAt, now), KEPT_MS);
   return {
     /** Finds what was bought under the identifier, and whether this very payment bought it. @throws StateUnavailable */

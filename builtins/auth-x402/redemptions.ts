@@ -36,7 +36,7 @@ const tooOld = (reason: string): Refusal => new Refusal(401, 'Payment too old', 
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** The mark of a payment that is given back: free again, unless it was given back three times before and this time counts. */
+/** The mark of a payment that is given back: free again, unless this is the fourth time that counts. */
 export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mark {
   const refunds = mark.refunds + Number(counts);
   if (refunds > MOST_REFUNDS) return { ...mark, state: 'used up' };

@@ -23,7 +23,7 @@ const ccipReadKey = optionalKey(
 
 /** Most bytes of a body, the same as for a request to an endpoint. */
 const BODY_LIMIT = 65_536;
-/** Statuses that every gateway would repeat. Clients try the next gateway only after a 5xx, so all others become 503. */
+/** Statuses that every gateway would repeat. Clients try the next gateway only after a 5xx, so other refusals become 503. */
 const WRONG = new Set([400, 404, 413, 422]);
 
 function responseTo({ status, headers, body }: AskedResponse): HttpResponse {

@@ -44,8 +44,8 @@ export class PoolWorker {
    * Encrypts a value. Call it again only after it has resolved, or after {@link recover}.
    *
    * @param deadline time of `performance.now()` at which the process counts as stuck.
-   * @param signal cancels the call to the relayer. The process stays: clients that come and go must not make it fetch the keys
-   * again and again.
+   * @param signal prevents or ends the call to the relayer. The process stays: clients that come and go must not make it fetch
+   * the keys again and again.
    * @returns undefined if the signal or a stop came first.
    * @throws EncryptionFailure
    */

@@ -19,7 +19,7 @@ import {
 
 /** Milliseconds between two attempts to write a record. */
 const RETRY_DELAY_MS = 1000;
-/** Milliseconds after a failure of the engine in which its process may still write a missing record again. */
+/** Milliseconds after a failure of the engine in which a lost record may be written again by the process of its request. */
 const DOUBT_MS = 5000;
 
 function textOf(record: AsyncRecord<SignedResponse>): string {

@@ -16,7 +16,7 @@ type Headers = OutgoingRequest['headers'];
 
 interface OwnHeaders {
   readonly bodyType: string;
-  /** Headers of the API, which win over those of parameters. */
+  /** Headers of the API, with their names as configured. They win over those of parameters. */
   readonly headers: Headers;
   /** Their names in lower case. */
   readonly named: ReadonlySet<string>;

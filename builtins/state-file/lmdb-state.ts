@@ -53,7 +53,7 @@ export class LmdbState implements StateEngine {
       await checkFile(path);
       const { open } = await import('lmdb');
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
-      // No overlapping sync: the commit that confirms a step must have it on the disk.
+      // No overlapping sync, no batches by event turn: the commit that confirms a step must have it on the disk.
       // No free pages are retained: another process may have taken them since.
       const order = { overlappingSync: false, eventTurnBatching: false, maxFreeSpaceToRetain: 0 };
       const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
@@ -110,8 +110,8 @@ export class LmdbState implements StateEngine {
 
   /**
    * Runs a transaction on the newest commit. A process that opens the file records in `…-lock` which commit was the newest when
-   * it began to open. A transaction would undo a commit made since then, so it writes nothing, and the file is opened once
-   * more.
+   * it began to open. If another commit was made since then, the next transaction would undo that one: it writes nothing, and
+   * the file is opened once more.
    */
   async #transaction<T>(env: Env, run: () => T): Promise<T> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -21,7 +21,7 @@ import { Settings, Token } from './token.ts';
 
 const oauth2 = optionalKey('api', 'oauth2', Settings);
 
-/** Parameters that the service itself sends to the token endpoint, and how to configure them instead. */
+/** Parameters that the service itself sends to the token endpoint, each with the advice to the operator who sets it. */
 const OWN_PARAMETERS: Readonly<Record<string, string>> = {
   grant_type: 'it is always client_credentials',
   scope: 'write oauth2.scope',

@@ -33,7 +33,7 @@ export const LONGEST_PAUSE_MS = 300_000;
 /** Most milliseconds by which the clocks of processes may differ. */
 const CLOCK_SKEW_MS = 300_000;
 
-/** Returns a pause's end, or 0 if it is too far off: a clock that was wrong could otherwise stop calls for years. */
+/** Returns a pause's end, or 0 if it is too far off: a clock that was far ahead for a while could stop calls for years. */
 export function heeded(until: number, now: number): number {
   return until > now + LONGEST_PAUSE_MS + CLOCK_SKEW_MS ? 0 : until;
 }
