@@ -133,8 +133,8 @@ async function reach(path: string): Promise<Socket | undefined> {
 }
 
 /**
- * Checks that the socket's folder belongs to this user alone: operations may hold keys of nodes, and commands believe
- * the answers. @throws Error
+ * Checks that a path is short enough for a socket, and that no other user can put one there: operations may hold keys
+ * of nodes, and commands believe the answers. @throws Error
  */
 async function checkPlace(path: string): Promise<void> {
   if (Buffer.byteLength(path) > LONGEST_PATH)

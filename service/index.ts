@@ -124,7 +124,8 @@ export async function startService(options: StartOptions): Promise<Service> {
 
 /**
  * Runs an operation in the running service of a config. Without one, runs it here on the state in `settings.state`.
- * While a service listens, the config needs no valid key but `settings.state`.
+ * While a service listens, the config file need only be YAML. Otherwise it must be valid, and of its variables only those
+ * in `settings.state` must be set.
  * @throws Error when no service listens and there is no `settings.state`, and for faults of the operation.
  */
 export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {

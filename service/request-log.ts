@@ -29,7 +29,7 @@ export interface RequestLogSettings {
 /** The most characters of a refusal's reason, of which a client may have chosen some. */
 const MAX_DETAIL = 300;
 
-/** Statuses whose short lines also show reason and address: operators look for these when a client is turned away. */
+/** Statuses whose short lines also show `detail` and `address`: operators look for these when a client is turned away. */
 const TURNED_AWAY: ReadonlySet<number> = new Set([401, 429]);
 
 /** Returns all facts of a request; those that do not apply are undefined. */

@@ -155,7 +155,7 @@ export class Signers implements Signing {
     if (type === undefined) throw new Error(`no plugin has the signer "${String(name)}"`);
     const signer = await openWithTimeout(type, config, { role, path, log: this.#log }).catch((error: unknown) => {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
-      // Passed on unchanged: the start adds where it looked. A local key is not of the config, so its error names no path there.
+      // The start adds where it looked for a missing key. A local key is not in the config, so its error names no config path.
       if (error instanceof MissingKey) throw error;
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
     });
