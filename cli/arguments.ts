@@ -46,7 +46,7 @@ export function checkedOption(
   throw new UsageError(`option --${name} ${rule}`);
 }
 
-/** Checks that a switch is given if one of its options is. @param names the switches that need it. @throws UsageError */
+/** Checks that no option is given without the switch that it needs. @param names the options that need it. @throws UsageError */
 export function requireWith(given: Given, needed: string, names: readonly string[]): void {
   if (given.flag(needed)) return;
   const odd = names.find((name) => given.flag(name));

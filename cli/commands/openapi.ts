@@ -5,7 +5,7 @@ import { complain, print } from '../../service/terminal.ts';
 import type { Given } from '../arguments.ts';
 import { givenConfig } from './given-config.ts';
 
-/** Prints the OpenAPI document, served or not. An endpoint whose ID depends on an unset variable is left out. */
+/** Prints the document of `GET /openapi.json`, served or not. An endpoint whose ID depends on an unset variable is left out. */
 export async function printOpenApi(given: Given): Promise<number> {
   const loaded = await givenConfig(given);
   await complain('warning', loaded.warnings.map(locatedLine));
