@@ -8,7 +8,7 @@ const SHORTEST_SECRET = 3;
 /** Returns the text of a foreign error in a form that is safe to show: one line, with the values of variables masked. */
 export type Redact = (error: unknown) => string;
 
-/** Shortest value that is masked in our own texts. */
+/** Shortest value that is masked in our own texts, in the middle of which a shorter one is no secret. */
 const SHORTEST_IN_FINDING = 8;
 
 /** Returns a function that masks the values of variables in a text, such as a stack. Values too short to be secrets stay. */

@@ -69,7 +69,7 @@ const PUBLIC: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Warns of variables whose values enter endpoint IDs or are shown to clients. Those of secret parameters are not. */
+/** Warns of variables whose values enter endpoint IDs or are shown to clients. Variables in secret parameters are exempt. */
 export function publicVariables(
   references: ReadonlyMap<string, Reference>,
   config: Readonly<Record<string, unknown>>,

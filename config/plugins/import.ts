@@ -6,7 +6,7 @@ import { initialize, resolve } from './plugin-as-module.mjs';
 import { PluginProblem } from './plugin-problem.ts';
 
 let hooked = false;
-/** Whether TypeScript can be imported. When the service runs from source, it can: tsx runs the source, or it is bundled. */
+/** Whether tsx is registered. It is from the start if it runs this source; built or bundled, this file ends in `.js`. */
 let typeScript = import.meta.filename.endsWith('.ts');
 
 /**

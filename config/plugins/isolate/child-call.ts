@@ -89,7 +89,7 @@ function responseOf(response: object): object {
   return 'text' in response ? responseView({ ...(response as ApiResponse), data: null }) : freeze(response);
 }
 
-/** Returns what the service reads of a result. Reads each member once. Makes `null`, which is refused, of other values. */
+/** Returns what the service reads of a result, each member read once. A value that is no object becomes `null`: it is refused. */
 function meantOf(result: unknown): unknown {
   if (!isRecord(result)) return result && null;
   const members: Record<string, unknown> = create(null);
