@@ -6,7 +6,7 @@ export const root = fileURLToPath(new URL('../../..', import.meta.url));
 /** Milliseconds that one program may take. */
 const PROGRAM_TIMEOUT_MS = 240_000;
 
-/** The environment without variables of the surrounding npm and an operator's shell. The machine's TLS authorities stay. */
+/** The environment without variables of npm, Node.js and the service, which a user need not have. TLS authorities stay. */
 export const env: Record<string, string | undefined> = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^(?:npm_|INIT_CWD$|NODE_(?!EXTRA_CA_CERTS$)|SERVICE_|LOG_)/i.test(name),
