@@ -16,7 +16,7 @@ import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from './client-buckets.ts';
 import { refusalOf } from './payments.ts';
 
-/** Refuses a request whose client has had too many payments checked. */
+/** Makes the refusal of a request whose client has had too many payments checked. */
 export const tooManyAttempts = () => new Refusal(401, 'Too many x402 verification attempts — slow down');
 
 /** Default length of the window, in milliseconds. */

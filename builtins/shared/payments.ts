@@ -62,10 +62,10 @@ const RETRIES = 120;
 
 const lasting = (life = 0) => Math.max(life, ENDED_TTL_MS);
 
-/** Refuses a request that goes on after its payment was given back, as in a mode that makes several answers. */
+/** Makes the refusal of a request that goes on after its payment was given back, as in a mode that makes several answers. */
 export const givenBack = () => new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
 
-/** Refuses a payment that could not be checked; the client may retry. @param fault `false` where the client may be to blame. */
+/** Makes the refusal of a payment that could not be checked; clients may retry. @param fault `false` if they may be to blame. */
 export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
   return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault });
 }
@@ -115,7 +115,7 @@ export class Payments {
    * Holds a payment. Of racing requests one gets it.
    * @param life milliseconds after which the payment is free even if its process died.
    * @returns the mark, with the token of this request, or of another one that holds or has used the payment.
-   * @throws Refusal 401 when the engine fails.
+   * @throws Refusal 401 when the engine fails, or holds a record that is no mark.
    */
   async hold(ticket: Ticket, life: number): Promise<Mark | undefined> {
     const { area, stateEngine: engine } = this.#options;

@@ -37,6 +37,7 @@ export interface SearchOptions {
 /**
  * Returns the matches in the order of the path's selectors and the document.
  *
+ * @throws BudgetError when the steps are spent or the document is too deep; PathError when a script cannot be parsed.
  */
 export function search(tokens: readonly Token[], document: unknown, options: SearchOptions): readonly Match[] {
   try {
