@@ -22,7 +22,7 @@ function hashOf(template: string, tag: 'script' | 'style'): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }
 
-/** Makes the page's response. Its policy allows only the page's own script and style, and requests to the service itself. */
+/** Makes the page's response. Its policy allows only the page's own script, style and images, and requests to the service. */
 export function pageReply(template: string, data: PageData): HttpResponse {
   const policy = [
     "default-src 'none'",
