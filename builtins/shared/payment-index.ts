@@ -28,7 +28,7 @@ export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
   const list = ({ token }: Use, change: (entries: Names) => Names) =>
     changeList(marks, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
   return {
-    /** Lists a payment as open, once for each request that uses it. */
+    /** Lists a payment as one that may be open, once for each request that tries to hold it. */
     begin: (use: Use) => list(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN)),
     end: (use: Use) => list(use, (entries) => entries.filter((entry) => entry !== entryOf(use))),
     open: async (): Promise<Names> => {
