@@ -28,7 +28,7 @@ function release(given: Given, id: string): Promise<number> {
   return ask(given, 'payments release', words);
 }
 
-/** Asks a chain about all payments whose end is not known. */
+/** Asks a chain about all payments of which it is not known whether they were taken. */
 function reconcile(given: Given, id: string): Promise<number> {
   if (given.flag('release')) throw new UsageError('only one of --release and --reconcile can be given');
   if (id !== '') throw new UsageError('option --reconcile takes no payment: it asks about all that are not known');
