@@ -31,7 +31,7 @@ export function stateOf({ config }: LoadedConfig): string {
 }
 
 /**
- * Returns the engine as a dependency of the endpoints whose modes or auth methods need it.
+ * Returns the engine as a dependency of the endpoints whose mode needs it, or all of whose auth methods do.
  * With an engine for one process, modes do not need it.
  */
 export function stateDependency(

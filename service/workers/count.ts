@@ -12,7 +12,7 @@ async function isPipe(file: string): Promise<boolean> {
 
 /**
  * Reads the number of workers from a config without loading it: a process that only supervises must not run plugins.
- * Returns 1 for a broken config; the first worker that loads it reports the fault.
+ * Returns 1 for a file that cannot be read, and NaN without a number. The process that loads the config first reports faults.
  */
 export async function configuredWorkers(file: string, env: Environment): Promise<number> {
   try {
