@@ -36,7 +36,7 @@ export interface AppOptions {
 interface RequestState {
   /** Set by the route's middleware. */
   request?: RoutedRequest;
-  answer?: HttpResponse;
+  response?: HttpResponse;
   /** Ends the body, if it streams. */
   endStream?: () => void;
 }
@@ -86,15 +86,15 @@ export class HttpApp {
     try {
       await next();
     } catch (error) {
-      state.answer = this.#refused(ctx, error);
+      state.response = this.#refused(ctx, error);
     }
-    const { request, answer } = state;
+    const { request, response } = state;
     try {
-      if (request === undefined || answer === undefined) throw new Error('nothing answers');
+      if (request === undefined || response === undefined) throw new Error('nothing answers');
       const { exchange } = request;
       const common = await this.#options.pipeline.headers(exchange);
-      if (!exchange.abandoned && !res.destroyed) send(res, answer, { 'X-Request-Id': exchange.requestId, ...common });
-      if (isStream(answer.body)) this.#stream(ctx, answer.body, request);
+      if (!exchange.abandoned && !res.destroyed) send(res, response, { 'X-Request-Id': exchange.requestId, ...common });
+      if (isStream(response.body)) this.#stream(ctx, response.body, request);
     } catch {
       // No response will come, so the connection ends.
       res.destroy();
@@ -115,12 +115,12 @@ export class HttpApp {
       // With `asked`, the requests that the route makes are admitted instead.
       if (admit === true) await pipeline.admit(exchange);
       if (key === undefined) {
-        state.answer = await pipeline.serve(request);
+        state.response = await pipeline.serve(request);
         return;
       }
       const body = maxBody > 0 ? await httpRequest.readBody(maxBody) : new Uint8Array();
       const query = new URLSearchParams(`?${ctx.querystring}`);
-      state.answer = await pipeline.route(key, { params: ctx.params ?? {}, query, body }, exchange);
+      state.response = await pipeline.route(key, { params: ctx.params ?? {}, query, body }, exchange);
     };
   }
 

@@ -14,8 +14,8 @@ export function responseTo({ status, headers, body }: Refusal): HttpResponse {
 /**
  * Sends a response or, if its body streams, the response's head.
  *
- * @param answer the response; its text or bytes are JSON, unless the headers name another type.
- * @param common headers that every response gets; those of the answer replace them, whatever the case of their names.
+ * @param response its text or bytes are JSON, unless its headers name another type.
+ * @param common headers of every response; those of this response replace them, whatever the case of their names.
  */
 export function send(res: ServerResponse, { status, headers, body }: HttpResponse, common: Headers): void {
   const content = isStream(body) ? '' : contentOf(body);

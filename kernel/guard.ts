@@ -147,28 +147,28 @@ class Call {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
-  /** Runs the call. @param called if the function was called already: returns or throws what it did. @throws Refusal */
-  async run(called?: () => unknown): Promise<unknown> {
+  /** Runs the call. @param replay if the function was called already: returns or throws what it did. @throws Refusal */
+  async run(replay?: () => unknown): Promise<unknown> {
     const { contract, plugin } = this.#tap;
-    let where = '';
+    let phase = '';
     let result: unknown;
     try {
-      if (called === undefined) this.#requireTime();
+      if (replay === undefined) this.#requireTime();
       else this.#charge?.chargeTime(true);
       this.#begun = this.#charge?.begin();
-      where = 'in the call';
-      let value = called === undefined ? this.#call() : called();
+      phase = 'in the call';
+      let value = replay === undefined ? this.#call() : replay();
       if (isThenable(value)) value = await (this.#charge?.within(value) ?? value);
       this.#requireTime();
       // Reading a result may run the plugin's code, in accessors and proxies.
-      where = 'in what it returned';
+      phase = 'in what it returned';
       contract.ended?.(this.#context, this.#args, plugin);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
       else if (this.#inner !== undefined && this.#hasAsked)
         throw new WrongShape('returned nothing, after it had asked for the rest');
       this.#requireTime();
     } catch (error) {
-      return this.#failed(error ?? new Error('threw nothing'), where);
+      return this.#failed(error ?? new Error('threw nothing'), phase);
     }
     this.#end('done');
     // A function of an around stage that returns nothing leaves the answer to the next one.
@@ -194,13 +194,13 @@ class Call {
     return fn(...args.map(pausing), this.#callContext);
   }
 
-  /** Applies the failure policy. @param where the budget may have ended ('': before the call). @throws Refusal if fail-closed. */
-  #failed(error: unknown, where: string): undefined {
+  /** Applies the failure policy. @param phase of the call, for the text; '' before it. @throws Refusal if fail-closed. */
+  #failed(error: unknown, phase: string): undefined {
     const { plugin, stage, kind, budget, fails, context: isPublic, options } = this.#tap;
     const { requestId, abandoned } = this.#exchange;
     const charge = this.#charge;
     let outcome: CallEvent['outcome'] = 'done';
-    const place = charge?.chargeTime() === false ? where : 'in what it threw';
+    const place = charge?.chargeTime() === false ? phase : 'in what it threw';
     const spent = place === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${place}`;
     // A public hook that throws a refusal drops the request, as with any error. At inner stages a thrown refusal is the answer.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
@@ -224,12 +224,12 @@ class Call {
   /** Ends the call. Calls of built-ins, and of plugins without a budget, are reported only when they fail. */
   #end(outcome: CallEvent['outcome']): void {
     const { plugin, stage, isTrusted, options } = this.#tap;
-    const budget = this.#charge;
+    const charge = this.#charge;
     this.#isOver = true;
-    if (this.#pauses > 0) budget?.resume();
-    const milliseconds = this.#begun === undefined ? 0 : (budget?.end(this.#begun) ?? 0);
-    if (outcome === 'done' && (isTrusted || budget === undefined)) return;
-    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, budget, outcome });
+    if (this.#pauses > 0) charge?.resume();
+    const milliseconds = this.#begun === undefined ? 0 : (charge?.end(this.#begun) ?? 0);
+    if (outcome === 'done' && (isTrusted || charge === undefined)) return;
+    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, budget: charge, outcome });
   }
 
   /** Does work whose time is not charged. The plugin may ignore the promise, so its rejection is marked as handled. */

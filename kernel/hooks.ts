@@ -97,7 +97,7 @@ const hookFor: Readonly<Record<Kind, () => unknown>> = {
 };
 
 /** Calls a hook and returns its result: a promise only if one of its functions returns one. @throws Refusal */
-function answerOf(hook: StageHook, args: Args): unknown {
+function resultOf(hook: StageHook, args: Args): unknown {
   let isSettled = false;
   let error: unknown;
   let value: unknown;
@@ -187,8 +187,8 @@ export class Hooks {
     if (hook === undefined) return (stageOf(stage).kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
     if (exchange.abandoned) requireAlways(stage);
-    if (this.#observer.stage === undefined) return answerOf(hook, args) as Awaitable<AnswerOf<N>>;
-    return this.#observed(stage, exchange, () => answerOf(hook, args)) as Promise<AnswerOf<N>>;
+    if (this.#observer.stage === undefined) return resultOf(hook, args) as Awaitable<AnswerOf<N>>;
+    return this.#observed(stage, exchange, () => resultOf(hook, args)) as Promise<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `innermost`. @throws Refusal, or what `innermost` throws. */
