@@ -19,7 +19,7 @@ export interface AskOptions<T extends string = 'int256'> {
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;
   /** The address that must have signed, from a source that you trust. */
   readonly signer: string;
-  /** API key, for endpoints that require an `X-Api-Key`. */
+  /** API key, for endpoints that need an `X-Api-Key`. */
   readonly key?: string | undefined;
   /** Whether the answer needs a receipt of `parameters`. These must then be all that receipts cover, defaults included. */
   readonly receipt?: boolean | undefined;
