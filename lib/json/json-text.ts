@@ -1,6 +1,7 @@
 import { canonicalJson } from './canonical-json.ts';
 
-let trust: (text: string) => JsonText;
+/** Wraps text that the caller has just written as JSON, without checking it. */
+export let trustedJson: (text: string) => JsonText;
 
 /** Immutable text that is known to be JSON, because it was written as JSON. */
 export class JsonText {
@@ -14,7 +15,7 @@ export class JsonText {
   }
 
   static {
-    trust = (text) => new JsonText(text);
+    trustedJson = (text) => new JsonText(text);
   }
 
   static is(value: unknown): value is JsonText {
@@ -30,12 +31,7 @@ export class JsonText {
   }
 }
 
-/** Wraps text that the caller has just written as JSON, without checking it. */
-export function trustedJson(text: string): JsonText {
-  return trust(text);
-}
-
 /** Returns {@link canonicalJson} as a {@link JsonText}, which `encode` may return unchecked. @throws CanonicalJsonError */
 export function canonicalText(value: unknown): JsonText {
-  return trust(canonicalJson(value));
+  return trustedJson(canonicalJson(value));
 }
