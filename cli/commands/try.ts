@@ -1,4 +1,5 @@
 import { isFiniteJson, parseMarked, unmarkedJson } from '../../lib/json/numbers.ts';
+import { typesIn } from '../../lib/json/value.ts';
 import { clipped } from '../../lib/text/clipped.ts';
 import { hint } from '../../lib/text/suggest.ts';
 import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
@@ -92,9 +93,9 @@ function parametersFor(endpoint: Endpoint, texts: readonly (readonly [string, st
   return Object.fromEntries(
     texts.map(([name, text]) => {
       const { schema = {}, in: place } = declared.find((each) => each.name === name) ?? {};
-      const said = [schema, schema.anyOf, schema.oneOf].flat().flatMap((each) => Object(each).type ?? []);
-      const types = said.length > 0 ? said : [place === 'body' ? 'object' : 'string'];
-      return [name, types.includes('string') ? text : jsonOr(text)];
+      const types = typesIn(schema);
+      const isText = types.length === 0 ? place !== 'body' : types.includes('string');
+      return [name, isText ? text : jsonOr(text)];
     }),
   );
 }

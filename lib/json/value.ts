@@ -12,6 +12,11 @@ export function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** Returns the types that a JSON Schema names, by itself or in its alternatives. */
+export function typesIn({ type, anyOf, oneOf }: Readonly<Record<string, unknown>>): readonly unknown[] {
+  return [{ type }, anyOf ?? [], oneOf ?? []].flat().flatMap((one) => Object(one).type ?? []);
+}
+
 /** Parses a text as JSON; returns `undefined` if it is invalid. */
 export function jsonIn(text: string): unknown {
   try {

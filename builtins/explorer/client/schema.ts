@@ -1,3 +1,4 @@
+import { typesIn } from '../../../lib/json/value.ts';
 import type { PublicParameter } from '../endpoint.ts';
 
 type Schema = NonNullable<PublicParameter['schema']>;
@@ -50,20 +51,15 @@ export function boundsOf({ type, ...schema }: Schema): string[] {
   ];
 }
 
-/** The types that a schema names, by itself or in its alternatives. */
-function typesOf({ type, anyOf, oneOf }: Schema): readonly unknown[] {
-  return [{ type }, anyOf ?? [], oneOf ?? []].flat().flatMap((one) => Object(one).type ?? []);
-}
-
 /** Returns whether a schema takes lists, and no text. */
 export function takesLists(schema: Schema): boolean {
-  const types = typesOf(schema);
+  const types = typesIn(schema);
   return types.includes('array') && !types.includes('string');
 }
 
 /** Returns whether a text is a number or a boolean for a schema that takes no texts. */
 export function isLiteral(schema: Schema, text: string): boolean {
-  const types = typesOf(schema);
+  const types = typesIn(schema);
   const takesText = types.length === 0 || types.includes('string');
   return !takesText && /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)$/.test(text);
 }
