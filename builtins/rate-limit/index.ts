@@ -69,9 +69,10 @@ export const rateLimit = definePlugin({
           const ip = forwardedClient(exchange.socketAddress, exchange.headers['x-forwarded-for'], trust);
           clientAddress.set(exchange, ip);
           const key = clientKey(ip);
-          const answered = (take: TokenTake) => answer(take, key, exchange);
           const take = buckets.take(key);
-          return take instanceof Promise ? take.then(answered) : answered(take);
+          return take instanceof Promise
+            ? take.then((taken) => answer(taken, key, exchange))
+            : answer(take, key, exchange);
         },
         ...(tells && { respond: headers.respond }),
       },
