@@ -78,6 +78,20 @@ async function outcome(work: Promise<unknown>): Promise<string> {
   }
 }
 
+/** A payment whose hold its process could not end: the engine was away while the payment was verified. */
+async function heldAndAway(t: TestContext) {
+  const { clock, engine, replica, pass, lines } = setUp(t);
+  const redemptions = replica();
+  await redemptions.start();
+  const paid = minedAt(clock.now);
+  const away = async () => {
+    engine.isAway = true;
+    return paid();
+  };
+  assert.equal(await outcome(redemptions.redeem(claimed(away))), UNAVAILABLE);
+  return { engine, replica, pass, lines, redemptions, paid };
+}
+
 describe('a redemption whose engine fails at one command', () => {
   // List, hold, look at the ledger, redeem: each looks, and all but the third write.
   for (const failsAt of [1, 2, 3, 4, 5, 6, 7])
@@ -96,15 +110,7 @@ describe('a redemption whose engine fails at one command', () => {
       });
 
   it('and stays away: the payment is given back once it is there again', async (t) => {
-    const { clock, engine, replica, pass, lines } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
-    const paid = minedAt(clock.now);
-    const away = async () => {
-      engine.isAway = true;
-      return paid();
-    };
-    assert.equal(await outcome(redemptions.redeem(claimed(away))), UNAVAILABLE);
+    const { engine, replica, pass, lines, paid } = await heldAndAway(t);
     for (let seconds = 0; seconds < 10; seconds++) await pass(1000);
     engine.isAway = false;
     assert.equal(await outcome(replica().redeem(claimed(paid))), 'Payment already used');
@@ -114,15 +120,7 @@ describe('a redemption whose engine fails at one command', () => {
   });
 
   it('and is told of the end while another request hears of the hold: that one does not call the payment used', async (t) => {
-    const { clock, engine, replica, pass } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
-    const paid = minedAt(clock.now);
-    const away = async () => {
-      engine.isAway = true;
-      return paid();
-    };
-    assert.equal(await outcome(redemptions.redeem(claimed(away))), UNAVAILABLE);
+    const { engine, redemptions, pass, paid } = await heldAndAway(t);
     Object.assign(engine, { isAway: false, commands: 0 });
     engine.late = async () => {
       // The look at the mark, after the two commands of the list.
