@@ -1,6 +1,6 @@
 import { Charge } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
-import type { Args, CallEvent, Inner, Observer, Tapped, Wrapping } from './hooks.ts';
+import type { Args, CallEvent, Next, Observer, Tapped, Wrapper } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
 import {
   type Contract,
@@ -47,12 +47,12 @@ type Guarded = Tap & Stage & { readonly contract: Contract };
  * applies the stage's failure policy and names the plugin in errors.
  * @returns a function that never throws: it gives a result, `undefined` or a refusal.
  */
-export function guarded(tap: Tap): Tapped | Wrapping {
+export function guarded(tap: Tap): Tapped | Wrapper {
   const contract = tap.options.contracts.of(tap.stage);
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
   if (own.kind === 'around')
-    return ((rest) => (value, exchange, innermost) =>
-      new Call(own, [value, exchange], (asked, fork) => rest(asked, fork, innermost)).run()) as Wrapping;
+    return ((rest) => (value, exchange, core) =>
+      new Call(own, [value, exchange], (asked, fork) => rest(asked, fork, core)).run()) as Wrapper;
   const runsTheRest = own.takes[0] === 'run';
   const isPlain = own.isTrusted && own.kind !== 'watch' && !runsTheRest && !own.context;
   return (value, args, done) => {
@@ -93,7 +93,7 @@ class Call {
   readonly #tap: Guarded;
   readonly #args: Args;
   readonly #exchange: Exchange;
-  readonly #inner: Inner | undefined;
+  readonly #rest: Next | undefined;
   /** Each watch hook gets the full budget again, whether the client left or not. */
   readonly #charge: Charge | undefined;
   #begun: number | undefined;
@@ -104,12 +104,12 @@ class Call {
   #hasAsked = false;
   #isOver = false;
 
-  /** @param inner the rest of an around stage. */
-  constructor(tap: Guarded, args: Args, inner?: Inner) {
+  /** @param rest of an around stage. */
+  constructor(tap: Guarded, args: Args, rest?: Next) {
     const { budget, kind, plugin } = tap;
     this.#tap = tap;
     this.#args = args;
-    this.#inner = inner;
+    this.#rest = rest;
     this.#exchange = args.at(-1) as Exchange;
     if (budget !== 'none')
       this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
@@ -128,7 +128,7 @@ class Call {
       this.#uncharged(async () => {
         const { contract, returns, isTrusted, options } = this.#tap;
         const asked = given === undefined ? this.#args[0] : contract.input?.(given, this.#args);
-        const result = await this.#inner?.(asked, this.#exchange);
+        const result = await this.#rest?.(asked, this.#exchange);
         if (returns === 'response' && !isTrusted) options.contracts.protect(result as ApiResponse);
         return result;
       });
@@ -137,7 +137,7 @@ class Call {
   get share() {
     return (key: string, work: PluginFunction) => {
       const tap = { ...this.#tap, fn: (_: unknown, __: unknown, flight: unknown) => work(flight) };
-      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#inner).run();
+      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
       return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
     };
   }
@@ -164,7 +164,7 @@ class Call {
       phase = 'in what it returned';
       contract.ended?.(this.#context, this.#args, plugin);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
-      else if (this.#inner !== undefined && this.#hasAsked)
+      else if (this.#rest !== undefined && this.#hasAsked)
         throw new WrongShape('returned nothing, after it had asked for the rest');
       this.#requireTime();
     } catch (error) {
@@ -172,7 +172,7 @@ class Call {
     }
     this.#end('done');
     // A function of an around stage that returns nothing leaves the answer to the next one.
-    return result === undefined ? this.#inner?.(this.#args[0], this.#exchange) : result;
+    return result === undefined ? this.#rest?.(this.#args[0], this.#exchange) : result;
   }
 
   #requireTime(): void {
@@ -187,7 +187,7 @@ class Call {
       return fn(this.#context);
     }
     if (takes[0] === 'response' && !isTrusted) options.contracts.protect(args[0] as ApiResponse);
-    if (this.#inner !== undefined) return fn(...args, this);
+    if (this.#rest !== undefined) return fn(...args, this);
     // A function among the arguments is a mode's `run`. Its time is not charged to the plugin.
     const pausing = (arg: unknown) =>
       typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
@@ -241,7 +241,7 @@ class Call {
   }
 
   async #paused<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isOver && this.#inner !== undefined) throw new Error('the call has ended');
+    if (this.#isOver && this.#rest !== undefined) throw new Error('the call has ended');
     this.#pauses += 1;
     if (this.#pauses === 1 && !this.#isOver) this.#charge?.pause();
     try {

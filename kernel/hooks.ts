@@ -57,10 +57,10 @@ export interface TapDescription {
 /** The callback of a guarded function, called once: synchronously if the plugin returned no promise. An error is a refusal. */
 export type Done = (error?: unknown, value?: unknown) => void;
 
-/** The rest of an around stage, which ends by calling the innermost function. @throws Refusal */
-export type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
-/** The innermost function of an around stage, or the rest of the stage with it. */
-export type Inner = (value: unknown, exchange: Exchange) => unknown;
+/** The rest of an around stage with its core, or the core alone. @throws Refusal */
+export type Next = (value: unknown, exchange: Exchange) => unknown;
+/** The composed functions of an around stage, or of its rest, which end by calling the core. @throws Refusal */
+export type Composed = (value: unknown, exchange: Exchange, core: Next) => unknown;
 
 /** A stage's arguments, the exchange last. */
 export type Args = readonly unknown[];
@@ -68,7 +68,7 @@ export type Args = readonly unknown[];
 /** A guarded function, which throws nothing. At a map `value` is the first argument as the function before has changed it. */
 export type Tapped = (value: unknown, args: Args, done: Done) => void;
 /** A guarded function of an around stage. */
-export type Wrapping = (rest: Layer) => Layer;
+export type Wrapper = (rest: Composed) => Composed;
 
 interface TapOptions extends Pick<TapDescription, 'budget'> {
   readonly name: string;
@@ -79,9 +79,9 @@ interface TapOptions extends Pick<TapDescription, 'budget'> {
 interface StageHook {
   /** In the order in which they are called. */
   readonly taps: readonly TapOptions[];
-  tap(options: TapOptions, fn: Tapped | Wrapping): void;
-  tapAsync(options: TapOptions, fn: Tapped | Wrapping): void;
-  call(innermost: Layer): Layer;
+  tap(options: TapOptions, fn: Tapped | Wrapper): void;
+  tapAsync(options: TapOptions, fn: Tapped | Wrapper): void;
+  call(rest: Composed): Composed;
   callAsync(value: unknown, args: Args, done: Done): void;
 }
 
@@ -125,7 +125,7 @@ export class Hooks {
   readonly running = new WaitGroup();
   readonly #hooks: Readonly<Record<StageName, HookMap<StageHook>>>;
   readonly #variants: Readonly<Record<StageName, Set<string>>>;
-  readonly #onions = new Map<StageName, Layer>();
+  readonly #composed = new Map<StageName, Composed>();
   readonly #observer: Pick<Observer, 'stage'>;
 
   /** @param observer gets an event for each stage that has functions. */
@@ -142,7 +142,7 @@ export class Hooks {
     stage: StageName,
     { plugin: name, variant = '', budget }: TapDescription,
     isLast: boolean,
-    fn: Tapped | Wrapping,
+    fn: Tapped | Wrapper,
   ): void {
     const hook = this.#hooks[stage].for(variant);
     this.#variants[stage].add(variant);
@@ -155,10 +155,10 @@ export class Hooks {
 
   /** Composes the functions of each around stage, once all are added. */
   seal(): void {
-    const core: Layer = (value, exchange, innermost) => innermost(value, exchange);
+    const callCore: Composed = (value, exchange, core) => core(value, exchange);
     for (const stage of stageNames) {
       const hook = stageOf(stage).kind === 'around' ? this.#hooks[stage].get('') : undefined;
-      if (hook !== undefined) this.#onions.set(stage, hook.call(core));
+      if (hook !== undefined) this.#composed.set(stage, hook.call(callCore));
     }
   }
 
@@ -191,17 +191,17 @@ export class Hooks {
     return this.#observed(stage, exchange, () => resultOf(hook, args)) as Promise<AnswerOf<N>>;
   }
 
-  /** Calls the functions of an around stage; the last one wraps `innermost`. @throws Refusal, or what `innermost` throws. */
+  /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */
   askAround<N extends AroundStage>(
     stage: N,
     value: AroundValue<N>,
     exchange: Exchange,
-    innermost: (value: AroundValue<N>, exchange: Exchange) => Awaitable<ResultOf<N>>,
+    core: (value: AroundValue<N>, exchange: Exchange) => Awaitable<ResultOf<N>>,
   ): Awaitable<ResultOf<N>> {
-    const onion = this.#onions.get(stage);
-    if (onion === undefined) return innermost(value, exchange);
+    const composed = this.#composed.get(stage);
+    if (composed === undefined) return core(value, exchange);
     if (exchange.abandoned) requireAlways(stage);
-    const ask = () => onion(value, exchange, innermost as Inner) as Awaitable<ResultOf<N>>;
+    const ask = () => composed(value, exchange, core as Next) as Awaitable<ResultOf<N>>;
     return this.#observer.stage === undefined ? ask() : (this.#observed(stage, exchange, ask) as Promise<ResultOf<N>>);
   }
 

@@ -31,8 +31,8 @@ export interface Stage {
   readonly beside?: true;
   /** A public hook: functions get one context instead of the arguments. Any error is a drop (403), unless it fails open. */
   readonly context?: true;
-  /** Whether its functions can change what is signed, or what is sent as the signed answer. */
-  readonly signs?: true;
+  /** Whether its functions can alter what is signed, or what is sent as the signed answer. */
+  readonly alters?: true;
 }
 
 /**
@@ -42,24 +42,24 @@ export interface Stage {
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
   route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', beside: true },
-  resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true, signs: true },
-  parseBody: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters', required: true, signs: true },
+  resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true, alters: true },
+  parseBody: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters', required: true, alters: true },
   onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', context: true },
   price: { kind: 'pick', takes: ['parameters'], returns: 'amount', variants: 'price' },
   authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
-  validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', builtinsLast: true, signs: true },
+  validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', builtinsLast: true, alters: true },
   vary: { kind: 'map', takes: ['variation'], returns: 'variation', beside: true },
-  prepare: { kind: 'pick', takes: ['parameters', 'variation'], returns: 'question', required: true, signs: true },
-  present: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', signs: true },
-  answer: { kind: 'around', takes: ['question'], returns: 'signedResponse', signs: true },
-  onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', context: true, signs: true },
-  callApi: { kind: 'around', takes: ['outgoing'], returns: 'response', required: true, signs: true },
-  onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', context: true, signs: true },
-  encode: { kind: 'pick', takes: ['response', 'question'], returns: 'encoded', required: true, signs: true },
-  encrypt: { kind: 'map', takes: ['data'], returns: 'data', signs: true },
-  onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
-  statements: { kind: 'map', takes: ['statements', 'signRequest'], returns: 'statements', signs: true },
-  sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, signs: true },
+  prepare: { kind: 'pick', takes: ['parameters', 'variation'], returns: 'question', required: true, alters: true },
+  present: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', alters: true },
+  answer: { kind: 'around', takes: ['question'], returns: 'signedResponse', alters: true },
+  onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', context: true, alters: true },
+  callApi: { kind: 'around', takes: ['outgoing'], returns: 'response', required: true, alters: true },
+  onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', context: true, alters: true },
+  encode: { kind: 'pick', takes: ['response', 'question'], returns: 'encoded', required: true, alters: true },
+  encrypt: { kind: 'map', takes: ['data'], returns: 'data', alters: true },
+  onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, alters: true },
+  statements: { kind: 'map', takes: ['statements', 'signRequest'], returns: 'statements', alters: true },
+  sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, alters: true },
   attest: { kind: 'pick', takes: ['outgoing'], returns: 'proof', fails: 'open' },
   approve: { kind: 'gate', takes: ['signedResponse'], returns: 'approved', builtinsLast: true },
   concluded: { kind: 'watch', takes: ['outcome'], fails: 'open', always: true },

@@ -118,7 +118,7 @@ const MARGIN_MS = 1000;
 interface Cache {
   readonly entries: CacheEntries<SignedResponse>;
   readonly replicas: ReplicaAnswers | undefined;
-  readonly told: ReturnType<typeof lookupsIn>;
+  readonly report: ReturnType<typeof lookupsIn>;
 }
 
 type Work = Flight<Question, SignedResponse>;
@@ -128,7 +128,7 @@ interface Miss {
   readonly key: string;
   readonly terms: Terms;
   readonly question: Question;
-  told(outcome: Outcome, headers: Readonly<Record<string, string>>): void;
+  report(outcome: Outcome, headers: Readonly<Record<string, string>>): void;
 }
 
 /** Makes the function that gets an answer which this process lacks: from another process, or from the upstream. */
@@ -139,7 +139,7 @@ function fetching({ entries, replicas }: Cache) {
   };
   /** @returns also whether the answer may be kept: it may lack its proof if all clients have left, which ends the work on it. */
   const make = async (miss: Miss, flight: Work) => {
-    miss.told('miss', missed);
+    miss.report('miss', missed);
     const answer = await flight.next();
     const isWhole = !flight.exchange.abandoned;
     if (isWhole) keep(miss, answer, miss.terms.maxAge);
@@ -149,7 +149,7 @@ function fetching({ entries, replicas }: Cache) {
     const { key, terms } = miss;
     const { found, lock } = await others.search(key, terms.maxAge, miss.question, flight.exchange);
     if (found !== undefined) {
-      miss.told('hit', hit(found.ttl));
+      miss.report('hit', hit(found.ttl));
       keep(miss, found.value, found.ttl, BORROWED_MS);
       return found.value;
     }
@@ -190,33 +190,33 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log
   return (question, exchange, { share }) => {
     const terms = termsOf(exchange.endpoint);
     if (terms.maxAge === 0) return undefined;
-    const told: Miss['told'] = (outcome, headers) => held.told(exchange, outcome, headers);
+    const report: Miss['report'] = (outcome, headers) => held.report(exchange, outcome, headers);
     const key = terms.version + question.key;
     const found = entries.get(key);
     if (found?.isGood) {
-      told('hit', hit(found.ttl));
+      report('hit', hit(found.ttl));
       return found.value;
     }
     if (found !== undefined && found.ttl <= 0 && -found.ttl < terms.staleWhileRevalidate) {
       // The outcome of the renewal is not recorded for this request.
-      const quiet = { key, terms, question, told: () => undefined };
+      const quiet = { key, terms, question, report: () => undefined };
       renew(key, exchange.endpoint, () => share(key, (flight) => fetchAnswer(quiet, flight)));
-      told('stale', stale(-found.ttl, 'stale-while-revalidate'));
+      report('stale', stale(-found.ttl, 'stale-while-revalidate'));
       return found.value;
     }
     let isFirst = false;
     const answer = share(key, (flight) => {
       isFirst = true;
-      return fetchAnswer({ key, terms, question, told }, flight);
+      return fetchAnswer({ key, terms, question, report }, flight);
     });
     // `share` has called the function by now, if this request is the first.
-    if (!isFirst) told('shared', collapsed);
+    if (!isFirst) report('shared', collapsed);
     if (terms.staleIfError === 0) return answer;
     return answer.catch((error: unknown) => {
       // Looked up again, since a newer answer may have been kept meanwhile.
       const old = isOutage(error) ? entries.get(key) : undefined;
       if (old === undefined || -old.ttl >= terms.staleIfError) throw error;
-      told('stale', stale(-old.ttl, 'stale-if-error'));
+      report('stale', stale(-old.ttl, 'stale-if-error'));
       return old.value;
     });
   };
@@ -239,6 +239,6 @@ export const cache = definePlugin({
     const replicas =
       stateEngine?.processes === 'many' ? new ReplicaAnswers(stateEngine.area('cache'), { node, now }) : undefined;
     const termsOf = perEndpoint(endpoints, termsIn({ node, answerConfig }));
-    return { hooks: { answer: answering({ entries, replicas, told: lookupsIn(meters) }, termsOf, log) } };
+    return { hooks: { answer: answering({ entries, replicas, report: lookupsIn(meters) }, termsOf, log) } };
   },
 });

@@ -105,8 +105,8 @@ function keyOf({ id, reserved: names }: Prepared, { written, variation, reserved
   const texts = written.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
   // Unambiguous: these texts hold no line feed, and an endpoint has a fixed number of them. The variation comes last.
-  const asked = unmarkedJson([id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n'));
-  return hash('sha256', asked + variation, 'base64url');
+  const input = unmarkedJson([id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n'));
+  return hash('sha256', input + variation, 'base64url');
 }
 
 /** Resolves a request's parameters. @throws Refusal 400 for unknown, missing or inexact ones */
@@ -148,15 +148,15 @@ function questionOf(prepared: Prepared, given: Parameters, variation: string, ex
 }
 
 /** The last question of each parameters object; requests with the same body share one such frozen object. */
-const asked = new WeakMap<Parameters, { readonly prepared: Prepared; readonly question: Question }>();
+const lastQuestions = new WeakMap<Parameters, { readonly prepared: Prepared; readonly question: Question }>();
 
 /** Returns the question of a request. @throws Refusal 400 */
 export function questionFor(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
   if (variation !== '' || writtenParameters.get(exchange) !== undefined)
     return questionOf(prepared, given, variation, exchange);
-  const before = asked.get(given);
-  if (before?.prepared === prepared) return before.question;
+  const last = lastQuestions.get(given);
+  if (last?.prepared === prepared) return last.question;
   const question = questionOf(prepared, given, variation, exchange);
-  asked.set(given, { prepared, question });
+  lastQuestions.set(given, { prepared, question });
   return question;
 }

@@ -149,7 +149,7 @@ function refuseStray(members: object, elsewhere: readonly string[], has: string,
   if (stray !== undefined) throw new PluginProblem(`${has} "${stray}", which belongs ${where}`);
 }
 
-const SIGNING = stageNames.filter((stage) => stageOf(stage).signs);
+const SIGNING = stageNames.filter((stage) => stageOf(stage).alters);
 
 /** Returns the warning about a plugin that can change what gets signed, or sent as signed; `undefined` for other plugins. */
 export function signingWarning(plugin: string, taps: object): string | undefined {
