@@ -12,16 +12,21 @@ export function declaredNames(endpoint: Configured): readonly string[] {
 
 /** Returns the names of the parameters in the endpoint's JSONPaths. */
 export function parametersInPaths(endpoint: Configured): ReadonlySet<string> {
-  const declared = declaredNames(endpoint);
   const placeholders = new Placeholders();
   for (const path of [keys.encoding.of(endpoint)?.path, expectKey.of(endpoint)?.fresh?.path])
-    placeholders.mark(path ?? '', declared);
+    placeholders.mark(path ?? '', declaredNames(endpoint));
   return new Set(placeholders.names);
 }
 
-/** Returns a test for parameters that requests must give: declared as required, or without a value but part of a JSONPath. */
+/**
+ * Returns a test for parameters that requests must give: declared as required, or without a value but part of a JSONPath or a
+ * whole segment of the path.
+ */
 export function requiredIn(endpoint: Configured): (parameter: Parameter) => boolean {
   const inPaths = parametersInPaths(endpoint);
-  return ({ name, required, fixed, default: fallback }) =>
-    required === true || (inPaths.has(name) && fixed === undefined && fallback === undefined);
+  const segments = (keys.path.of(endpoint) ?? '').replace(/\?.*/s, '').split('/');
+  const isPart = (name: string, place?: string) =>
+    inPaths.has(name) || (place === 'path' && segments.includes(`{${name}}`));
+  return ({ name, required, fixed, default: fallback, in: place }) =>
+    required === true || (isPart(name, place) && fixed === undefined && fallback === undefined);
 }

@@ -38,6 +38,13 @@ const endpoints = {
       { name: 'sid', in: 'cookie', required: true },
     ],
   },
+  segments: {
+    path: '/segments/{id}/v{n}?x={id}',
+    parameters: [
+      { name: 'id', in: 'path' },
+      { name: 'n', in: 'path' },
+    ],
+  },
   body: {
     method: 'POST',
     parameters: [
@@ -108,6 +115,12 @@ describe('parameter resolution', async () => {
       await refuse('required', none, 'Missing required parameter(s): zeta, id, token, alpha, sid');
     const some = { alpha: 1, zeta: null, id: 'x', token: 't', sid: null };
     await refuse('required', some, 'Missing required parameter(s): zeta, sid');
+  });
+
+  it('what fills a whole segment of the path is required, a part of one is not', async () => {
+    await refuse('segments', { n: 1 }, 'Missing required parameter(s): id');
+    await refuse('segments', { id: '' }, 'Invalid parameter: id');
+    assert.equal((await ask('segments', { id: 'a' })).path, '/segments/a/v?x=a');
   });
 
   it('`""` satisfies `required`', async () => {

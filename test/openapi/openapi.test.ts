@@ -449,6 +449,15 @@ apis:
     }
   });
 
+  it('requires what fills a whole segment of the path', async () => {
+    const parameters = ['id', 'n'].map((name) => ({ name, in: 'path' }));
+    const endpoints = [{ name: 'e', path: '/{id}/v{n}', parameters }];
+    const described = await describedBy({ apis: [{ name: 'a', url: 'https://a.example', endpoints }] });
+    const [path = ''] = Object.keys(described.at('paths') as object);
+    assert.match(described.requestFaults(path, { parameters: { n: 1 } }), /id/);
+    assert.equal(described.requestFaults(path, { parameters: { id: 'x' } }), '');
+  });
+
   it('says what the means against failing upstreams do to answers', async () => {
     const api = {
       name: 'a',
