@@ -1,5 +1,5 @@
+import type { AuthMethod } from '../kernel/values.ts';
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import type { AuthMethod } from '../plugins-sdk/kernel.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { errorAt } from './findings.ts';
 

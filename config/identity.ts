@@ -1,3 +1,4 @@
+import type { Json } from '../kernel/values.ts';
 import { type Hex, toHex } from '../lib/eth/hex.ts';
 import { keccak256 } from '../lib/eth/keccak.ts';
 import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
@@ -8,7 +9,6 @@ import {
   type Finding,
   identityParts,
 } from '../plugins-sdk/define.ts';
-import type { Json } from '../plugins-sdk/kernel.ts';
 import { errorAt } from './findings.ts';
 
 /**

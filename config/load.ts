@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { errorForLog } from '../kernel/refusal.ts';
+import type { Endpoint } from '../kernel/values.ts';
 import type { Definition, Finding } from '../plugins-sdk/define.ts';
-import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
 import { shortDurations } from '../plugins-sdk/schema/short-durations.ts';
 import { checkNames } from './endpoints.ts';

@@ -1,13 +1,13 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
+import type { Endpoint } from '../kernel/values.ts';
 import { isRecord } from '../lib/json/value.ts';
-import type { Endpoint } from './kernel.ts';
 import { compileSchema } from './schema/compile.ts';
 
 /** The TypeScript type of a schema's values. */
-export type { Static } from 'typebox';
+export { type Static, Type } from 'typebox';
+
 /** Makes TypeBox schemas, for `config`, config keys and auth types. */
-export { Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'apiOrEndpoint';
 

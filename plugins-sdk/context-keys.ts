@@ -1,4 +1,6 @@
-import { ContextKey, type Exchange, type Parameters } from './kernel.ts';
+import type { Exchange } from '../kernel/exchange.ts';
+import type { Parameters } from '../kernel/values.ts';
+import { ContextKey } from './context-key.ts';
 
 /** The client's address as a trusted proxy reports it; set at `admit`. */
 export const clientAddress = new ContextKey<string>('clientAddress', { once: true });

@@ -1,24 +1,15 @@
 import type { Static, TSchema } from 'typebox';
+import type { Exchange } from '../kernel/exchange.ts';
+import type { Plugin, Route } from '../kernel/registry.ts';
+import type { StageName, VariantStage } from '../kernel/stages.ts';
+import type { Awaitable, CallContext, Endpoint, Json } from '../kernel/values.ts';
 import type { Address } from '../lib/eth/hex.ts';
 import type { ConfigKey } from './config-key.ts';
 import type { PublicHooks } from './hooks/contexts.ts';
-import type {
-  Awaitable,
-  CallContext,
-  ContextStage,
-  Endpoint,
-  Exchange,
-  HookStage,
-  Json,
-  Plugin,
-  Route,
-  StageFn,
-  StageName,
-  VariantStage,
-} from './kernel.ts';
 import type { DescribedService, OpenApiPart } from './openapi.ts';
 import type { Dependency, Services } from './services.ts';
 import type { SignerType } from './signing/signers.ts';
+import type { ContextStage, HookStage, StageFn } from './stage-functions.ts';
 import type { StateEngineType } from './state/area.ts';
 
 /** An error or a warning about the config. */

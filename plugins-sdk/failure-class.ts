@@ -1,5 +1,5 @@
+import { isRefusal, type Refusal } from '../kernel/refusal.ts';
 import type { RequestFailure } from '../lib/http/client/index.ts';
-import { isRefusal, type Refusal } from './kernel.ts';
 
 /** Classes of failures that the upstream is to blame for: its call failed, or gave nothing to sign. */
 export const upstreamClasses = [

@@ -1,10 +1,29 @@
 /** The SDK's main entry. Beside it are `config`, `openapi`, `state`, `signing` and `observe`, for plugins on these subjects. */
 
+export type { Exchange } from '../kernel/exchange.ts';
+export { isRefusal, Refusal } from '../kernel/refusal.ts';
+export type { Route } from '../kernel/registry.ts';
+export type {
+  ApiResponse,
+  AuthMethod,
+  CallContext,
+  Encoded,
+  Endpoint,
+  HttpResponse,
+  Json,
+  OutgoingRequest,
+  Parameters,
+  Question,
+  RouteRequest,
+  Run,
+} from '../kernel/values.ts';
 export { type Hex, isHex, toBytes, toHex } from '../lib/eth/hex.ts';
 export { createHttpClient, type HttpClient, RequestFailure } from '../lib/http/client/index.ts';
 export { clientKey, normalizeAddress } from '../lib/http/client-address.ts';
+export { JsonText } from '../lib/json/json-text.ts';
 export { withoutRoundedNumbers } from '../lib/json/numbers.ts';
 export { configKey, type Static, Type } from './config-key.ts';
+export { ContextKey } from './context-key.ts';
 export {
   addAnswerHeaders,
   answerHeaders,
@@ -24,31 +43,11 @@ export type {
   ResponseSentContext,
 } from './hooks/contexts.ts';
 export { takeParameters } from './hooks/results.ts';
-export {
-  type ApiResponse,
-  type AuthMethod,
-  type CallContext,
-  ContextKey,
-  type Encoded,
-  type Endpoint,
-  type Exchange,
-  type HttpResponse,
-  isRefusal,
-  type Json,
-  JsonText,
-  type OutgoingRequest,
-  type Parameters,
-  type Question,
-  Refusal,
-  type Route,
-  type RouteRequest,
-  type Run,
-  SignedResponse,
-  type StageFn,
-} from './kernel.ts';
 export type { Log } from './log.ts';
 export { perEndpoint, perMethod } from './prepare.ts';
 export { AskedQuestion } from './question.ts';
 export { keep } from './results/read-response.ts';
 export type { AskedResponse, Services } from './services.ts';
+export { SignedResponse } from './signed-response.ts';
+export type { StageFn } from './stage-functions.ts';
 export { tooManyRequests } from './too-many-requests.ts';

@@ -1,6 +1,6 @@
 /** The SDK's entry for plugins that describe themselves in the service's OpenAPI document. */
 
-import type { AuthMethod, Endpoint } from './kernel.ts';
+import type { AuthMethod, Endpoint } from '../kernel/values.ts';
 
 /** An object of OpenAPI 3.1 or JSON Schema. */
 export type OpenApiObject = Readonly<Record<string, unknown>>;

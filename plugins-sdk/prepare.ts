@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
-import type { AuthMethod, Endpoint } from './kernel.ts';
+import type { AuthMethod, Endpoint } from '../kernel/values.ts';
 
 /**
  * Prepares a value for each endpoint once, at the start.

@@ -1,5 +1,5 @@
+import type { OutgoingRequest, Parameters, Question } from '../kernel/values.ts';
 import type { Hex } from '../lib/eth/hex.ts';
-import type { OutgoingRequest, Parameters, Question } from './kernel.ts';
 
 /** The parts that a question is made from. */
 export interface QuestionParts extends Pick<Question, 'parameters' | 'reserved' | 'request'> {

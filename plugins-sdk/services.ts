@@ -1,5 +1,6 @@
+import type { Exchange } from '../kernel/exchange.ts';
+import type { Awaitable, Endpoint, Json, Parameters } from '../kernel/values.ts';
 import type { Address } from '../lib/eth/hex.ts';
-import type { Awaitable, Endpoint, Exchange, Json, Parameters } from './kernel.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 import type { ServiceDescription } from './openapi.ts';

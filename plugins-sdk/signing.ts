@@ -1,11 +1,11 @@
 /** The SDK's entry for plugins that sign or provide signers. */
 
+export type { Signed, SignRequest } from '../kernel/values.ts';
 export { dataDigest } from '../lib/eth/eip191.ts';
 export { type Address, checksumAddress } from '../lib/eth/hex.ts';
 export { keccak256 } from '../lib/eth/keccak.ts';
 export { normalizedSignature } from '../lib/eth/signatures.ts';
 export type { Statement } from '../lib/eth/statements.ts';
-export type { Signed, SignRequest } from './kernel.ts';
 export {
   checkHttpSigners,
   type HttpSignerConfig,

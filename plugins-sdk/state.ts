@@ -4,9 +4,9 @@ export { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
 export { takeFrom } from '../lib/bounded/token-buckets.ts';
 export { randomId } from '../lib/eth/random-id.ts';
 export { steadyClock } from '../lib/time/steady-clock.ts';
-export type { Flight } from './kernel.ts';
 export { requireAnswer, type Wanted } from './results/answers.ts';
 export type { Workers } from './services.ts';
+export type { Flight } from './stage-functions.ts';
 export {
   type BucketLimit,
   type CompareAndSetOptions,

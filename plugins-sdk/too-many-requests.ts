@@ -1,5 +1,5 @@
+import { Refusal } from '../kernel/refusal.ts';
 import type { TokenTake } from '../lib/bounded/token-buckets.ts';
-import { Refusal } from './kernel.ts';
 
 /** Makes the refusal for an empty token bucket: 429 (RFC 6585, section 4). @param reason names the bucket, for the log. */
 export function tooManyRequests({ retryAfter }: TokenTake, reason?: string): Refusal {

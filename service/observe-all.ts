@@ -1,5 +1,5 @@
+import type { Observer } from '../kernel/hooks.ts';
 import type { Registration } from '../kernel/registry.ts';
-import type { Observer } from '../plugins-sdk/kernel.ts';
 
 /** Joins the observers of many plugins into one. A member that no plugin has is absent. Their errors go to `complain`. */
 export function observeAll(

@@ -1,6 +1,6 @@
 import type { LoadedConfig } from '../config/index.ts';
+import type { Endpoint } from '../kernel/values.ts';
 import { proxiesInForce } from '../lib/http/client/proxies.ts';
-import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';

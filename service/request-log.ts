@@ -1,11 +1,11 @@
 import { control } from '../kernel/exchange.ts';
+import type { CallEvent, StageEvent } from '../kernel/hooks.ts';
 import { clipped } from '../lib/text/clipped.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey } from '../plugins-sdk/config-key.ts';
 import { unknownEndpointId } from '../plugins-sdk/context-keys.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
 import { ContextKey, clientIp, clientName, definePlugin, type Exchange, type Log } from '../plugins-sdk/index.ts';
-import type { CallEvent, StageEvent } from '../plugins-sdk/kernel.ts';
 import { signedFacts } from '../plugins-sdk/results/answers.ts';
 import { round, type StageTime, spentIn } from './timeline.ts';
 

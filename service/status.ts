@@ -1,4 +1,4 @@
-import type { Json } from '../plugins-sdk/kernel.ts';
+import type { Json } from '../kernel/values.ts';
 import type { Services, Status } from '../plugins-sdk/services.ts';
 import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { packageVersion } from './surroundings.ts';

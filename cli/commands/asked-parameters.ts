@@ -1,4 +1,4 @@
-import type { Endpoint, Json } from '../../plugins-sdk/kernel.ts';
+import type { Endpoint, Json } from '../../kernel/values.ts';
 import { isCovered, keys, type Parameter, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { UsageError } from '../arguments.ts';
 

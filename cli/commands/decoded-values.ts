@@ -1,5 +1,5 @@
+import type { Endpoint } from '../../kernel/values.ts';
 import { areElementary, type Decoded, decodeAbi } from '../../lib/eth/decode-abi.ts';
-import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import type { Verification } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
+import type { Json } from '../../kernel/values.ts';
 import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
 import { jsonIn } from '../../lib/json/value.ts';
-import type { Json } from '../../plugins-sdk/kernel.ts';
 import { userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { codeOf, escapeUnprintable } from '../../service/text.ts';

@@ -1,9 +1,9 @@
 import { METHODS } from 'node:http';
 import { type TSchema, Type } from 'typebox';
+import type { Observer } from '../../kernel/hooks.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time/timer.ts';
 import { type Behaviour, type Definition, identityParts } from '../../plugins-sdk/define.ts';
-import type { Observer } from '../../plugins-sdk/kernel.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { findingLine } from '../findings.ts';

@@ -1,7 +1,7 @@
 import type { PluginSet } from '../../kernel/registry.ts';
+import type { Endpoint } from '../../kernel/values.ts';
 import { nearest } from '../../lib/text/suggest.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
-import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 
 /** A plugin's declaration without a function, or its function without a declaration. Either stops the start of the service. */
 interface Missing {

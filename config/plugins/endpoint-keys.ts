@@ -1,8 +1,8 @@
+import type { Endpoint } from '../../kernel/values.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { type ConfigKey, optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.ts';
 import { insideOf, withKeys } from '../../plugins-sdk/hooks/context.ts';
-import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { withDefaults } from '../../plugins-sdk/schema/defaults.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { PluginProblem } from './plugin-problem.ts';

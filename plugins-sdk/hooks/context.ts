@@ -1,6 +1,9 @@
+import { Charge } from '../../kernel/charge.ts';
+import type { Exchange } from '../../kernel/exchange.ts';
+import type { CallContext, CheckedJson, Endpoint } from '../../kernel/values.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
-import { type CallContext, Charge, type CheckedJson, ContextKey, type Endpoint, type Exchange } from '../kernel.ts';
+import { ContextKey } from '../context-key.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 

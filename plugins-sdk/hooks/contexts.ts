@@ -1,5 +1,5 @@
+import type { Awaitable, CallContext, Json, Parameters } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import type { Awaitable, CallContext, Json, Parameters } from '../kernel.ts';
 import type { Memo } from './memo.ts';
 
 /** The context that every public hook gets. It is frozen, except for the memo: a hook changes a request only by its result. */

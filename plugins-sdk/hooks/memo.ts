@@ -1,4 +1,5 @@
-import { type Json, WrongShape } from '../kernel.ts';
+import { WrongShape } from '../../kernel/stages.ts';
+import type { Json } from '../../kernel/values.ts';
 import { plainText, TooLong } from '../results/plain.ts';
 
 /** The values that one plugin keeps for one request from hook to hook: plain JSON. */

@@ -1,5 +1,8 @@
+import type { Exchange } from '../../kernel/exchange.ts';
+import type { Hidden } from '../../kernel/stages.ts';
+import type { ApiResponse } from '../../kernel/values.ts';
 import { clientIp } from '../context-keys.ts';
-import type { ApiResponse, Exchange, Hidden, StageContracts } from '../kernel.ts';
+import type { StageContracts } from '../stage-functions.ts';
 import { contextOf, errorContextOf } from './context.ts';
 import type {
   AfterApiCallContext,

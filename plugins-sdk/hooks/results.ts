@@ -1,8 +1,10 @@
+import { Refusal } from '../../kernel/refusal.ts';
+import { WrongShape } from '../../kernel/stages.ts';
+import type { ApiResponse, OutgoingRequest, Parameters } from '../../kernel/values.ts';
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
 import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { nearest } from '../../lib/text/suggest.ts';
-import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, WrongShape } from '../kernel.ts';
 import { plainText } from '../results/plain.ts';
 
 /** Most characters of parameters' JSON: twice what a client may send. */

@@ -1,10 +1,12 @@
+import { isRefusal } from '../../kernel/refusal.ts';
+import { WrongShape } from '../../kernel/stages.ts';
+import type { Question, Signed, SignedParts, SignRequest } from '../../kernel/values.ts';
 import { dataDigest } from '../../lib/eth/eip191.ts';
 import { type Hex, isHex, toBytes, toHex } from '../../lib/eth/hex.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
 import { receiptBeside } from '../../lib/eth/statements.ts';
 import { canonicalText } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';
 import { AskedQuestion } from '../question.ts';
 import { note, noteOf, SignedResponse } from '../signed-response.ts';
 import { requireSigned } from '../signing/signed.ts';

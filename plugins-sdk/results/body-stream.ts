@@ -1,5 +1,5 @@
-import { errorForLog } from '../../kernel/refusal.ts';
-import { type BodyStream, isRefusal, Refusal } from '../kernel.ts';
+import { errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
+import type { BodyStream } from '../../kernel/values.ts';
 
 /** Returns whether a response body is a stream. */
 export function isStream(body: unknown): body is AsyncIterable<unknown> {

@@ -1,4 +1,17 @@
-import { type Contract, type StageName, stageOf } from '../../kernel/stages.ts';
+import type { Exchange } from '../../kernel/exchange.ts';
+import { type Contract, type StageName, stageOf, WrongShape } from '../../kernel/stages.ts';
+import type {
+  Encoded,
+  Endpoint,
+  Headers,
+  HttpResponse,
+  Json,
+  OutgoingRequest,
+  Parameters,
+  Question,
+  Signed,
+  SignRequest,
+} from '../../kernel/values.ts';
 import { isHex } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
@@ -6,24 +19,10 @@ import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { keepMemo } from '../hooks/context.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
-import {
-  type Encoded,
-  type Endpoint,
-  type Exchange,
-  type Headers,
-  type HttpResponse,
-  type Json,
-  type OutgoingRequest,
-  type Parameters,
-  type Question,
-  type Signed,
-  type SignRequest,
-  type StageContracts,
-  WrongShape,
-} from '../kernel.ts';
 import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
+import type { StageContracts } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { CheckedStream, isStream } from './body-stream.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, textIn, wrong } from './members.ts';

@@ -1,8 +1,9 @@
+import { WrongShape } from '../../kernel/stages.ts';
+import type { Headers, OutgoingRequest, Parameters } from '../../kernel/values.ts';
 import { urlOf } from '../../lib/http/target.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
-import { type Headers, type OutgoingRequest, type Parameters, WrongShape } from '../kernel.ts';
 
 /** Checked copies, which need no second check when a plugin passes them on. */
 const known = privateMark<OutgoingRequest>();

@@ -1,5 +1,5 @@
+import { WrongShape } from '../../kernel/stages.ts';
 import { isPlain } from '../../lib/json/value.ts';
-import { WrongShape } from '../kernel.ts';
 
 // Read before any plugin is loaded, since a plugin could replace it.
 const { stringify } = JSON;

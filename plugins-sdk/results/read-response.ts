@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ApiResponse, Json, OutgoingRequest } from '../../kernel/values.ts';
 import { readJson } from '../../lib/json/read.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 import { copyOf } from '../hooks/results.ts';
-import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
 import { ensure, isString, membersOf } from './members.ts';
 import { outgoingOf } from './outgoing.ts';
 

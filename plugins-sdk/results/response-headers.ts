@@ -1,6 +1,6 @@
+import type { Headers } from '../../kernel/values.ts';
 import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { isHeaderValue, isToken } from '../checks.ts';
-import type { Headers } from '../kernel.ts';
 import { ensure, isString, wrong } from './members.ts';
 
 /** Headers of the message and the connection, which the server alone sets (RFC 9110, sections 6.6, 7.6 and 8.6). */

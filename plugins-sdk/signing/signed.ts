@@ -1,8 +1,9 @@
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Signed, SignRequest } from '../../kernel/values.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
-import { Refusal, type Signed, type SignRequest } from '../kernel.ts';
 
 const known = privateMark<Signed>();
 

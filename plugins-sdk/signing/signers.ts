@@ -1,8 +1,8 @@
 import type { Static, TSchema } from 'typebox';
+import type { Awaitable } from '../../kernel/values.ts';
 import type { EcdsaBackend } from '../../lib/eth/ecdsa.ts';
 import type { Address, Hex } from '../../lib/eth/hex.ts';
 import type { Statement } from '../../lib/eth/statements.ts';
-import type { Awaitable } from '../kernel.ts';
 import type { Log } from '../log.ts';
 import type { SignerRole } from './variables.ts';
 

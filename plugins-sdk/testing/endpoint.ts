@@ -1,4 +1,4 @@
-import type { Endpoint } from '../kernel.ts';
+import type { Endpoint } from '../../kernel/values.ts';
 
 /** Makes an endpoint for requests of a test. @param members those that matter to the test. */
 export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {

@@ -1,7 +1,6 @@
 import type { AroundStage, AroundValue, ResultOf, Row, StageName, VariantStage } from '../../kernel/stages.ts';
-import type { Values } from '../../kernel/values.ts';
+import type { Awaitable, Endpoint, Json, OutgoingRequest, Parameters, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import type { Awaitable, Endpoint, Json, OutgoingRequest, Parameters, Question } from '../kernel.ts';
 
 /** The outcome of a request at one stage. */
 export type HookOutcome<Value> =

@@ -1,5 +1,5 @@
+import type { Endpoint, Json, Parameters } from '../../kernel/values.ts';
 import type { Address } from '../../lib/eth/hex.ts';
-import type { Endpoint, Json, Parameters } from '../kernel.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { Json } from '../../kernel/values.ts';
 import { listen, urlOf } from '../../lib/http/listen.ts';
-import type { Json } from '../kernel.ts';
 
 /** A request as it arrived at the upstream. */
 export interface UpstreamRequest {

@@ -5,9 +5,9 @@ import type { TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../../config/index.ts';
 import type { LoadOptions } from '../../config/load.ts';
+import type { Json } from '../../kernel/values.ts';
 import { configKey, Type } from '../../plugins-sdk/config-key.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
-import type { Json } from '../../plugins-sdk/kernel.ts';
 
 const closed = { additionalProperties: false };
 const setup = () => ({});

@@ -12,9 +12,9 @@ import {
   type Question,
   SignedResponse,
 } from '../../plugins-sdk/index.ts';
-import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import type { Signer } from '../../plugins-sdk/signing/signers.ts';
+import type { AroundCall } from '../../plugins-sdk/stage-functions.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, puppetFile } from '../support/plugin-files.ts';

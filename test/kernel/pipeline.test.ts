@@ -12,11 +12,11 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
 import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
-import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { markChecked } from '../../plugins-sdk/signing/signed.ts';
+import type { AroundCall } from '../../plugins-sdk/stage-functions.ts';
 import { turns } from '../support/fuzz/situation.ts';
 import { eventually } from '../support/wait.ts';
 

@@ -1,7 +1,8 @@
 /** Values of plugins are checked before they count. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type OutgoingRequest, WrongShape } from '../../plugins-sdk/kernel.ts';
+import { WrongShape } from '../../kernel/stages.ts';
+import type { OutgoingRequest } from '../../kernel/values.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
 const { inputs, results } = contractsFor({ signers: [], now: Date.now });

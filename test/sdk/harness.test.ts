@@ -5,11 +5,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as viaPackage from 'signed-data-proxy/plugins-sdk';
 import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, Type } from '../../plugins-sdk/config-key.ts';
+import { ContextKey } from '../../plugins-sdk/context-key.ts';
 import { type Behaviour, definePlugin } from '../../plugins-sdk/define.ts';
 import type { PublicHooks } from '../../plugins-sdk/hooks/contexts.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
 import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
-import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import * as testing from '../../service/testing.ts';
 import { complaintsOf } from '../support/complaints.ts';
 

@@ -1,7 +1,7 @@
 /** A wrong result is named, with what it must be. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { WrongShape } from '../../plugins-sdk/kernel.ts';
+import { WrongShape } from '../../kernel/stages.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
 const contracts = contractsFor({ signers: [], now: Date.now });

@@ -1,4 +1,4 @@
-import type { Flight } from '../../../plugins-sdk/kernel.ts';
+import type { Flight } from '../../../plugins-sdk/stage-functions.ts';
 import { type Act, ignore, never, pause, type Situation } from './situation.ts';
 import { hostileValues, oddErrors, wrongShapes } from './values.ts';
 

@@ -1,4 +1,5 @@
 import { control, Exchange } from '../../../kernel/exchange.ts';
+import type { CallEvent } from '../../../kernel/hooks.ts';
 import { Pipeline } from '../../../kernel/pipeline.ts';
 import { type PluginSet, Registry } from '../../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../../kernel/stages.ts';
@@ -11,7 +12,6 @@ import type {
   SignRequest,
 } from '../../../kernel/values.ts';
 import { randomId } from '../../../lib/eth/random-id.ts';
-import type { CallEvent } from '../../../plugins-sdk/kernel.ts';
 import { madeHere } from '../../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../../plugins-sdk/results/contracts.ts';
 import { Trace } from './ledger.ts';

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Exchange } from '../../../kernel/exchange.ts';
 import type { StageName } from '../../../kernel/stages.ts';
 import type { SignedResponse } from '../../../kernel/values.ts';
-import type { AroundCall } from '../../../plugins-sdk/kernel.ts';
+import type { AroundCall } from '../../../plugins-sdk/stage-functions.ts';
 import { randomFrom } from '../seed.ts';
 
 /** Choices that follow from a seed. */
