@@ -1,3 +1,5 @@
+import { isPlain } from './value.ts';
+
 /** Most levels of arrays and objects inside each other. */
 export const MAX_JSON_DEPTH = 256;
 
@@ -55,18 +57,12 @@ function write(value: unknown, depth: number, strict: boolean): string {
 }
 
 function writeContainer(value: object, depth: number, strict: boolean): string {
-  requireContainer(value, depth);
-  if (Array.isArray(value)) return writeArray(value, depth, strict);
-  return writeRecord(value, depth, strict);
-}
-
-function requireContainer(value: object, depth: number): asserts value is unknown[] | Record<string, unknown> {
   if (depth > MAX_JSON_DEPTH) {
     throw new CanonicalJsonError(`the value contains itself or is nested deeper than ${MAX_JSON_DEPTH} levels`);
   }
-  if (!Array.isArray(value) && !isRecord(value)) {
-    throw new CanonicalJsonError('an object that is neither plain nor an array cannot be written as JSON');
-  }
+  if (Array.isArray(value)) return writeArray(value, depth, strict);
+  if (isPlain(value)) return writeRecord(value, depth, strict);
+  throw new CanonicalJsonError('an object that is neither plain nor an array cannot be written as JSON');
 }
 
 function writeArray(items: readonly unknown[], depth: number, strict: boolean): string {
@@ -76,7 +72,7 @@ function writeArray(items: readonly unknown[], depth: number, strict: boolean): 
   return `${text}]`;
 }
 
-function writeRecord(record: Record<string, unknown>, depth: number, strict: boolean): string {
+function writeRecord(record: Readonly<Record<string, unknown>>, depth: number, strict: boolean): string {
   let text = '{';
   let separator = '';
   for (const key of sorted(Object.keys(record))) {
@@ -92,12 +88,6 @@ function quote(text: string, strict: boolean): string {
     throw new CanonicalJsonError('a string with a lone surrogate has no canonical JSON (RFC 8785)');
   }
   return JSON.stringify(text);
-}
-
-function isRecord(value: object): value is Record<string, unknown> {
-  const prototype = Object.getPrototypeOf(value);
-  // A plain object's prototype ends the chain, also when it comes from another realm.
-  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
 function sorted(keys: string[]): string[] {

@@ -7,8 +7,9 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** Checks whether an object is plain, rather than the instance of a class, whose methods are not its own members. */
-export function isPlain(value: object): boolean {
+export function isPlain(value: object): value is Readonly<Record<string, unknown>> {
   const prototype: unknown = Object.getPrototypeOf(value);
+  // The prototype of a plain object ends the chain, also if it comes from another realm.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
