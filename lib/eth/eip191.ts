@@ -80,8 +80,7 @@ export function personalTextDigest(text: string): Uint8Array {
  * @throws Error saying what is wrong with the signature: its length, v, r, a high s (EIP-2), or no such public key.
  */
 export function recoverAddress(digest32: Uint8Array, signature: Hex, backend: EcdsaBackend = defaultBackend): Address {
-  const parsed = parseSignature(signature);
-  return recoverSigner(personalDigest(digest32), parsed, backend);
+  return recoverFromHash(personalDigest(digest32), signature, backend);
 }
 
 /**
@@ -93,8 +92,7 @@ export function recoverAddress(digest32: Uint8Array, signature: Hex, backend: Ec
  * @throws Error saying what is wrong with the signature: its length, v, r, a high s (EIP-2), or no such public key.
  */
 export function recoverTextSigner(text: string, signature: Hex, backend: EcdsaBackend = defaultBackend): Address {
-  const parsed = parseSignature(signature);
-  return recoverSigner(personalTextDigest(text), parsed, backend);
+  return recoverFromHash(personalTextDigest(text), signature, backend);
 }
 
 /**
@@ -104,14 +102,11 @@ export function recoverTextSigner(text: string, signature: Hex, backend: EcdsaBa
  * @throws Error saying what is wrong with the signature.
  */
 export function recoverFromHash(hash: Uint8Array, signature: Hex, backend: EcdsaBackend = defaultBackend): Address {
-  return recoverSigner(hash, parseSignature(signature), backend);
-}
-
-function recoverSigner(message: Uint8Array, { bytes, recoveryId }: Signature, backend: EcdsaBackend): Address {
+  const { bytes, recoveryId } = parseSignature(signature);
   const { recover } = ecdsaOf(backend);
   let publicKey: Uint8Array;
   try {
-    publicKey = recover(message, bytes, recoveryId);
+    publicKey = recover(hash, bytes, recoveryId);
   } catch {
     throw new Error('signature recovers to no public key');
   }
