@@ -26,7 +26,8 @@ function member(result: unknown, key: string, known: readonly string[] = []): un
   return result[key];
 }
 
-function isStatus(status: unknown, from: number): status is number {
+/** Returns whether a value is an HTTP status, `from` or more. */
+export function isStatus(status: unknown, from: number): status is number {
   return typeof status === 'number' && Number.isInteger(status) && status >= from && status <= 599;
 }
 

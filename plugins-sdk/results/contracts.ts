@@ -19,6 +19,7 @@ import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { keepMemo } from '../hooks/context.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
+import { isStatus } from '../hooks/results.ts';
 import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
@@ -30,10 +31,6 @@ import { outgoingOf } from './outgoing.ts';
 import { readResponse } from './read-response.ts';
 import { headersAfter, headersOf } from './response-headers.ts';
 import { statementsIn } from './statements.ts';
-
-function isInteger(value: unknown): value is number {
-  return Number.isInteger(value);
-}
 
 function yes(value: unknown): true {
   ensure(value === true, 'it must be true or undefined');
@@ -77,7 +74,7 @@ const HTTP_RESPONSE = ['status', 'headers', 'body'];
 /** Returns a checked copy of a response; a body that is sent as JSON must be JSON. @param plugin the one that returned it. */
 export function httpResponseOf(value: unknown, _args: readonly unknown[] = [], plugin = ''): HttpResponse {
   const { status, headers: given, body } = membersOf(value, HTTP_RESPONSE);
-  ensure(isInteger(status) && status >= 200 && status <= 599, 'status must be an integer from 200 to 599');
+  ensure(isStatus(status, 200), 'status must be an integer from 200 to 599');
   const headers = given === undefined ? undefined : headersOf(given);
   const checked = bodyOf(status, headers, body, plugin);
   return headers === undefined ? { status, body: checked } : { status, headers, body: checked };
@@ -199,7 +196,8 @@ export interface ServiceFacts extends Vouchers {
 
 /** Returns the contracts of all stages: for public hooks by stage, for other stages by the value that they return. */
 export function contractsFor(facts: ServiceFacts): StageContracts {
-  const contracts: Omit<StageContracts, 'of'> = {
+  const contracts: StageContracts = {
+    of: (stage) => contractOf(stage, contracts),
     contexts: publicHooks,
     protect: (response) => void deepFreeze(response.data),
     inputs: {
@@ -236,10 +234,10 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
       headers: headersAfter,
     },
   };
-  return { ...contracts, of: (stage) => contractOf(stage, contracts) };
+  return contracts;
 }
 
-function contractOf(stage: StageName, { contexts, inputs, results }: Omit<StageContracts, 'of'>): Contract {
+function contractOf(stage: StageName, { contexts, inputs, results }: StageContracts): Contract {
   const { context, returns = '' } = stageOf(stage);
   if (context) return { ...(contexts as unknown as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
   const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
