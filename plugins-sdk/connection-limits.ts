@@ -25,47 +25,43 @@ export function limitConnections(
 ): void {
   const all = new Group();
   const byAddress = new Map<string, Group>();
-  const known = new WeakSet<Socket>();
-  const forget = (socket: Socket, key: string) => {
-    const ofAddress = byAddress.get(key);
-    all.delete(socket);
-    ofAddress?.delete(socket);
-    if (ofAddress?.size === 0) byAddress.delete(key);
-  };
   server.prependListener('connection', (socket: Socket) => {
     // A server emits `connection` again for a socket that it takes back after an upgrade.
-    if (known.has(socket)) return;
+    if (all.sockets.has(socket)) return;
     const key = clientKey(socket.remoteAddress ?? '');
     const ofAddress = byAddress.get(key) ?? new Group();
     const { max, perAddress } = limits();
-    const reached = ofAddress.size >= perAddress ? 'perAddress' : all.size >= max ? 'max' : undefined;
+    const reached = ofAddress.sockets.size >= perAddress ? 'perAddress' : all.sockets.size >= max ? 'max' : undefined;
     if (reached !== undefined) {
       refused(reached);
       const silent = (reached === 'max' ? all : ofAddress).firstSilent();
       (silent ?? socket).destroy();
       if (silent === undefined) return;
     }
-    known.add(socket);
     all.add(socket);
     ofAddress.add(socket);
     byAddress.set(key, ofAddress);
-    socket.once('close', () => forget(socket, key));
+    socket.once('close', () => {
+      all.delete(socket);
+      ofAddress.delete(socket);
+      if (ofAddress.sockets.size === 0) byAddress.delete(key);
+    });
   });
 }
 
 /** Connections that share a limit. */
 class Group {
-  size = 0;
+  readonly sockets = new Set<Socket>();
   /** Connections that had sent nothing when last checked, oldest first. */
   readonly #silent = new Set<Socket>();
 
   add(socket: Socket): void {
-    this.size += 1;
+    this.sockets.add(socket);
     this.#silent.add(socket);
   }
 
   delete(socket: Socket): void {
-    this.size -= 1;
+    this.sockets.delete(socket);
     this.#silent.delete(socket);
   }
 
