@@ -28,14 +28,14 @@ export async function runCommandLine(
   act: Act = (spec, given, argument) => spec.run(given, argument),
 ): Promise<number> {
   const cli = program(act);
-  cli.parse(['', '', ...together(argv).map(marked)], { run: false });
+  cli.parse(['', '', ...together(argv, cli).map(marked)], { run: false });
   if (cli.options.version && cli.matchedCommandName !== undefined) cli.outputVersion();
   if (cli.options.help || cli.options.version) {
     await print('');
     return 0;
   }
   // By default cac does nothing for an unknown command, and reports success.
-  if (cli.matchedCommand === undefined) throw new UsageError(unknownCommand(cli.args.map(plain)));
+  if (cli.matchedCommand === undefined) throw new UsageError(unknownCommand(cli));
   return cli.options.json && cli.matchedCommand.hasOption('json') ? withJsonOutput(() => run(cli)) : run(cli);
 }
 
@@ -54,11 +54,9 @@ async function run(cli: CAC): Promise<number> {
 function program(act: Act): CAC {
   const cli = cac(NAME);
   for (const spec of commands) {
-    const { name, argument, isOptional, description, options } = spec;
-    const words = argument === undefined ? name : `${name} ${isOptional ? `[${argument}]` : `<${argument}>`}`;
-    const command = cli.command(words, description);
-    for (const each of options) command.option(each.flags, each.description);
-    command.action(() => act(spec, givenTo(spec, cli), argument === undefined ? '' : plain(cli.args[0] ?? '')));
+    const command = cli.command(spec.usage, spec.description);
+    for (const each of spec.options) command.option(each.flags, each.description);
+    command.action(() => act(spec, givenTo(spec, cli), plain(cli.args[0])));
   }
   cli.version(packageVersion());
   cli.help((sections) => [
@@ -75,7 +73,7 @@ function program(act: Act): CAC {
 /** Sorts the lines of the commands into their groups. */
 function grouped(body: string): { title: string; body: string }[] {
   const lines = body.split('\n').map((line) => line.trimEnd());
-  const isOf = (line: string, { name }: CommandSpec) => `${line.trim()} `.startsWith(`${name} `);
+  const isOf = (line: string, { usage }: CommandSpec) => line.trim().startsWith(`${usage} `);
   return GROUPS.map((title) => ({
     title,
     body: lines.filter((line) => commands.some((each) => each.group === title && isOf(line, each))).join('\n'),
@@ -83,9 +81,9 @@ function grouped(body: string): { title: string; body: string }[] {
 }
 
 /** Joins the two words of a command, because cac takes only one word as a command. */
-function together(words: readonly string[]): readonly string[] {
+function together(words: readonly string[], cli: CAC): readonly string[] {
   const first = words.slice(0, 2).join(' ');
-  return commands.some(({ name }) => name === first) ? [first, ...words.slice(2)] : words;
+  return cli.commands.some(({ name }) => name === first) ? [first, ...words.slice(2)] : words;
 }
 
 const MARK = '\u0001';
@@ -100,15 +98,16 @@ function plain(value: unknown): string {
   return typeof value === 'string' ? value.replace(MARK, '') : '';
 }
 
-function unknownCommand([first]: readonly string[]): string {
-  const names = commands.map(({ name }) => name);
+function unknownCommand({ args, commands: known }: CAC): string {
+  const [first] = args.map(plain);
+  const names = known.map(({ name }) => name);
   const begun = names.filter((name) => first === undefined || name.startsWith(`${first} `));
   if (begun.length > 0) return `missing command: one of ${begun.join(', ')}`;
   return `unknown command "${first}"${suggestion(String(first), names)}`;
 }
 
 /** Returns the checked options. @throws UsageError for an option that is missing, repeated or empty, which cac accepts. */
-function givenTo({ name: command, options: specs }: CommandSpec, { options, rawArgs }: CAC): Given {
+function givenTo({ options: specs }: CommandSpec, { options, rawArgs, matchedCommandName = '' }: CAC): Given {
   const valuesOf = (long: string) => {
     const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     return [options[name]].flat().filter((value) => value !== undefined && value !== false);
@@ -122,7 +121,7 @@ function givenTo({ name: command, options: specs }: CommandSpec, { options, rawA
     if (flags.includes('<') && values.some((value) => plain(value) === ''))
       throw new UsageError(`option ${flags} needs a value`);
     if (required && values.length === 0)
-      throw new UsageError(`missing required option ${flags}${cure(flags, command)}`);
+      throw new UsageError(`missing required option ${flags}${cure(flags, matchedCommandName)}`);
   }
   const [surplus] = options['--'];
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);

@@ -5,13 +5,9 @@ export const GROUPS = ['Service', 'Config', 'Plugins', 'Signer', 'Answers'] as c
 
 /** A command. Its code is imported when it runs, so that the help is quick. */
 export interface CommandSpec {
-  /** One or two words. */
-  readonly name: string;
+  /** Its name of one or two words, and its argument: `<one>` that it needs, or `[one]` that may be left out. */
+  readonly usage: string;
   readonly group: (typeof GROUPS)[number];
-  /** The name of its argument in texts; absent if it takes none. */
-  readonly argument?: string;
-  /** Whether the argument may be left out. */
-  readonly isOptional?: true;
   readonly description: string;
   readonly options: readonly OptionSpec[];
   /** Does the work and resolves with the exit code. */
@@ -66,104 +62,98 @@ const dryRun = option('--dry-run', 'Change nothing');
 /** All commands, in the order of the help within their groups. */
 export const commands: readonly CommandSpec[] = [
   {
-    name: 'start',
+    usage: 'start',
     group: 'Service',
     description: 'Start the service; SIGHUP reloads the config',
     options: [config, env, watch, workers],
     run: async (given) => (await import('./start.ts')).start(given),
   },
   {
-    name: 'generate-mnemonic',
+    usage: 'generate-mnemonic',
     group: 'Signer',
     description: 'Print a new mnemonic, its private key and its address',
     options: [],
     run: async () => (await import('./generate-mnemonic.ts')).generateMnemonic(),
   },
   {
-    name: 'address',
+    usage: 'address',
     group: 'Signer',
     description: "Print the signer's address",
     options: [signerConfig, env],
     run: async (given) => (await import('./address.ts')).address(given),
   },
   {
-    name: 'config validate',
+    usage: 'config validate',
     group: 'Config',
     description: 'Check a config file and print the ID of every endpoint',
     options: [config, env, explain, json],
     run: async (given) => (await import('./config-validate.ts')).validateConfig(given),
   },
   {
-    name: 'config schema',
+    usage: 'config schema',
     group: 'Config',
     description: 'Print the JSON Schema of the config file',
     options: [],
     run: async () => (await import('./config-schema.ts')).printSchema(),
   },
   {
-    name: 'import',
+    usage: 'import <file|url>',
     group: 'Config',
-    argument: 'file|url',
     description: 'Make a config of an OpenAPI document',
     options: [...importOptions, env, json],
     run: async (given, source) => (await import('./import.ts')).importOpenApi(given, source),
   },
   {
-    name: 'try',
+    usage: 'try <api/endpoint>',
     group: 'Config',
-    argument: 'api/endpoint',
     description: 'Ask an upstream once, and print what could be signed of its answer',
     options: [config, param, env, json],
     run: async (given, name) => (await import('./try.ts')).tryOnce(given, name),
   },
   {
-    name: 'openapi',
+    usage: 'openapi',
     group: 'Config',
     description: 'Print the OpenAPI document of the endpoints',
     options: [config, env],
     run: async (given) => (await import('./openapi.ts')).printOpenApi(given),
   },
   {
-    name: 'plugins',
+    usage: 'plugins',
     group: 'Plugins',
     description: 'Print every stage with its failure policy and its plugins in order',
     options: [config, env, json],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
   },
   {
-    name: 'status',
+    usage: 'status',
     group: 'Service',
     description: 'Print what a running service is and does, by the port of its metrics',
     options: [metricsConfig, metricsUrl, env, json],
     run: async (given) => (await import('./status.ts')).printStatus(given),
   },
   {
-    name: 'plugin new',
+    usage: 'plugin new <name>',
     group: 'Plugins',
-    argument: 'name',
     description: 'Write a new plugin and its test',
     options: [dir, kind],
     run: async (given, name) => (await import('./plugin-new.ts')).newPlugin(given, name),
   },
   {
-    name: 'verify',
+    usage: 'verify <file|->',
     group: 'Answers',
-    argument: 'file|-',
     description: 'Check the signature of a saved answer, or of one on stdin',
     options: [node, endpointId, parameters, maxAge, type, answerConfig, env, json],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
   },
   {
-    name: 'payments',
+    usage: 'payments [tx|nonce]',
     group: 'Service',
-    argument: 'tx|nonce',
-    isOptional: true,
     description: 'Print open payments, or one; free one, or ask the chain about all',
     options: [config, env, release, payer, force, reconcile, rpc, dryRun],
     run: async (given, id) => (await import('./payments.ts')).payments(given, id),
   },
   {
-    name: 'identity',
+    usage: 'identity',
     group: 'Signer',
     description: 'Print the DNS record that names the signer, or look it up',
     options: [domain, signerConfig, env, check, address, url, resolver],

@@ -148,7 +148,7 @@ async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOpti
     const code = await writing.run({ written, replaced: {} }, async () => {
       try {
         return await runCommandLine(args, async (spec, given, argument) => {
-          isService = spec.name === 'start';
+          isService = spec.usage === 'start';
           return isService ? 0 : spec.run(given, argument);
         });
       } catch (error) {
