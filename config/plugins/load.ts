@@ -1,6 +1,5 @@
 import { Check } from 'typebox/value';
 import { hint } from '../../lib/text/suggest.ts';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
 import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
@@ -14,13 +13,10 @@ import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import { isFactory, type PluginModule } from './module-exports.ts';
-import { notReadyAfter, PluginProblem } from './plugin-problem.ts';
+import { loadedInTime, PluginProblem } from './plugin-problem.ts';
 import { resolveSource } from './source.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
-/** Milliseconds for each step: a plugin's module, the parser of its config, and its factory. */
-const LOAD_TIMEOUT_MS = 30_000;
-const notReady = notReadyAfter(LOAD_TIMEOUT_MS);
 const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
 const FULL_FACTORY =
@@ -124,7 +120,7 @@ class Loading {
     const isolated = isolate && known === undefined ? await isolatePlugin(url, isolate) : undefined;
     try {
       const imported = known ?? (isolated === undefined ? importPlugin(url) : isolated.exports());
-      const module = await withTimeout(LOAD_TIMEOUT_MS, Promise.resolve(imported), notReady);
+      const module = await loadedInTime(Promise.resolve(imported));
       const made = isDefinition(module.plugin)
         ? await this.#full(module.plugin, module, entry, path)
         : await this.#simple(module, entry, path, isolated);
@@ -169,7 +165,7 @@ class Loading {
       this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
       throw new Noted();
     }
-    const made = await withTimeout(LOAD_TIMEOUT_MS, Promise.resolve(factory(config)), notReady);
+    const made = await loadedInTime(Promise.resolve(factory(config)));
     if (isDefinition(made)) throw new PluginProblem(FULL_FACTORY);
     return simplePlugin(made, 'what its factory returns');
   }
@@ -181,7 +177,7 @@ class Loading {
       throw new PluginProblem('its configSchema is neither a schema nor anything with parse()');
     const { references, redact } = this.#request;
     const block: Block = { value, path, leaf: leafOf(this.#request), redact, doubtful: hasDoubt(references, path) };
-    const validated = await withTimeout(LOAD_TIMEOUT_MS, validateOwn(schema, block), notReady);
+    const validated = await loadedInTime(validateOwn(schema, block));
     const certain = validated.findings.filter((finding) => !references.get(finding.path)?.doubtful);
     this.#findings.push(...certain);
     if (certain.some(({ level }) => level === 'error')) throw new Noted();

@@ -1,12 +1,18 @@
 import { hint } from '../../lib/text/suggest.ts';
+import { withTimeout } from '../../lib/time/with-timeout.ts';
+
+/** Milliseconds for each step of loading a plugin: its module, the parser of its config, its factory, and its process. */
+const LOAD_TIMEOUT_MS = 30_000;
 
 /** Thrown when a plugin cannot be used. The message is one line without the plugin's name. */
 export class PluginProblem extends Error {}
 
-/** Returns a function that ends the wait for a plugin by throwing a {@link PluginProblem}. */
-export const notReadyAfter = (milliseconds: number) => (): never => {
-  throw new PluginProblem(`is not ready after ${milliseconds} ms`);
-};
+/** Waits for one step of loading a plugin. @throws PluginProblem when the step takes too long */
+export function loadedInTime<T>(step: Promise<T>): Promise<T> {
+  return withTimeout(LOAD_TIMEOUT_MS, step, () => {
+    throw new PluginProblem(`is not ready after ${LOAD_TIMEOUT_MS} ms`);
+  });
+}
 
 /** Refuses unknown members, since a misspelt one would be ignored. @throws PluginProblem */
 export function refuseUnknown(members: readonly string[], known: readonly string[], where: string): void {

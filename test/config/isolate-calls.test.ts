@@ -20,7 +20,6 @@ async function started(t: TestContext, hooks: string, budget = 10_000, count: Ho
     memory: 128,
     config: undefined,
     budget,
-    patience: 10_000,
     line: (text) => logged.push(text),
     log: (level, message) => logged.push(`${level} ${message}`),
     count,

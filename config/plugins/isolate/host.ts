@@ -2,15 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withTimeout } from '../../../lib/time/with-timeout.ts';
 import { insideOf } from '../../../plugins-sdk/hooks/context.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
-import { notReadyAfter, PluginProblem } from '../plugin-problem.ts';
+import { loadedInTime, PluginProblem } from '../plugin-problem.ts';
 import { type Asked, PluginProcess, type ProcessOptions } from './process.ts';
 
 export interface HostOptions extends ProcessOptions {
   readonly config: unknown;
   /** The plugin's budget, in milliseconds. */
   readonly budget: number;
-  /** Milliseconds that a process has to get ready. */
-  readonly patience: number;
   readonly log: (level: 'info' | 'warn' | 'error', message: string) => void;
   readonly count: (what: 'calls' | 'restarts') => void;
 }
@@ -115,12 +113,12 @@ export class PluginHost {
 
   /** Starts a process and has it make the plugin. @throws the plugin's own error, and PluginProblem */
   async #start(): Promise<PluginProcess> {
-    const { config, patience, budget } = this.#options;
+    const { config, budget } = this.#options;
     this.#startedAt = performance.now();
     const one = new PluginProcess(this.#options);
     this.#process = one;
     const made = one.do({ do: 'load' }).then(() => one.do({ do: 'make', config }));
-    await withTimeout(patience, made, notReadyAfter(patience)).catch((error: unknown) => {
+    await loadedInTime(made).catch((error: unknown) => {
       one.kill(String(Object(error).message));
       throw error;
     });

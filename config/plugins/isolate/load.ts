@@ -6,12 +6,10 @@ import type { PluginModule } from '../module-exports.ts';
 import { bundlePlugin } from './bundle.ts';
 import { type HookContext, PluginHost } from './host.ts';
 import { PluginProcess } from './process.ts';
-import type { Shape } from './protocol.ts';
+import type { PluginShape, Shape } from './protocol.ts';
 
 /** MiB of memory that a plugin's process may take by default. */
 const DEFAULT_MEMORY_MIB = 128;
-/** Milliseconds in which a started process has to get ready. */
-const START_TIMEOUT_MS = 30_000;
 
 /** The value of the config key `isolate`. */
 export type Isolation = true | { readonly memory: number };
@@ -35,7 +33,7 @@ export async function isolatePlugin(url: string, isolation: Isolation): Promise<
   // Output during the inspection is dropped: the plugin writes it again when it runs.
   const looked = new PluginProcess({ ...made, line: () => undefined });
   return {
-    exports: () => exportsOf(looked),
+    exports: () => standInExports(looked),
     behaviour: (plugin, keys, config) => (services) => behaviourOf(made, plugin, keys, config, services),
     close: () => {
       looked.kill('it was looked at');
@@ -44,16 +42,16 @@ export async function isolatePlugin(url: string, isolation: Isolation): Promise<
   };
 }
 
-async function exportsOf(looked: PluginProcess): Promise<PluginModule> {
+async function standInExports(looked: PluginProcess): Promise<PluginModule> {
   const shape = (await looked.do({ do: 'load' })) as Shape;
-  const factory = async (config: unknown) => standIn((await looked.do({ do: 'make', config })) as Shape['plugin']);
+  const factory = async (config: unknown) => standIn((await looked.do({ do: 'make', config })) as PluginShape);
   // The parsed config cannot leave the plugin's process, so each process parses it again.
   const parser = { parse: (config: unknown) => looked.do({ do: 'parse', config }).then(() => config) };
   const configSchema = shape.parses ? parser : shape.configSchema;
   return { plugin: shape.plugin ? standIn(shape.plugin) : factory, configSchema, keys: shape.keys };
 }
 
-function standIn({ name, hooks, credentials }: NonNullable<Shape['plugin']> = { name: '', hooks: [] }): object {
+function standIn({ name, hooks, credentials }: PluginShape): object {
   const none = () => undefined;
   return { name, hooks: Object.fromEntries(hooks.map((hook) => [hook, none])), ...(credentials && { credentials }) };
 }
@@ -82,8 +80,8 @@ function behaviourOf(
   const host = new PluginHost({
     ...made,
     config,
-    budget: budget === 'none' ? START_TIMEOUT_MS : budget,
-    patience: START_TIMEOUT_MS,
+    // A plugin without `setup` always has one.
+    budget: Number(budget),
     line: (text) => log.info(`plugin "${name}": ${text}`),
     log: (level, message) => log[level](`plugin "${name}": ${message}`),
     count: (what) => counters[what]({ plugin: name }, 1),
