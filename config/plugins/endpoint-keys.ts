@@ -30,13 +30,13 @@ const none = Object.freeze({});
  */
 export function hooksWithKeys(hooks: SimplePlugin['hooks'], keys: readonly ConfigKey[]): Taps {
   if (keys.length === 0) return hooks;
-  const known = new WeakMap<Endpoint, object>();
+  const made = new WeakMap<Endpoint, object>();
+  const make = (endpoint: Endpoint) =>
+    deepFreeze(Object.fromEntries(keys.map((key) => [key.path, withDefaults(key.schema, key.of(endpoint))])));
   const valuesAt = (endpoint: Endpoint): object => {
-    const made = known.get(endpoint);
-    if (made !== undefined) return made;
-    const values = keys.map((key) => [key.path, withDefaults(key.schema, key.of(endpoint))]);
-    known.set(endpoint, deepFreeze(Object.fromEntries(values)));
-    return valuesAt(endpoint);
+    const values = made.get(endpoint) ?? make(endpoint);
+    made.set(endpoint, values);
+    return values;
   };
   const extended = (hook: Hook) => (context: Readonly<Record<string, unknown>>) => {
     const { endpoint } = insideOf(context) ?? {};

@@ -58,7 +58,7 @@ class Life {
     }
   }
 
-  async #prepare(order: Exclude<Order, { readonly do: 'call' | 'abort' }>): Promise<unknown> {
+  async #prepare(order: Order): Promise<unknown> {
     if (order.do === 'load') return await this.#open();
     if (order.do === 'parse') await this.#parse(order.config);
     return order.do === 'make' ? await this.#make(order.config) : undefined;

@@ -9,7 +9,7 @@ import type { Memo } from '../../../plugins-sdk/hooks/memo.ts';
 import { PluginProblem } from '../plugin-problem.ts';
 import { nodeOptions } from './node-options.ts';
 import { LONGEST_LINE, logOutput } from './output.ts';
-import { LONGEST, LONGEST_TEXT, lineSplitter, type Order, REPORTS, type Report, type Thrown } from './protocol.ts';
+import { LONGEST, LONGEST_TEXT, lineSplitter, REPORTS, type Report, type Task, type Thrown } from './protocol.ts';
 
 export interface ProcessOptions {
   /** The module that the process runs. */
@@ -47,9 +47,6 @@ interface Waiting {
   readonly answer: Deferred<() => Answer>;
   readonly signal: (() => AbortSignal | undefined) | undefined;
 }
-
-/** An order before it has a number. */
-export type Unnumbered = Order extends infer O ? (O extends Order ? Omit<O, 'i'> : never) : never;
 
 const ignore = () => undefined;
 
@@ -111,16 +108,16 @@ export class PluginProcess {
   }
 
   /** Sends an order and returns the value of its answer. @throws the plugin's own error, and PluginProblem */
-  async do(order: Unnumbered): Promise<unknown> {
-    const answer = await this.ask(order).answer;
+  async do(task: Task): Promise<unknown> {
+    const answer = await this.ask(task).answer;
     return answer().value;
   }
 
   /** Sends an order. @param signal returns the signal that the hook may watch. @throws Error for an order that is too long */
-  ask(order: Unnumbered, signal?: () => AbortSignal | undefined): Asked {
+  ask(task: Task, signal?: () => AbortSignal | undefined): Asked {
     this.#last += 1;
     const i = this.#last;
-    const line = `${JSON.stringify({ i, ...order })}\n`;
+    const line = `${JSON.stringify({ i, ...task })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
     const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<() => Answer>(), signal };
     if (this.#how === undefined) this.#waiting.set(i, waiting);

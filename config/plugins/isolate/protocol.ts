@@ -1,3 +1,5 @@
+import type { SimplePlugin } from '../../../plugins-sdk/define.ts';
+
 /** The messages between the service and the process of an isolated plugin. Each is one line of JSON. */
 
 /** File descriptors of the process, beside the three that every process has. */
@@ -8,12 +10,13 @@ export const LONGEST = 4 * 1024 * 1024;
 /** Most characters of an error's message, and of its stack. */
 export const LONGEST_TEXT = 16_384;
 
+/** A plugin as far as the service has to know it: the names of its hooks, without their functions. */
+export type PluginShape = Pick<SimplePlugin, 'name' | 'credentials'> & { readonly hooks: readonly string[] };
+
 /** The exports of a plugin's module, as far as the service has to know them. */
 export interface Shape {
   /** `undefined` if a factory makes the plugin. */
-  readonly plugin?:
-    | { readonly name: string; readonly hooks: readonly string[]; readonly credentials?: readonly string[] }
-    | undefined;
+  readonly plugin?: PluginShape | undefined;
   readonly configSchema?: unknown;
   /** Whether `configSchema` is a validator with `parse`, which exists only in the plugin's process. */
   readonly parses?: boolean;
@@ -29,12 +32,11 @@ export interface Thrown {
   readonly issues?: unknown;
 }
 
-/** A message to the plugin's process. */
-export type Order =
-  | { readonly i: number; readonly do: 'load' }
-  | { readonly i: number; readonly do: 'parse' | 'make'; readonly config: unknown }
+/** What the plugin's process is to do. */
+export type Task =
+  | { readonly do: 'load' | 'abort' | 'ping' }
+  | { readonly do: 'parse' | 'make'; readonly config: unknown }
   | {
-      readonly i: number;
       readonly do: 'call';
       readonly hook: string;
       /** The hook's context. A long answer of the upstream is in `text`, as JSON. */
@@ -43,8 +45,10 @@ export type Order =
       readonly memo: string | undefined;
       /** JSON of the answer; only `onResponseSent` has one. */
       readonly answer: string | undefined;
-    }
-  | { readonly i: number; readonly do: 'abort' | 'ping' };
+    };
+
+/** A message to the plugin's process. */
+export type Order = Task & { readonly i: number };
 
 /** A message about the order with this number: it begins, it watches its signal, or it has ended with this result. */
 export interface Report {
