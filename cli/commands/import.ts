@@ -31,9 +31,7 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
   if (file !== undefined) await save(file, text, before !== undefined);
   const made = file === undefined ? { config: text } : { file };
-  // A whole operation has no `what`.
-  const leftOut = imported.leftOut.map(({ what, ...rest }) => ({ ...(what !== '' && { what }), ...rest }));
-  if (isJson) await printJson({ ok: true, ...made, added, notes, leftOut });
+  if (isJson) await printJson({ ok: true, ...made, added, notes, leftOut: imported.leftOut });
   else if (file === undefined) await print(text);
   return 0;
 }
@@ -96,9 +94,12 @@ function patternOf(text: string): RegExp {
 /** Returns the text of the output file; undefined if there is none. @throws Error where it may not be added to. */
 async function existing(file: string | undefined, out: string | undefined, given: Given): Promise<string | undefined> {
   const isMerged = given.flag('merge');
-  if (file === undefined && isMerged) throw new UsageError('option --merge needs --out <file>, the config to add to');
-  const about = file === undefined ? undefined : await lstat(file).catch(() => undefined);
-  if (file === undefined || about === undefined) return undefined;
+  if (file === undefined) {
+    if (isMerged) throw new UsageError('option --merge needs --out <file>, the config to add to');
+    return undefined;
+  }
+  const about = await lstat(file).catch(() => undefined);
+  if (about === undefined) return undefined;
   if (about.isSymbolicLink()) throw new Error(`${out} is a symbolic link: name the file that it leads to`);
   if (!isMerged) throw new Error(`${out} is there: add what it lacks with --merge, or name another file`);
   await readConfigFile(file);

@@ -86,7 +86,7 @@ export class Conversion {
 
   #fail(at: string, error: unknown): void {
     if (!(error instanceof Inexpressible)) throw error;
-    this.#leave('', at, error.message);
+    this.leftOut.push({ at, reason: error.message });
   }
 
   #leave(what: string, at: string, reason: string): void {

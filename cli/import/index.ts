@@ -68,7 +68,7 @@ function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed
   const endpoint = e === undefined ? undefined : api.endpoints[Number(e)];
   const parameter = p === undefined ? undefined : endpoint?.parameters?.[Number(p)];
   const at = endpoint === undefined ? api.name : `${endpoint.method ?? 'GET'} ${endpoint.path}`;
-  const leave = (what: string) => leftOut.push({ what, at, reason: message });
+  const leave = (what?: string) => leftOut.push({ what, at, reason: message });
   if (parameter !== undefined && key === 'schema') {
     leave(`the schema of parameter "${parameter.name}"`);
     delete parameter.schema;
@@ -80,7 +80,7 @@ function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed
     if (key === 'oauth2') delete api.oauth2;
     else api.headers = {};
   } else {
-    leave(endpoint === undefined && key === 'url' ? source : '');
+    leave(endpoint === undefined && key === 'url' ? source : undefined);
     removed.add(endpoint ?? api);
   }
 }

@@ -3,8 +3,8 @@ export class Inexpressible extends Error {}
 
 /** A part of a document that the config does not have, or has in another form. */
 export interface LeftOut {
-  /** The part, such as `query parameter "expand"`; empty for the operation itself. */
-  readonly what: string;
+  /** The part, such as `query parameter "expand"`; absent for a whole operation. */
+  readonly what?: string | undefined;
   /** The operation, such as `GET /pets`, or another place. */
   readonly at: string;
   readonly reason: string;
@@ -35,12 +35,12 @@ const NAMED = 3;
 export function leftOutLines(list: readonly LeftOut[]): string[] {
   const groups = new Map<string, LeftOut[]>();
   for (const each of list) {
-    const key = JSON.stringify(each.what === '' ? [each.at, each.reason] : [each.what, each.reason]);
+    const key = JSON.stringify(each.what === undefined ? [each.at, each.reason] : [each.what, each.reason]);
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   return [...groups.values()].map((group) => {
-    const [{ what, at, reason } = { what: '', at: '', reason: '' }] = group;
-    if (what === '') return `${at}: ${reason}`;
+    const [{ what, at, reason } = { at: '', reason: '' }] = group;
+    if (what === undefined) return `${at}: ${reason}`;
     const places = [...new Set(group.map((each) => each.at))];
     const more = places.length > NAMED ? ` and ${places.length - NAMED} more` : '';
     return `${what}: ${reason} (${places.slice(0, NAMED).join(', ')}${more})`;

@@ -28,7 +28,7 @@ async function outcome(tree: Tree) {
   };
   const imported = await importDocument(tree, { base: 'https://base.example', wants, builtins });
   for (const { what, at, reason } of imported.leftOut)
-    if (what === '' && /^answers in .*, not in JSON$/.test(reason)) reading.delete(at);
+    if (what === undefined && /^answers in .*, not in JSON$/.test(reason)) reading.delete(at);
   const made = imported.apis.flatMap(({ endpoints }) => endpoints).filter(({ method }) => method === undefined);
   const text = imported.apis.length === 0 ? undefined : fileText(imported);
   return { wanted: reading.size, made: made.length, text };
