@@ -6,14 +6,10 @@ import { isScalar, SchemaReader } from './schema.ts';
 import { encoded, literal, summary } from './text.ts';
 
 /** Headers that the HTTP client sets itself, or that follow from media types. */
-const ELSEWHERE = new Set([
-  ...['content-length', 'host', 'user-agent', 'accept-encoding', 'connection'],
-  ...['accept', 'content-type'],
-]);
-const SEPARATORS: Readonly<Record<string, string>> = {
-  ...{ csv: ',', ssv: ' ', tsv: 'tab', pipes: '|', multi: '&' },
-  ...{ spaceDelimited: ' ', pipeDelimited: '|' },
-};
+const ELSEWHERE = /^(?:content-length|host|user-agent|accept-encoding|connection|accept|content-type)$/;
+/** The separators of a list's items, other than a comma: by `collectionFormat` in Swagger, by `style` in OpenAPI. */
+const SWAGGER_SEPARATORS: Readonly<Record<string, string>> = { ssv: ' ', tsv: 'tab', pipes: '|', multi: '&' };
+const OPENAPI_SEPARATORS: Readonly<Record<string, string>> = { spaceDelimited: ' ', pipeDelimited: '|' };
 /** The style of a config that sends a list with a separator. */
 const STYLES: Readonly<Record<string, Sent['style']>> = { '&': 'repeat', ',': 'comma' };
 
@@ -60,7 +56,7 @@ function declaredOf(document: ApiDocument, { parameters, path }: Operation, note
     if (declared.has(key)) continue;
     if (typeof name !== 'string' || typeof place !== 'string') note('a parameter', 'has no "name" or no "in"');
     else if (place === 'path' && !path.includes(`{${name}}`)) note(what, 'is not in the path');
-    else if (ELSEWHERE.has(header)) note(what, 'goes by itself');
+    else if (ELSEWHERE.test(header)) note(what, 'goes by itself');
     else declared.set(key, parameter);
   }
   return declared;
@@ -147,10 +143,11 @@ function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (r
 
 /** Returns the separator of a list's items. `&` means that each item is sent by itself. */
 function separatorOf({ isSwagger }: ApiDocument, parameter: Block): string {
-  const { style, explode, collectionFormat = 'csv', in: place } = parameter;
+  const { style, explode, collectionFormat, in: place } = parameter;
+  if (isSwagger) return SWAGGER_SEPARATORS[String(collectionFormat)] ?? ',';
   const isForm = place !== 'header' && place !== 'path';
-  if (!isSwagger && isForm && (explode ?? /^(?:undefined|form)$/.test(String(style)))) return '&';
-  return SEPARATORS[String(isSwagger ? collectionFormat : style)] ?? ',';
+  if (isForm && (explode ?? /^(?:undefined|form)$/.test(String(style)))) return '&';
+  return OPENAPI_SEPARATORS[String(style)] ?? ',';
 }
 
 interface About {
