@@ -1,4 +1,4 @@
-import { type Address, checksumAddress, isAddress } from '../../lib/eth/hex.ts';
+import { checksumAddress, isAddress } from '../../lib/eth/hex.ts';
 import { VARIABLES } from '../../plugins-sdk/signing/variables.ts';
 import { readEnvironment } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
@@ -7,12 +7,6 @@ import { readAddresses } from '../identity/addresses.ts';
 import { serviceUrl, signerAt } from '../identity/health.ts';
 import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
 import { readRecords, recordName, zoneLine } from '../identity/record.ts';
-
-/** The signer that the record must name. */
-interface Expected {
-  readonly address: Address;
-  readonly source: string;
-}
 
 /** Prints the DNS records that name the signer, or with `--check` looks them up. */
 export async function identity(given: Given): Promise<number> {
@@ -32,7 +26,7 @@ export async function identity(given: Given): Promise<number> {
  */
 async function check(given: Given, name: string): Promise<number> {
   const server = readNameServer(given.optional('resolver'));
-  const { address, source } = await readExpected(given)();
+  const { address, source } = await readExpected(given);
   await print(`Expected: ${address} (${source})\nLooked up: TXT ${name} (${server.label})\n`);
   const { addresses, others } = readRecords(await lookUpTxt(name, server));
   if (addresses.length === 0) throw new Error(`${name}: the TXT record holds no address`);
@@ -43,24 +37,22 @@ async function check(given: Given, name: string): Promise<number> {
   return matches ? 0 : 1;
 }
 
-/** Returns a function that finds the expected signer. @throws UsageError before any request. */
-function readExpected(given: Given): () => Promise<Expected> {
+/** Finds the signer that the record must name, and says where it was found. @throws UsageError before any request. */
+async function readExpected(given: Given) {
   const isNamed = (...names: string[]) => names.some((name) => given.optional(name) !== undefined);
   if ([isNamed('address'), isNamed('url'), isNamed('env', 'config')].filter(Boolean).length > 1) {
     throw new UsageError('only one of --address, --url and -c or --env can be given: each names a signer');
   }
   const address = checkedOption(given, 'address', isAddress, ADDRESS_RULE);
   const url = given.optional('url');
-  if (isAddress(address)) return async () => ({ address: checksumAddress(address), source: 'given' });
-  if (url !== undefined) {
-    const health = `${serviceUrl(url)}/health`;
-    return async () => ({ address: await signerAt(health), source: health });
-  }
-  return () => readOwn(given);
+  if (isAddress(address)) return { address: checksumAddress(address), source: 'given' };
+  if (url === undefined) return readOwn(given);
+  const health = `${serviceUrl(url)}/health`;
+  return { address: await signerAt(health), source: health };
 }
 
 /** Returns the signer of the config or of the environment. @throws UsageError when there is none. */
-async function readOwn(given: Given): Promise<Expected> {
+async function readOwn(given: Given) {
   const config = given.optional('config');
   const env = await readEnvironment(given.optional('env'));
   if (config === undefined && Object.values(VARIABLES.current).every((name) => !env[name])) {

@@ -1,4 +1,4 @@
-import { Resolver, resolveTxt } from 'node:dns/promises';
+import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { UsageError } from '../arguments.ts';
@@ -54,9 +54,8 @@ export function lookUpTxt(name: string, { address }: NameServer): Promise<string
 
 async function ask(name: string, address: string | undefined): Promise<string[][]> {
   try {
-    if (address === undefined) return await resolveTxt(name);
     const resolver = new Resolver();
-    resolver.setServers([address]);
+    if (address !== undefined) resolver.setServers([address]);
     return await resolver.resolveTxt(name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
