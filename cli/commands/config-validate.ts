@@ -13,21 +13,19 @@ export async function validateConfig(given: Given): Promise<number> {
   const loaded = await givenConfig(given, (finding) => ofVariables.push(finding));
   const { endpoints, explained } = loaded;
   const warnings = [...ofVariables, ...loaded.warnings, ...(workersOf(loaded.config) > 1 ? checkTogether(loaded) : [])];
-  const texts = new Map(explained.map(({ endpoint, text }) => [endpoint, text]));
   const recommendations = loaded.plugins.flatMap(
     ({ definition }) => definition.recommend?.(endpoints, loaded.config) ?? [],
   );
   if (given.flag('json')) {
-    const ids = endpoints.map((endpoint) => {
-      const { api, name, id } = endpoint;
-      return { api, endpoint: name, endpointId: id, ...(given.flag('explain') && { explained: texts.get(endpoint) }) };
+    const ids = explained.map(({ endpoint: { api, name, id }, text }) => {
+      return { api, endpoint: name, endpointId: id, ...(given.flag('explain') && { explained: text }) };
     });
     await printJson({ ok: true, endpoints: ids, warnings: warnings.map(findingJson), recommendations });
     return 0;
   }
-  const lines = endpoints.flatMap((endpoint) => {
-    const line = escapeUnprintable(`${endpoint.api}/${endpoint.name} ${endpoint.id}`);
-    return given.flag('explain') ? [line, `  ${texts.get(endpoint)}`] : [line];
+  const lines = explained.flatMap(({ endpoint: { api, name, id }, text }) => {
+    const line = escapeUnprintable(`${api}/${name} ${id}`);
+    return given.flag('explain') ? [line, `  ${text}`] : [line];
   });
   await complain('warning', warnings.map(locatedLine));
   await complain('recommendation', recommendations);
