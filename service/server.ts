@@ -13,7 +13,7 @@ import { Generation, type Shared } from './generation.ts';
 import { drainDelayOf, limitClients } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
-import { type ReadVariables, ReloadQueue } from './reload.ts';
+import { type ReadVariables, reloadQueue } from './reload.ts';
 import { report } from './report.ts';
 import type { LastReload } from './status.ts';
 import { describeError } from './terminal.ts';
@@ -40,7 +40,7 @@ export class Server {
   readonly #first: LoadedConfig;
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
-  readonly #reloads = new ReloadQueue();
+  readonly #queue = reloadQueue();
   /** The latest reload that has set up plugins; a stop waits for it, because they may have to be stopped. */
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
@@ -89,7 +89,7 @@ export class Server {
 
   /** Queues a reload. @returns whether the new config is in force. */
   reload(variables: ReadVariables, news: Log): Promise<boolean> {
-    return this.#reloads.run(() => this.#reload(variables, news));
+    return this.#queue(() => this.#reload(variables, news));
   }
 
   /** Drains the requests, then stops plugins, state engine and signers, in bounded time. */

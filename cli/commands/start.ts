@@ -5,7 +5,7 @@ import { silentLog } from '../../plugins-sdk/log.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import { reportCrashesTo } from '../../service/crash.ts';
 import { createLog, logSettings } from '../../service/log.ts';
-import { ReloadQueue } from '../../service/reload.ts';
+import { reloadQueue } from '../../service/reload.ts';
 import {
   environmentFile,
   openFileWarning,
@@ -89,14 +89,14 @@ async function supervise(count: number, started: Started, outside: Variables, re
   const { log, signalled, variables: now } = started;
   const { Primary } = await import('../../service/workers/primary.ts');
   const primary = new Primary({ count, log, variables: outside });
-  const reloads = new ReloadQueue();
+  const queue = reloadQueue();
   const again = async () => {
     const isNew = await primary.reload();
     if (isNew) log.setLevel(logSettings(await now()).level);
     return isNew;
   };
   // Errors are ignored here: the workers have read the same file, and report them.
-  reload.resolve(() => reloads.run(again).catch(() => undefined));
+  reload.resolve(() => queue(again).catch(() => undefined));
   return primary.run(signalled);
 }
 

@@ -6,11 +6,13 @@ import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
 import { describeService } from '../description.ts';
-import { MeterRegistry } from '../meter-registry.ts';
 import { StatusParts } from '../status.ts';
 
+/** The services that the harness makes itself. */
+type OfHarness = Pick<Services, 'background' | 'meters' | 'now'>;
+
 /** Returns the services for a definition's `setup`, some replaced by the test. @param config the definition's own config. */
-export function servicesOf(definition: Definition, config: unknown, services: Partial<Services>): Services {
+export function servicesOf(definition: Definition, config: unknown, services: Partial<Services> & OfHarness): Services {
   const given: Services = {
     config: {},
     answerConfig: services.config ?? {},
@@ -22,17 +24,14 @@ export function servicesOf(definition: Definition, config: unknown, services: Pa
     log: silentLog,
     path: (relative) => resolve(relative),
     hide: (text) => text,
-    now: Date.now,
     states: new StateStore(),
     debts: new Debts(),
     dependencies: () => [],
-    meters: new MeterRegistry().draft().of(definition.name),
     status: new StatusParts(),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
     admit: async () => undefined,
     prices: { providers: () => new Map(), priceOf: () => undefined },
-    background: () => undefined,
     phase: () => 'serving',
     describe: () =>
       describeService({

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ReloadQueue } from '../../service/reload.ts';
+import { reloadQueue } from '../../service/reload.ts';
 
 it('reloads run one after the other, and those that wait to begin are one', async () => {
-  const reloads = new ReloadQueue();
+  const queue = reloadQueue();
   const ran: string[] = [];
   const reload = (name: string) => async () => {
     ran.push(`${name} begins`);
@@ -13,9 +13,9 @@ it('reloads run one after the other, and those that wait to begin are one', asyn
     ran.push(`${name} ends`);
     return name !== 'c';
   };
-  const first = [reloads.run(reload('a')), reloads.run(reload('b'))];
+  const first = [queue(reload('a')), queue(reload('b'))];
   await Promise.resolve().then(() => undefined);
-  const next = [reloads.run(reload('c')), reloads.run(reload('d'))];
+  const next = [queue(reload('c')), queue(reload('d'))];
   assert.deepEqual(await Promise.all([...first, ...next]), [true, true, false, false]);
   assert.deepEqual(ran, ['a begins', 'a ends', 'c begins', 'c ends']);
 });
