@@ -1,13 +1,10 @@
 import { writeSync } from 'node:fs';
 import { errorForLog } from '../kernel/refusal.ts';
+import type { ProcessLog } from './log.ts';
 import { escapeUnprintable } from './text.ts';
 
-/** Writes the reason for the end of the process. */
-interface Reporter {
-  error(message: string): void;
-  /** Writes all waiting lines now. */
-  flush(): void;
-}
+/** The log that gets the reason for the end of the process. */
+type Reporter = Pick<ProcessLog, 'error' | 'flush'>;
 
 let reporter: Reporter = {
   error: (message) => {

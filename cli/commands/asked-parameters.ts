@@ -4,18 +4,13 @@ import { UsageError } from '../arguments.ts';
 
 type Parameters = Readonly<Record<string, Json>>;
 
-/** Parameters as in a receipt, and the names of those that the config's defaults have added. */
-export interface AskedParameters {
-  readonly parameters: Parameters;
-  readonly defaults: readonly string[];
-}
-
 /**
  * Returns the part of a request that an endpoint's receipt covers: without fixed and secret parameters, with defaults.
  *
+ * @returns it, and the names of the parameters that the config's defaults have added.
  * @throws UsageError for a parameter that the endpoint does not have.
  */
-export function askedParameters(endpoint: Endpoint, sent: Parameters): AskedParameters {
+export function askedParameters(endpoint: Endpoint, sent: Parameters) {
   const declared = keys.parameters.of(endpoint) ?? [];
   const reserved: readonly string[] = reservedParameters(endpoint);
   const known = [...declared.map(({ name }) => name), ...reserved];

@@ -1,5 +1,5 @@
 import { isBytes32 } from '../../lib/eth/hex.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
+import { type Log, silentLog } from '../../plugins-sdk/log.ts';
 import { operate } from '../../service/index.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
@@ -64,12 +64,11 @@ async function ask(given: Given, name: string, words: Readonly<Record<string, st
 
 /** Makes a log on stderr for work that this process does in place of the service. */
 function stderrLog(): Log {
-  const nothing = () => undefined;
   const at =
     (level: string) =>
     (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
       const said = Object.entries(fields).map(([key, value]) => ` ${key}=${value}`);
       void complain(level, [message + said.join('')]);
     };
-  return { debug: nothing, info: at('info'), warn: at('warn'), error: at('error') };
+  return { ...silentLog, info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -57,21 +57,14 @@ export function zoneLine(name: string, address: Address): string {
   return `${name}. ${TTL_SECONDS} IN TXT "${address}"`;
 }
 
-/** The content of TXT records. */
-export interface Named {
-  /** The addresses with checksum, each once. */
-  readonly addresses: readonly Address[];
-  /** The number of entries that are no addresses. */
-  readonly others: number;
-}
-
 /**
  * Reads TXT records: comma-separated addresses in any case, in any number of records (ERC-7529). The strings of one
  * record are joined without anything between them (RFC 7208, section 3.3).
  *
  * @param records the strings of each record.
+ * @returns the addresses with checksum, each once, and the number of entries that are no addresses.
  */
-export function readRecords(records: readonly (readonly string[])[]): Named {
+export function readRecords(records: readonly (readonly string[])[]) {
   const entries = records
     .flatMap((strings) => strings.join('').split(','))
     .map((entry) => entry.trim())

@@ -3,21 +3,15 @@ import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX, unique } from './names.ts';
 import { apiNode, endpointNode, variablesIn, variablesOf, yamlText } from './write.ts';
 
-/** The config after a merge. */
-export interface Merged {
-  readonly text: string;
-  readonly added: number;
-  /** Notes on parts that differ from the document but stay, and on secrets that one more API would get. */
-  readonly kept: readonly string[];
-}
-
 /**
  * Adds the parts of an import that a config lacks. Values, their order and comments stay; the layout is the YAML library's.
  * APIs are matched by URL; endpoints by method and path, or by name.
  * @param text the text of a valid config.
+ * @returns the new text, and the number of endpoints that were added. `kept` has notes on parts that differ from the document but
+ * stay, and on secrets that one more API would get.
  * @throws Error where a part cannot be added.
  */
-export function merge(text: string, imported: Imported): Merged {
+export function merge(text: string, imported: Imported) {
   const document = parseDocument(text, { customTags: asWritten });
   const apis = listOf(document.get('apis'), 'apis');
   const blocks = apis.items.filter(isMap);

@@ -10,14 +10,8 @@ const MOST = 4;
 const MAX_DEPTH = 6;
 const MAX_MEMBERS = 200;
 
-/** The media type and the schema of an operation's answer, if the document has them. */
-export interface Answer {
-  readonly type?: string | undefined;
-  readonly schema?: unknown;
-}
-
-/** Returns the answer of an operation. @throws Inexpressible for an answer that is not JSON. */
-export function answerOf(document: ApiDocument, { block }: Operation): Answer {
+/** Returns media type and schema of an operation's answer, if the document has them. @throws Inexpressible if it is not JSON. */
+export function answerOf(document: ApiDocument, { block }: Operation) {
   const responses = Object.entries(document.block(block.responses));
   const [, first] =
     responses.find(([status]) => /^2(?:\d\d|XX)$/i.test(status)) ??

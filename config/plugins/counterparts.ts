@@ -3,12 +3,6 @@ import type { Endpoint } from '../../kernel/values.ts';
 import { nearest } from '../../lib/text/suggest.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 
-/** A plugin's declaration without a function, or its function without a declaration. Either stops the start of the service. */
-interface Missing {
-  readonly plugin: string;
-  readonly why: string;
-}
-
 const SIDES = [
   {
     member: 'auth',
@@ -28,15 +22,15 @@ const SIDES = [
 
 /**
  * Finds auth types and modes without a function, which no request could pass, and functions for undeclared ones, which no request
- * could reach.
+ * could reach. Either stops the start of the service.
  * @param endpoints if given, only the auth types and modes that they use need a function.
  */
 export function missingCounterparts(
   definitions: readonly Definition[],
   taps: PluginSet['taps'],
   endpoints?: readonly Endpoint[],
-): Missing[] {
-  return SIDES.flatMap(({ member, stage, verb, of, usedBy }): Missing[] => {
+) {
+  return SIDES.flatMap(({ member, stage, verb, of, usedBy }) => {
     const declared = definitions.flatMap((definition) => of(definition).map((variant) => [definition.name, variant]));
     const names = declared.map(([, variant = '']) => variant);
     const used = new Set(endpoints?.flatMap(usedBy) ?? names);
