@@ -41,23 +41,26 @@ export function decode(bytes: Buffer, file: string): string {
   }
 }
 
-async function read(file: string, most: number, signal: AbortSignal): Promise<Buffer> {
+/** Reads a stream to its end. A pipe or device has no size to check beforehand. @returns undefined for more than `most` bytes. */
+export async function readAtMost(most: number, stream: AsyncIterable<Buffer>): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
-  try {
-    for await (const chunk of await opened(file, signal)) {
-      chunks.push(chunk);
-      size += chunk.length;
-      // A pipe or device has no size to check beforehand.
-      if (size > most) break;
-    }
-  } catch (error) {
-    const { code } = Object(error);
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > most) return undefined;
+  }
+  return Buffer.concat(chunks);
+}
+
+async function read(file: string, most: number, signal: AbortSignal): Promise<Buffer> {
+  const reading = opened(file, signal).then((stream) => readAtMost(most, stream));
+  const bytes = await reading.catch(({ code }) => {
     const why = errorAt(file, reasons[code] ?? `cannot be read (${code})`);
     throw Object.assign(new ConfigErrors([why]), { code });
-  }
-  if (size > most) throw new ConfigErrors([errorAt(file, `larger than ${most / MAX_BYTES} MiB`)]);
-  return Buffer.concat(chunks);
+  });
+  if (bytes === undefined) throw new ConfigErrors([errorAt(file, `larger than ${most / MAX_BYTES} MiB`)]);
+  return bytes;
 }
 
 /** Opens a file without blocking: opening a pipe would wait for its writer, and block one of node's few file-system threads. */

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { readAtMost } from '../../config/files.ts';
 import type { Json } from '../../kernel/values.ts';
 import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
@@ -6,7 +7,7 @@ import { jsonIn } from '../../lib/json/value.ts';
 import { userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { codeOf, escapeUnprintable } from '../../service/text.ts';
-import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
+import { requestHashOf, type Verification, verifyResponse } from '../../verify/index.ts';
 import { ADDRESS_RULE, checkedOption, type Given, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { askedParameters } from './asked-parameters.ts';
@@ -24,7 +25,7 @@ const MAX_MEBIBYTES = 16;
 export async function verify(given: Given, file: string): Promise<number> {
   const options = readOptions(given);
   const source = file === '-' ? 'stdin' : userPath(file);
-  const answer = parse(source, await readBounded(source, file === '-'));
+  const answer = parse(source, await read(source, file === '-'));
   const known = await configuredEndpoint(given, answer);
   const sent = options.parameters;
   const asked = sent && known?.endpoint && askedParameters(known.endpoint, sent);
@@ -50,11 +51,7 @@ function ofOtherRequest(known: Known | undefined): string {
   return known.endpoint === undefined ? `${count}, and ${known.file} does not have the endpoint` : '';
 }
 
-interface GivenOptions extends VerifyOptions {
-  readonly parameters?: Readonly<Record<string, Json>>;
-}
-
-function readOptions(given: Given): GivenOptions {
+function readOptions(given: Given) {
   const node = checkedOption(given, 'node', isAddress, ADDRESS_RULE);
   const endpointId = checkedOption(given, 'endpoint-id', isBytes32, '<id> must be 0x and 64 hex digits');
   const maxAge = checkedOption(given, 'max-age', (text) => /^\d{1,15}$/.test(text), '<seconds> must be a whole number');
@@ -106,21 +103,14 @@ function timeOf(timestamp: number): string {
   return Number.isNaN(date.getTime()) ? `${timestamp}` : `${date.toISOString()} (${timestamp})`;
 }
 
-async function readBounded(source: string, isStdin: boolean): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of isStdin ? process.stdin : createReadStream(source)) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > MAX_MEBIBYTES * 1024 * 1024) break;
-    }
-  } catch (error) {
+async function read(source: string, isStdin: boolean): Promise<Buffer> {
+  const stream = isStdin ? process.stdin : createReadStream(source);
+  const bytes = await readAtMost(MAX_MEBIBYTES * 1024 * 1024, stream).catch((error: unknown) => {
     const code = codeOf(error);
     throw new Error(`${source}: ${code === 'ENOENT' ? 'file not found' : `cannot be read (${code})`}`);
-  }
-  if (size > MAX_MEBIBYTES * 1024 * 1024) throw new Error(`${source}: larger than ${MAX_MEBIBYTES} MiB`);
-  return Buffer.concat(chunks);
+  });
+  if (bytes === undefined) throw new Error(`${source}: larger than ${MAX_MEBIBYTES} MiB`);
+  return bytes;
 }
 
 function parse(source: string, bytes: Buffer): unknown {
