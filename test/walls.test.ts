@@ -153,11 +153,11 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1292, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2072 },
+  lib: { lines: 2071 },
   'plugins-sdk': { lines: 3407 },
   config: { lines: 2589 },
   service: { lines: 3010 },
-  builtins: { lines: 14390 },
+  builtins: { lines: 14385 },
   cli: { lines: 3188 },
   verify: { lines: 1400 },
   tools: { lines: 1326 },

@@ -53,9 +53,7 @@ export function writeTraceparent({
 function isState(text: string): boolean {
   // Only spaces and tabs may surround members, while `trim` removes any white space. A trimming regex would take quadratic time.
   if (!/^[\t\x20-\x7e]*$/.test(text)) return false;
-  const members = text
-    .split(',')
-    .map((member) => member.trim())
-    .filter((member) => member !== '');
+  const listed = text.split(',').map((member) => member.trim());
+  const members = listed.filter((member) => member !== '');
   return members.length > 0 && members.length <= MOST_MEMBERS && members.every((member) => MEMBER.test(member));
 }

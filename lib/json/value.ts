@@ -13,9 +13,10 @@ export function isPlain(value: object): value is Readonly<Record<string, unknown
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Returns the types that a JSON Schema names, by itself or in its alternatives. */
-export function typesIn({ type, anyOf, oneOf }: Readonly<Record<string, unknown>>): readonly unknown[] {
-  return [{ type }, anyOf ?? [], oneOf ?? []].flat().flatMap((one) => Object(one).type ?? []);
+/** Returns the types that a JSON Schema names, by itself or in the schemas that it is made of. */
+export function typesIn({ type, anyOf, oneOf, allOf }: Readonly<Record<string, unknown>>): readonly unknown[] {
+  const inner = [anyOf, oneOf, allOf].flatMap((list) => list ?? []);
+  return [type ?? [], inner.map((one) => typesIn(Object(one)))].flat(2);
 }
 
 /** Parses a text as JSON; returns `undefined` if it is invalid. */

@@ -29,14 +29,16 @@ describe('what is typed for a schema', () => {
   const none = { type: 'null' };
 
   it('is JSON where lists are taken, and no text', () => {
-    for (const schema of [list, { type: ['array', 'null'] }, { anyOf: [list, none] }, { oneOf: [list] }])
+    const inner = [{ anyOf: [list, none] }, { oneOf: [list] }, { allOf: [list] }];
+    for (const schema of [list, { type: ['array', 'null'] }, ...inner])
       assert.ok(takesLists(schema), JSON.stringify(schema));
     for (const schema of [{}, { type: 'string' }, { anyOf: [list, { type: 'string' }] }, { type: 'integer' }])
       assert.ok(!takesLists(schema), JSON.stringify(schema));
   });
 
   it('stands for itself where it is a number or a boolean, and no text is taken', () => {
-    for (const schema of [{ type: 'integer' }, { anyOf: [{ type: ['integer', 'boolean'] }, none] }])
+    const inner = { allOf: [{ anyOf: [{ type: 'integer' }, none] }, { minimum: 1 }] };
+    for (const schema of [{ type: 'integer' }, { anyOf: [{ type: ['integer', 'boolean'] }, none] }, inner])
       for (const text of ['12345678901234567890', 'true']) assert.ok(isLiteral(schema, text), JSON.stringify(schema));
     for (const schema of [{}, { type: 'string' }, { oneOf: [{ type: 'integer' }, { type: 'string' }] }])
       assert.ok(!isLiteral(schema, '7'), JSON.stringify(schema));
