@@ -13,7 +13,7 @@ import { StateKey } from '../../plugins-sdk/state.ts';
 import { probes } from '../shared/probes.ts';
 import { hostGuard } from './hosts.ts';
 import type { Recorder } from './recorder.ts';
-import { MetricsServer } from './server.ts';
+import { MetricsServer, type Pages } from './server.ts';
 import { pluginCalls, traffic } from './traffic.ts';
 
 const metricsKey = optionalKey(
@@ -71,18 +71,8 @@ async function processes({ status, workers }: Services): Promise<HttpResponse> {
   return { status: 200, body: JSON.stringify({ processes: shown }) };
 }
 
-/** Returns a function that makes the recorder once; it keeps counting over reloads until a config has no metrics. */
-function lazily(services: Services): () => Promise<Recorder> {
-  let begun: Promise<Recorder> | undefined;
-  // A service without metrics should not spend time and memory on the library.
-  const begin = async () => new (await import('./recorder.ts')).Recorder(services);
-  return () => {
-    begun ??= begin();
-    return begun;
-  };
-}
-
-const keptRecorder = new StateKey<() => Promise<Recorder>>('metrics');
+/** Counts on over reloads, until a config has no metrics. Kept apart from the server, whose port may change. */
+const keptRecorder = new StateKey<Recorder>('metrics');
 const keptServer = new StateKey<MetricsServer>('metrics server');
 
 /**
@@ -102,20 +92,22 @@ export const metrics = definePlugin({
     const call = pluginCalls(meters);
     if (address === undefined) return {};
     const { port, host = LOOPBACK, hosts = [] } = address;
-    // Kept apart from the server, so that counters continue when the port changes.
-    const recorder = states.keep(keptRecorder, '', () => lazily(services));
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
     const guarded = hostGuard(hosts, log);
-    const pages = {
-      '/metrics': guarded(async () => ({ status: 200, headers: TEXT, body: await (await recorder()).text() })),
-      '/status': guarded(() => processes(services)),
-      ...probes(services),
-    };
+    let pages: Pages = {};
     return {
       start: async () => {
+        // Imported here: a service without metrics should not spend time and memory on the library.
+        const { Recorder } = await import('./recorder.ts');
+        const recorder = states.keep(keptRecorder, '', () => new Recorder(services));
+        pages = {
+          '/metrics': guarded(async () => ({ status: 200, headers: TEXT, body: await recorder.text() })),
+          '/status': guarded(() => processes(services)),
+          ...probes(services),
+        };
         workers?.offer(STATUS, async () => services.status.read());
         await server.start(pages);
-        meters.connect(await recorder());
+        meters.connect(recorder);
       },
       stop: () => server.remove(pages),
       hooks: { concluded },

@@ -10,7 +10,7 @@ const QUIET_MS = 60_000;
 /** Makes the response of one page. */
 export type Page = (request: IncomingMessage) => HttpResponse | Promise<HttpResponse>;
 /** The pages by path. */
-type Pages = Readonly<Record<string, Page>>;
+export type Pages = Readonly<Record<string, Page>>;
 
 /** Deadlines of connections, in milliseconds. */
 const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheckingInterval: 1000 };
