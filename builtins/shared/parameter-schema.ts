@@ -58,12 +58,14 @@ export function parameterSchema(
   { schema, secret = false }: Pick<Parameter, 'schema' | 'secret'>,
   at: string,
 ): { readonly findings: readonly Finding[]; readonly misfit: Misfit } {
-  const { findings, hasPattern } = looksAt(schema, at);
+  const findings = faultsIn(schema, at);
   const validator = findings.length === 0 && isRecord(schema) ? compileSchema(schema) : undefined;
   if (validator === undefined) {
     const uncompiled = findings.length === 0 ? [errorAt(at, 'cannot be compiled')] : findings;
     return { findings: uncompiled, misfit: () => undefined };
   }
+  // Nothing but a pattern can take long.
+  const hasPattern = JSON.stringify(schema).includes('"pattern":');
   const words = (value: unknown) => (validator.Check(value) ? undefined : wordsOf(validator.Errors(value)[0]));
   const misfit = (value: unknown) => {
     const why = hasPattern ? bounded(() => words(value)) : words(value);
@@ -80,33 +82,22 @@ export function publicSchema({ schema, map, secret }: Parameter): Parameter['sch
   return { type: 'string', ...schema, enum: Object.keys(map).filter((value) => misfit(value) === undefined) };
 }
 
-interface Look {
-  readonly findings: readonly Finding[];
-  readonly hasPattern: boolean;
-}
-
-/** Returns the faults of a schema and its inner schemas, and whether any has a pattern. */
-function looksAt(schema: unknown, at: string): Look {
+/** Returns the faults of a schema and its inner schemas. */
+function faultsIn(schema: unknown, at: string): readonly Finding[] {
   const found = explain(Keywords, schema, at);
-  if (found.length > 0 || !isRecord(schema)) return { findings: found, hasPattern: false };
-  const looks = Object.entries(schema).flatMap(([keyword, value]) =>
-    innerLooks(keyword, value, childPath(at, keyword)),
-  );
-  return {
-    findings: looks.flatMap(({ findings }) => findings),
-    hasPattern: looks.some(({ hasPattern }) => hasPattern),
-  };
+  if (found.length > 0 || !isRecord(schema)) return found;
+  return Object.entries(schema).flatMap(([keyword, value]) => innerFaults(keyword, value, childPath(at, keyword)));
 }
 
-function innerLooks(keyword: string, value: unknown, at: string): readonly Look[] {
-  if (keyword === 'pattern') return [{ findings: patternFindings(String(value), at), hasPattern: true }];
-  if (INNER.has(keyword)) return typeof value === 'boolean' ? [] : [looksAt(value, at)];
+function innerFaults(keyword: string, value: unknown, at: string): readonly Finding[] {
+  if (keyword === 'pattern') return patternFaults(String(value), at);
+  if (INNER.has(keyword)) return typeof value === 'boolean' ? [] : faultsIn(value, at);
   if (!LISTS.has(keyword) && keyword !== 'properties') return [];
   const inner: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value ?? {});
-  return inner.flatMap(([key, one]) => (typeof one === 'boolean' ? [] : [looksAt(one, childPath(at, key))]));
+  return inner.flatMap(([key, one]) => (typeof one === 'boolean' ? [] : faultsIn(one, childPath(at, key))));
 }
 
-function patternFindings(source: string, at: string): Finding[] {
+function patternFaults(source: string, at: string): Finding[] {
   try {
     new RegExp(source, 'u');
     return [];
