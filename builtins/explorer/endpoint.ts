@@ -1,8 +1,8 @@
-import { isCovered, keys, receiptKey, reservedParameters } from '../../plugins-sdk/config.ts';
+import { keys, receiptKey, reservedParameters } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import type { Price, ServiceDescription } from '../../plugins-sdk/openapi.ts';
 import { publicSchema } from '../shared/parameter-schema.ts';
-import { requiredIn } from '../shared/path-parameters.ts';
+import { coveredNames, requiredIn } from '../shared/path-parameters.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
@@ -62,7 +62,6 @@ export function publicEndpoint(endpoint: Endpoint, { auth: ways, remarks }: Serv
   const { id, api, name, mode, auth, block } = endpoint;
   const { description } = block;
   const prices = auth.flatMap((method) => ways.get(method.type)?.prices?.(method) ?? []);
-  const covered = (keys.parameters.of(endpoint) ?? []).filter(isCovered);
   return {
     ...{ id, api, name, mode },
     description: typeof description === 'string' && description !== '' ? description : undefined,
@@ -72,6 +71,6 @@ export function publicEndpoint(endpoint: Endpoint, { auth: ways, remarks }: Serv
     reserved: reservedParameters(endpoint),
     encoding: keys.encoding.of(endpoint),
     remarks: remarks.get(id),
-    receipt: receiptKey.of(endpoint) === true ? covered.map((parameter) => parameter.name) : undefined,
+    receipt: receiptKey.of(endpoint) === true ? coveredNames(endpoint) : undefined,
   };
 }

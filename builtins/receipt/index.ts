@@ -6,21 +6,13 @@ import {
   error,
   type Finding,
   isCovered,
-  keys,
   receiptKey,
   reservedParameters,
 } from '../../plugins-sdk/config.ts';
 import { AskedQuestion, definePlugin, type Endpoint } from '../../plugins-sdk/index.ts';
 import { namesOf } from '../shared/described.ts';
+import { coveredNames } from '../shared/path-parameters.ts';
 import { describeReceipts } from './openapi.ts';
-
-/** An endpoint, with or without its ID. */
-type Blocks = Pick<Endpoint, 'block' | 'apiBlock'>;
-
-/** Returns the names of the parameters that a receipt covers, each once. */
-function coveredNames(endpoint: Blocks): readonly string[] {
-  return [...new Set((keys.parameters.of(endpoint) ?? []).filter(isCovered).map(({ name }) => name))];
-}
 
 /** Refuses defaults of parameters that share a name. They share the client's value only, so two requests could have one hash. */
 function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
@@ -52,7 +44,7 @@ export const receipt = definePlugin({
   keys: [receiptKey],
   check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,
-  openapi: ({ endpoints }) => describeReceipts(endpoints, coveredNames),
+  openapi: ({ endpoints }) => describeReceipts(endpoints),
   setup({ endpoints }) {
     if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
     return {

@@ -2,12 +2,10 @@ import { receiptKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type OpenApiPart, objectSchema, refTo } from '../../plugins-sdk/openapi.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
+import { coveredNames } from '../shared/path-parameters.ts';
 
-/** Describes receipts. @param coveredNames returns the names of the parameters that a receipt covers. */
-export function describeReceipts(
-  endpoints: readonly Endpoint[],
-  coveredNames: (endpoint: Endpoint) => readonly string[],
-): OpenApiPart {
+/** Describes receipts. */
+export function describeReceipts(endpoints: readonly Endpoint[]): OpenApiPart {
   if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
   const hash = (description: string) => ({ ...refTo('schemas', 'Bytes32'), description });
   const Receipt = objectSchema(

@@ -1,4 +1,4 @@
-import { keys, type Parameter } from '../../plugins-sdk/config.ts';
+import { isCovered, keys, type Parameter } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { expectKey } from './expect-key.ts';
 import { Placeholders } from './json-path/placeholders.ts';
@@ -8,6 +8,11 @@ type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
 /** Returns the names of an endpoint's parameters, which its paths may hold. */
 export function declaredNames(endpoint: Configured): readonly string[] {
   return (keys.parameters.of(endpoint) ?? []).map(({ name }) => name);
+}
+
+/** Returns the names of the parameters that a receipt covers, each once. */
+export function coveredNames(endpoint: Configured): readonly string[] {
+  return [...new Set((keys.parameters.of(endpoint) ?? []).filter(isCovered).map(({ name }) => name))];
 }
 
 /** Returns the names of the parameters in the endpoint's JSONPaths. */
