@@ -17,11 +17,12 @@ import {
   createHttpClient,
   definePlugin,
   type Endpoint,
+  perEndpoint,
   type Services,
   type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { type ClaimedRequest, checkProof, NoProof, type ResponseMatch } from './claim.ts';
+import { type ClaimedRequest, checkProof, NoProof } from './claim.ts';
 import { askGateway, type Gateway, type GatewayRequest } from './gateway.ts';
 import { openApiPart } from './openapi.ts';
 
@@ -120,12 +121,6 @@ function isProvable(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): boolean {
   return keys.method.of(endpoint) !== 'DELETE';
 }
 
-/** Returns the patterns of the endpoints that can have a proof. */
-function patternsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, readonly ResponseMatch[]> {
-  const patterns = endpoints.filter(isProvable).map((endpoint) => [endpoint, matchesKey.of(endpoint) ?? []] as const);
-  return new Map(patterns.filter(([, matches]) => matches.length > 0));
-}
-
 /**
  * Whether a claim about a request may be about another one. Attestors see a `*` in place of each byte that the gateway hides
  * from them. They read `{{name}}` as a run of those, in the path also percent-encoded.
@@ -137,7 +132,7 @@ function isAmbiguous({ url, body }: ClaimedRequest): boolean {
 function proving(services: Services, gateway: Gateway, trusted?: readonly string[]): NonNullable<Taps['attest']> {
   const { endpoints, log, now, meters } = services;
   const attestors = trusted && new Set(trusted.map((address) => address.toLowerCase()));
-  const patterns = patternsOf(endpoints);
+  const patternsOf = perEndpoint(endpoints, (endpoint) => (isProvable(endpoint) && matchesKey.of(endpoint)) || []);
   const counted = meters.counter({
     name: 'tls_proofs_total',
     help: 'TLS proofs that were asked for: attached, failed, or abandoned by the client',
@@ -154,8 +149,8 @@ function proving(services: Services, gateway: Gateway, trusted?: readonly string
   };
   return ({ url, method, headers, body = '' }, exchange, { signal }) => {
     const { endpoint, requestId } = exchange;
-    const responseMatches = patterns.get(endpoint);
-    if (responseMatches === undefined) return undefined;
+    const responseMatches = patternsOf(endpoint);
+    if (responseMatches.length === 0) return undefined;
     // The URL as the HTTP client wrote it into the request line.
     const asked = { url: new URL(url).href, method, headers, body, responseMatches };
     return prove(asked, signal).catch((failure: unknown) => {
