@@ -1,24 +1,18 @@
-import { createHttpClient, type Endpoint, type HttpClient } from '../../plugins-sdk/index.ts';
+import { createHttpClient, type Endpoint, type HttpClient, perEndpoint } from '../../plugins-sdk/index.ts';
 import { tlsOf } from '../shared/upstream-tls.ts';
 
-/** The HTTP clients of all APIs: one for each API with `tls`, and one for all others. */
-export class Clients {
-  readonly #usual: HttpClient;
-  readonly #own: ReadonlyMap<string, HttpClient>;
-
-  /** @param connections most sockets per origin. */
-  constructor(endpoints: readonly Endpoint[], connections: number) {
-    this.#usual = createHttpClient({ connections });
-    const options = new Map(endpoints.map((endpoint) => [endpoint.api, tlsOf(endpoint)]));
-    const own = [...options].filter(([, tls]) => tls !== undefined);
-    this.#own = new Map(own.map(([api, tls]) => [api, createHttpClient({ connections, tls })]));
-  }
-
-  of({ api }: Endpoint): HttpClient {
-    return this.#own.get(api) ?? this.#usual;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#usual, ...this.#own.values()].map((client) => client.close()));
-  }
+/**
+ * Makes the HTTP clients of all APIs: one for each API with `tls`, and one for all others.
+ * @param connections most sockets per origin.
+ */
+export function clientsFor(endpoints: readonly Endpoint[], connections: number) {
+  const usual = createHttpClient({ connections });
+  const own = new Map<string, HttpClient>();
+  const clientOf = perEndpoint(endpoints, (endpoint) => {
+    const tls = tlsOf(endpoint);
+    if (tls !== undefined && !own.has(endpoint.api)) own.set(endpoint.api, createHttpClient({ connections, tls }));
+    return own.get(endpoint.api) ?? usual;
+  });
+  const close = () => Promise.all([usual, ...own.values()].map((client) => client.close()));
+  return { clientOf, close };
 }

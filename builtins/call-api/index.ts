@@ -16,7 +16,7 @@ import { failed } from '../shared/upstream-failure.ts';
 import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';
-import { Clients } from './clients.ts';
+import { clientsFor } from './clients.ts';
 import { sentHeaders } from './headers.ts';
 import { failures } from './openapi.ts';
 import { checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
@@ -97,17 +97,16 @@ export const callApi = definePlugin({
     const slots = slotsFor(limits, states);
     const measured = instruments(endpoints, meters, slots);
     const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
-    const clients = new Clients(endpoints, limitOf(config));
-    const clientOf = perEndpoint(endpoints, (endpoint) => clients.of(endpoint));
+    const { clientOf, close } = clientsFor(endpoints, limitOf(config));
     let takeBack: (() => void) | undefined;
     return {
       start: () => {
         takeBack = slots.change(limits);
         loadSoon(undici);
       },
-      stop: () => {
+      stop: async () => {
         takeBack?.();
-        return clients.close();
+        await close();
       },
       hooks: {
         // The innermost function of its stage: it sends the request as it is.
