@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { CallToolResult, CallToolRequestParams as ToolCall } from '@modelcontextprotocol/server';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import {
@@ -11,12 +11,6 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { INEXACT, invalidParameter, TOO_DEEP } from '../shared/parameter-value.ts';
 import { type EndpointTool, META } from './tools.ts';
-
-/** The parameters of a `tools/call` message. */
-export interface ToolCall {
-  readonly arguments?: Readonly<Record<string, unknown>> | undefined;
-  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
-}
 
 /** Members of `_meta` that replace HTTP headers (x402, transport MCP). */
 const PAYMENT = 'x402/payment';

@@ -29,8 +29,7 @@ export interface ServiceSource extends Omit<DescribedService, 'own'> {
  * @throws Error where two plugins describe the same thing differently.
  */
 export function describeService(source: ServiceSource): ServiceDescription {
-  const { auth, modes, remarks, document } = new Description(source);
-  return { document, auth, modes, remarks };
+  return new Description(source);
 }
 
 const ABOUT =
