@@ -3,7 +3,7 @@ import { isLoopback } from '../../lib/http/target.ts';
 import { checkAuthorities, error, stateKey, warning } from '../../plugins-sdk/config.ts';
 import { definePlugin, Type } from '../../plugins-sdk/index.ts';
 import { stateEngine } from '../../plugins-sdk/state.ts';
-import { RedisArea } from './area.ts';
+import { areaOn } from './area.ts';
 import { Connection } from './connection.ts';
 import { problemOf, RedisSchema, targetOf } from './target.ts';
 
@@ -15,7 +15,7 @@ const redis = stateEngine({
     return {
       start: () => connection.open(),
       doubts: () => connection.doubts,
-      area: (name) => new RedisArea(connection, `${config.prefix ?? 'sdp:'}${encodeURIComponent(name)}:`),
+      area: (name) => areaOn(connection, `${config.prefix ?? 'sdp:'}${encodeURIComponent(name)}:`),
       close: async () => connection.close(),
     };
   },
