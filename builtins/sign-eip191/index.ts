@@ -1,5 +1,4 @@
 import { answerStatement } from '../../lib/eth/statements.ts';
-import { isRecord } from '../../lib/json/value.ts';
 import {
   type CheckContext,
   error,
@@ -30,6 +29,7 @@ import {
   type Signing,
   type SignRequest,
   type Statement,
+  signersIn,
   signerType,
 } from '../../plugins-sdk/signing.ts';
 import { describeSigning } from './openapi.ts';
@@ -45,10 +45,10 @@ const signaturesKey = optionalKey(
 
 /** Finds a next signer that is the current one, which would rotate nothing, and one whose signatures no endpoint shows. */
 function checkNext({ config, endpoints }: CheckContext): Finding[] {
-  const current = signerKey.in(config);
-  if (!isRecord(current) || !isRecord(current.next)) return [];
+  const [current, next] = signersIn(config).map(([, own]) => own);
+  if (current === undefined || next === undefined) return [];
   const at = 'settings.signer.next';
-  const [own, other] = [current, current.next].map(({ address }) => String(address ?? '').toLowerCase());
+  const [own, other] = [current, next].map(({ address }) => String(address ?? '').toLowerCase());
   const same = own !== '' && own === other;
   const asked = endpoints.some((endpoint) => signaturesKey.of(endpoint) === true);
   return [
@@ -89,38 +89,28 @@ function entryOf(
   return { node: address, signature, ...Object.fromEntries(named) };
 }
 
-/** Signs answers and the statements beside them, and nothing else. */
-class Signatures {
-  readonly #current: Signatory;
-  readonly #next: Signatory | undefined;
-  readonly #idOf: (endpoint: Endpoint) => Uint8Array;
-  readonly #wantsAll: (endpoint: Endpoint) => boolean;
-
-  constructor(endpoints: readonly Endpoint[], current: Signatory, next: Signatory | undefined) {
-    this.#current = current;
-    this.#next = next;
-    this.#idOf = perEndpoint(endpoints, ({ id }) => toBytes(id));
-    this.#wantsAll = perEndpoint(endpoints, (endpoint) => signaturesKey.of(endpoint) ?? false);
-  }
-
-  of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
+/** Makes the function that signs answers and the statements beside them, and nothing else. */
+function signingBy(endpoints: readonly Endpoint[], current: Signatory, next: Signatory | undefined) {
+  const idOf = perEndpoint(endpoints, ({ id }) => toBytes(id));
+  const wantsAll = perEndpoint(endpoints, (endpoint) => signaturesKey.of(endpoint) ?? false);
+  return (request: SignRequest, exchange: Exchange): Signed | Promise<Signed> => {
     const { endpoint } = exchange;
     const beside = request.statements?.map(({ typed }) => typed as Statement) ?? [];
-    const answer = answerStatement(request, this.#idOf(endpoint));
+    const answer = answerStatement(request, idOf(endpoint));
     const all = [answer, ...beside];
-    const current = this.#current.sign(all, exchange);
-    const next = this.#wantsAll(endpoint) ? (this.#next?.sign(all, exchange) ?? []) : undefined;
+    const byCurrent = current.sign(all, exchange);
+    const byNext = wantsAll(endpoint) ? (next?.sign(all, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
       const [signature = missing(), ...statements] = own;
-      const { address: node } = this.#current;
+      const { address: node } = current;
       const signed = { node, signature, digest: answer.digest, ...(statements.length > 0 && { statements }) };
       if (others === undefined) return markChecked(signed);
-      const more = this.#next ? [entryOf(this.#next, request, others)] : [];
-      return markChecked({ ...signed, beside: { signatures: [entryOf(this.#current, request, own), ...more] } });
+      const more = next ? [entryOf(next, request, others)] : [];
+      return markChecked({ ...signed, beside: { signatures: [entryOf(current, request, own), ...more] } });
     };
-    if (!(current instanceof Promise) && !(next instanceof Promise)) return together(current, next);
-    return Promise.all([current, next]).then(([own, others]) => together(own, others));
-  }
+    if (!(byCurrent instanceof Promise) && !(byNext instanceof Promise)) return together(byCurrent, byNext);
+    return Promise.all([byCurrent, byNext]).then(([own, others]) => together(own, others));
+  };
 }
 
 /** Describes a remote signer as a dependency: every endpoint needs the signer, and some need the next one, too. */
@@ -147,7 +137,7 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
     remote.set(signer, made);
     return made;
   };
-  const signatures = new Signatures(endpoints, signatory(current), next && signatory(next));
+  const sign = signingBy(endpoints, signatory(current), next && signatory(next));
   status.show('signers', () =>
     inUse.map((use) => {
       const state = remote.get(use)?.isAvailable === false ? 'away' : 'up';
@@ -160,7 +150,7 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
       for (const signer of remote.values()) signer.stop();
     },
     dependencies: [...remote].map(([use, signer]) => dependencyOn(use, signer)),
-    hooks: { sign: (request, exchange) => signatures.of(request, exchange) },
+    hooks: { sign },
   };
 }
 
@@ -168,10 +158,9 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
 const [DEFAULT_TIMEOUT_MS, MARGIN_MS] = [5000, 1000];
 
 /** Returns a budget beyond the longer timeout of the two signers, which are asked at once: a signer times out first. */
-function budgetOf(signer: unknown): number {
-  if (!isRecord(signer)) return MARGIN_MS;
-  const { timeout = DEFAULT_TIMEOUT_MS, next } = signer;
-  return Math.max(Number(timeout) + MARGIN_MS, budgetOf(next));
+function budgetOf(config: Services['config']): number {
+  const timeouts = signersIn(config).map(([, { timeout = DEFAULT_TIMEOUT_MS }]) => Number(timeout));
+  return Math.max(0, ...timeouts) + MARGIN_MS;
 }
 
 /**
@@ -186,7 +175,7 @@ export function signEip191(signing?: Signing): Definition {
   };
   return definePlugin({
     name: 'sign-eip191',
-    budget: (config) => budgetOf(signerKey.in(config)),
+    budget: budgetOf,
     keys: [signerKey, signaturesKey],
     signers: {
       environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => required().key(role) }),

@@ -1,7 +1,6 @@
-import { isRecord } from '../../lib/json/value.ts';
-import { signerKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
+import { signersIn } from '../../plugins-sdk/signing.ts';
 
 /** Fields that all examples share. A publicly known key has signed the examples, so their signatures are valid. */
 const exampleNames = {
@@ -52,26 +51,18 @@ const FAILURES = {
   503: { description: 'Too much is asked of the signer already', errors: ['Server busy'] },
 };
 
-/** Whether any signer of a config is outside the process. */
-function isRemote(config: Readonly<Record<string, unknown>>): boolean {
-  const chosen = signerKey.in(config);
-  if (!isRecord(chosen)) return false;
-  const next = isRecord(chosen.next) ? chosen.next.type : 'environment';
-  return chosen.type !== 'environment' || next !== 'environment';
-}
-
 /** Describes what signing adds to the document. */
 export function describeSigning(
   config: Readonly<Record<string, unknown>>,
   wantsAll: (endpoint: Endpoint) => boolean,
   endpoints: readonly Endpoint[],
 ): OpenApiPart {
-  const remote = isRemote(config);
+  const isRemote = signersIn(config).some(([, { type }]) => type !== 'environment');
   const { signed } = eip191Part;
   const signatures = { type: 'array', description: 'Of the signer, and of the one that comes next', items: ENTRY };
   return {
     ...eip191Part,
     ...(endpoints.some(wantsAll) && { signed: { ...signed, optional: { signatures } } }),
-    ...(remote && { operation: () => ({ failures: FAILURES }) }),
+    ...(isRemote && { operation: () => ({ failures: FAILURES }) }),
   };
 }
