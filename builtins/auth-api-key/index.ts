@@ -2,15 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Check } from 'typebox/value';
 import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
-import {
-  type CheckContext,
-  closedObject,
-  type EndpointDraft,
-  error,
-  type Finding,
-  isHeaderValue,
-  warning,
-} from '../../plugins-sdk/config.ts';
+import { closedObject, error, type Finding, isHeaderValue, warning } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
   clientName,
@@ -23,10 +15,9 @@ import {
   tooManyRequests,
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
-import { StateKey } from '../../plugins-sdk/state.ts';
 import { authObjects } from '../shared/auth-objects.ts';
 import { headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
-import { type KeyLimit, KeyLimits, Limit } from './limits.ts';
+import { clientLimits, type KeyLimit, Limit } from './limits.ts';
 import { describeApiKeys } from './openapi.ts';
 import { NAME, refusals } from './refusals.ts';
 
@@ -58,36 +49,24 @@ function checkKey(at: string, key: string): Finding[] {
   return key.length < UNGUESSABLE_LENGTH ? [warning(at, message)] : [];
 }
 
-/** What the check has seen: methods, since endpoints of an API share them, and each client's limit by its name. */
-interface Seen {
-  readonly methods: Set<AuthMethod>;
-  readonly limits: Map<string, KeyLimit | undefined>;
-}
-
-/** Checks an endpoint's keys. A method that endpoints share is checked once. */
-function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[] {
-  return authObjects(endpoint, 'apiKey', schema).flatMap(({ method, terms, at }) => {
-    if (methods.has(method)) return [];
-    methods.add(method);
-    return terms.keys.flatMap((item, i) => {
-      const path = `${at}.keys[${i}]`;
-      const { name, key, rateLimit } = named(item);
-      const other = name !== undefined && limits.has(name) ? limits.get(name) : rateLimit;
-      if (name !== undefined) limits.set(name, other);
-      const same = terms.keys
-        .slice(0, i)
-        .map(named)
-        .find((before) => before.key === key);
-      return [
-        ...checkKey(name === undefined ? path : `${path}.key`, key),
-        ...(same === undefined
-          ? []
-          : [(same.name === name ? warning : error)(path, 'is the same key as one before it')]),
-        ...(isDeepStrictEqual(other, rateLimit)
-          ? []
-          : [error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`)]),
-      ];
-    });
+/** Checks the keys of one auth object. @param limits each client's limit by its name, of the objects before. */
+function checkKeys(at: string, keys: readonly Key[], limits: Map<string, KeyLimit | undefined>): Finding[] {
+  return keys.flatMap((item, i) => {
+    const path = `${at}.keys[${i}]`;
+    const { name, key, rateLimit } = named(item);
+    const other = name !== undefined && limits.has(name) ? limits.get(name) : rateLimit;
+    if (name !== undefined) limits.set(name, other);
+    const same = keys
+      .slice(0, i)
+      .map(named)
+      .find((before) => before.key === key);
+    return [
+      ...checkKey(name === undefined ? path : `${path}.key`, key),
+      ...(same === undefined ? [] : [(same.name === name ? warning : error)(path, 'is the same key as one before it')]),
+      ...(isDeepStrictEqual(other, rateLimit)
+        ? []
+        : [error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`)]),
+    ];
   });
 }
 
@@ -101,21 +80,20 @@ interface Accepted {
   readonly bytes: Buffer;
   readonly name?: string | undefined;
   /** The client's limit, if it has one. */
-  readonly limit?: ReturnType<KeyLimits['of']>;
+  readonly limit?: ReturnType<ReturnType<typeof clientLimits>>;
 }
 
 const LIMITED = 'this client has sent more than the rateLimit of its key lets in';
-const kept = new StateKey<KeyLimits>('api keys');
 const headers = limitHeaders('api keys');
 
 /** Makes the function that checks a sent key. @param counted counts the requests of clients with a name. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
-  const limits = services.states.keep(kept, '', () => new KeyLimits());
+  const limitOf = clientLimits(services);
   const areLimitsShown = tellsIn(services.config);
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
       if (name === undefined || rateLimit === undefined) return { bytes: Buffer.from(key), name };
-      return { bytes: Buffer.from(key), name, limit: limits.of(rateLimit, name, services) };
+      return { bytes: Buffer.from(key), name, limit: limitOf(rateLimit, name) };
     }),
   );
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
@@ -129,7 +107,7 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     clientName.set(exchange, client);
     const letIn = (taken: TokenTake): true => {
       counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
-      if (limit !== undefined && areLimitsShown) headers.note(exchange, [limit.state()]);
+      if (limit !== undefined && areLimitsShown) headers.note(exchange, limit.state());
       if (!taken.allowed) throw tooManyRequests(taken, LIMITED);
       return true;
     };
@@ -161,9 +139,12 @@ export const authApiKey = definePlugin({
   auth: { apiKey: schema },
   credentials: [NAME],
   exposes: LIMIT_HEADERS,
-  check({ endpoints }: CheckContext) {
-    const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, KeyLimit | undefined>() };
-    return endpoints.flatMap((endpoint) => checkKeys(endpoint, seen));
+  check({ endpoints }) {
+    const found = endpoints.flatMap((endpoint) => authObjects(endpoint, 'apiKey', schema));
+    // Endpoints share the objects of their API, each of which is checked once.
+    const objects = new Map(found.map((object) => [object.method, object]));
+    const limits = new Map<string, KeyLimit | undefined>();
+    return [...objects.values()].flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
   },
   openapi: ({ config, endpoints }) => describeApiKeys(endpoints.filter(hasLimit), tellsIn(config)),
   setup(services) {

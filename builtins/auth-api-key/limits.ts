@@ -1,6 +1,7 @@
 import type { ClientBuckets } from '../../lib/bounded/token-buckets.ts';
 import { closedObject, millisecondsSchema } from '../../plugins-sdk/config.ts';
 import { type Services, type Static, Type } from '../../plugins-sdk/index.ts';
+import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';
 import { bucketState } from '../shared/limit-headers.ts';
 
@@ -13,18 +14,20 @@ export const Limit = closedObject(
 );
 export type KeyLimit = Static<typeof Limit>;
 
-/** The limits of clients with a name; a client's keys share them. */
-export class KeyLimits {
-  readonly #buckets = new Map<string, ClientBuckets>();
+const kept = new StateKey<Map<string, ClientBuckets>>('api keys');
 
-  /** Returns the limit of a client: `take` counts a request, and `state` returns what is left. */
-  of({ window, max }: KeyLimit, client: string, { stateEngine, workers }: Pick<Services, 'stateEngine' | 'workers'>) {
+/** Makes the function that returns the limit of a client with a name; a client's keys share it. */
+export function clientLimits({ states, stateEngine, workers }: Services) {
+  const made = states.keep(kept, '', () => new Map<string, ClientBuckets>());
+  return ({ window, max }: KeyLimit, client: string) => {
     const text = `${max}/${window}`;
-    const buckets = this.#buckets.get(text) ?? clientBuckets({ max, window }, stateEngine, 'api-keys', workers);
-    this.#buckets.set(text, buckets);
+    const buckets = made.get(text) ?? clientBuckets({ max, window }, stateEngine, 'api-keys', workers);
+    made.set(text, buckets);
     return {
+      /** Counts a request. */
       take: () => buckets.take(client),
+      /** Returns what is left. */
       state: () => bucketState('key', { max, window }, buckets.used(client)),
     };
-  }
+  };
 }

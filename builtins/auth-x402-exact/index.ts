@@ -31,7 +31,7 @@ import { acceptsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 const BUDGET_MS = 60_000;
 
 const keys = paymentKeys(TYPE);
-const attempts = attemptsOf('x402-exact', 'rateLimit.x402Exact', 'signatures', 120);
+const attempts = attemptsOf('x402-exact', 'rateLimit.x402Exact', 'Payment signatures', 120);
 
 /** What the plugin knows of one request at a paid endpoint. */
 interface Visit {

@@ -30,7 +30,7 @@ import { checkAllTerms, greatestAge, LEAST_LIFE_MS, type Terms, TermsSchema } fr
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
 
-const attempts = attemptsOf('x402-proofs', 'rateLimit.x402', 'proofs', 30);
+const attempts = attemptsOf('x402-proofs', 'rateLimit.x402', 'Payment proofs', 30);
 
 /** The plugin's default budget, in milliseconds per request. */
 const BUDGET_MS = 30_000;

@@ -1,6 +1,6 @@
-import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
+import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { forwardedClient } from '../../lib/http/client-address.ts';
-import { millisecondsSchema, optionalKey, warning } from '../../plugins-sdk/config.ts';
+import { optionalKey, warning } from '../../plugins-sdk/config.ts';
 import {
   clientAddress,
   clientKey,
@@ -9,17 +9,11 @@ import {
   Type,
   tooManyRequests,
 } from '../../plugins-sdk/index.ts';
-import { StateKey } from '../../plugins-sdk/state.ts';
-import { clientBuckets } from '../shared/client-buckets.ts';
+import { addressLimit } from '../shared/client-buckets.ts';
 import { bucketState, headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
 import { describeLimit } from './openapi.ts';
 
-const windowKey = optionalKey('server', 'rateLimit.window', millisecondsSchema('Length of the window; default 1m'));
-const maxKey = optionalKey(
-  'server',
-  'rateLimit.max',
-  Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Requests per window; default 100' }),
-);
+const requests = addressLimit('rate-limit', 'rateLimit', 'Requests', 100);
 const trustKey = optionalKey(
   'server',
   'rateLimit.trustForwardedFor',
@@ -28,18 +22,17 @@ const trustKey = optionalKey(
   }),
 );
 
-const kept = new StateKey<ClientBuckets>('rate limit');
 const headers = limitHeaders('addresses');
 
 /** Whether responses show what is left: by default only if the operator has chosen a limit. */
 function tellsIn(config: Readonly<Record<string, unknown>>): boolean {
-  return headersKey.in(config) ?? (maxKey.in(config) !== undefined || windowKey.in(config) !== undefined);
+  return headersKey.in(config) ?? requests.keys.some((key) => key.in(config) !== undefined);
 }
 
 /** A token bucket per client address, taken from before anything else. The plugin also decides which address is the client's. */
 export const rateLimit = definePlugin({
   name: 'rate-limit',
-  keys: [windowKey, maxKey, trustKey, headersKey],
+  keys: [...requests.keys, trustKey, headersKey],
   changesAnswers: false,
   exposes: LIMIT_HEADERS,
   check({ config }) {
@@ -50,15 +43,14 @@ export const rateLimit = definePlugin({
   },
   behindProxy: (config) => (trustKey.in(config) ?? false) !== false,
   openapi: ({ config }) => describeLimit(tellsIn(config)),
-  setup({ config, states, meters, stateEngine, workers }) {
+  setup(services) {
+    const { config, meters } = services;
     const trust = trustKey.in(config) ?? false;
-    const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
-    const make = () => clientBuckets(limit, stateEngine, 'rate-limit', workers);
-    const buckets = states.keep(kept, JSON.stringify(limit), make);
+    const { limit, buckets } = requests.in(services);
     const tells = tellsIn(config);
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = (take: TokenTake, key: string, exchange: Exchange): undefined => {
-      if (tells) headers.note(exchange, [bucketState('address', limit, buckets.used(key))]);
+      if (tells) headers.note(exchange, bucketState('address', limit, buckets.used(key)));
       if (take.allowed) return undefined;
       limited({}, 1);
       throw tooManyRequests(take, 'its address has sent more than server.rateLimit lets in');

@@ -1,6 +1,17 @@
 import { type ClientBuckets, TokenBuckets, type TokenTake } from '../../lib/bounded/token-buckets.ts';
-import type { BucketLimit, SharedState, StateArea, Taken, Workers } from '../../plugins-sdk/state.ts';
+import { millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
+import { type Services, Type } from '../../plugins-sdk/index.ts';
+import {
+  type BucketLimit,
+  type SharedState,
+  type StateArea,
+  StateKey,
+  type Taken,
+  type Workers,
+} from '../../plugins-sdk/state.ts';
 
+/** Default length of the window, in milliseconds. */
+const DEFAULT_WINDOW_MS = 60_000;
 /** Milliseconds between two reports of spent tokens to the engine. */
 const MERGE_INTERVAL_MS = 100;
 /** The most clients with unreported tokens; for further clients the engine is asked at once. */
@@ -105,4 +116,24 @@ export function clientBuckets(
   const max = Math.ceil(limit.max / workers.count);
   const own = new TokenBuckets({ ...limit, max });
   return { take: (key) => own.take(key), used: (key) => limit.max - max + own.used(key) };
+}
+
+/**
+ * Makes the config keys of a limit by client address, and its buckets, which a reload keeps unless the limit changes.
+ * @param name the limit's name. @param path the config path under `server`, with `window` and `max` below it.
+ * @param what the things that are counted, in the plural. @param most the default limit per client and window.
+ */
+export function addressLimit(name: string, path: string, what: string, most: number) {
+  const window = optionalKey('server', `${path}.window`, millisecondsSchema('Length of the window; default 1m'));
+  const description = `${what} per window; default ${most}`;
+  const max = optionalKey('server', `${path}.max`, Type.Integer({ minimum: 1, maximum: 1_000_000_000, description }));
+  const kept = new StateKey<ClientBuckets>(`${name} buckets`);
+  return {
+    keys: [window, max],
+    in({ config, states, stateEngine, workers }: Services) {
+      const limit = { max: max.in(config) ?? most, window: window.in(config) ?? DEFAULT_WINDOW_MS };
+      const make = () => clientBuckets(limit, stateEngine, name, workers);
+      return { limit, buckets: states.keep(kept, JSON.stringify(limit), make) };
+    },
+  };
 }

@@ -26,14 +26,17 @@ export interface LimitState {
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The names of the headers, in the order of `itemsOf`. */
+/** The names of the headers. */
 export const LIMIT_HEADERS = ['RateLimit-Policy', 'RateLimit'] as const;
 
 const seconds = (milliseconds: number) => Math.ceil(milliseconds / 1000);
 
-function itemsOf({ name, max, window, left, resetIn }: LimitState): readonly [policy: string, state: string] {
+function headersOf({ name, max, window, left, resetIn }: LimitState): Record<(typeof LIMIT_HEADERS)[number], string> {
   const remaining = Math.min(Math.max(Math.floor(left), 0), max);
-  return [`"${name}";q=${max};w=${seconds(window)}`, `"${name}";r=${remaining};t=${Math.max(seconds(resetIn), 0)}`];
+  return {
+    'RateLimit-Policy': `"${name}";q=${max};w=${seconds(window)}`,
+    RateLimit: `"${name}";r=${remaining};t=${Math.max(seconds(resetIn), 0)}`,
+  };
 }
 
 /** Returns the state of a token bucket. @param used tokens that are missing. */
@@ -45,21 +48,20 @@ export function bucketState(
   return { name, max, window, left: max - used, resetIn: (used * window) / max };
 }
 
-/** Makes the headers `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers) for one plugin's limits. */
+/** Makes the headers `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers) for one plugin's limit. */
 export function limitHeaders(plugin: string) {
-  const noted = new ContextKey<readonly LimitState[]>(`limits of ${plugin}`);
+  const noted = new ContextKey<LimitState>(`limit of ${plugin}`);
   return {
-    note: (exchange: Exchange, states: readonly LimitState[]) => noted.set(exchange, states),
+    note: (exchange: Exchange, state: LimitState) => noted.set(exchange, state),
     /** Adds the headers at the stage `respond`, after the limits of other plugins. */
     respond: (headers: Headers, exchange: Exchange): Headers | undefined => {
-      const items = noted.get(exchange)?.map(itemsOf);
-      if (items === undefined) return undefined;
-      return Object.fromEntries(
-        LIMIT_HEADERS.map((name, index) => {
-          const before = headers[name];
-          return [name, [...(before === undefined ? [] : [before]), ...items.map((item) => item[index])].join(', ')];
-        }),
-      );
+      const state = noted.get(exchange);
+      if (state === undefined) return undefined;
+      const added = Object.entries(headersOf(state)).map(([name, item]) => {
+        const before = headers[name];
+        return [name, before === undefined ? item : `${before}, ${item}`];
+      });
+      return Object.fromEntries(added);
     },
   };
 }
