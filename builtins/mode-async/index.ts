@@ -15,9 +15,10 @@ import {
 import { randomId, StateKey, StateUnavailable } from '../../plugins-sdk/state.ts';
 import { describeAsync } from './openapi.ts';
 import { SharedRecords } from './shared-records.ts';
-import { type AsyncRecord, type AsyncRecords, AsyncStore, type Ended, UNFINISHED_TTL_MS } from './store.ts';
+import { type AsyncRecord, AsyncStore, type Ended, UNFINISHED_TTL_MS } from './store.ts';
 
-type Records = AsyncRecords<SignedResponse>;
+/** Kept in this process, or for all processes: await what their methods return. */
+type Records = AsyncStore<SignedResponse> | SharedRecords;
 type Told = Pick<Services, 'log' | 'debts'>;
 
 /** A request ID is a bearer secret: no cache may keep the answer that it gives access to. */

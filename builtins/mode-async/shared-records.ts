@@ -7,15 +7,7 @@ import {
   StateUnreadable,
   update,
 } from '../../plugins-sdk/state.ts';
-import {
-  type AsyncRecord,
-  type AsyncRecords,
-  type AsyncStore,
-  type Ended,
-  FINISHED_TTL_MS,
-  isEnded,
-  UNFINISHED_TTL_MS,
-} from './store.ts';
+import { type AsyncRecord, type AsyncStore, type Ended, FINISHED_TTL_MS, isEnded, UNFINISHED_TTL_MS } from './store.ts';
 
 /** Milliseconds between two attempts to write a record. */
 const RETRY_DELAY_MS = 1000;
@@ -35,10 +27,11 @@ function parse(text: string): AsyncRecord<SignedResponse> {
 }
 
 /**
- * Async requests that clients may poll at any process. The process that began a request counts it against its capacity, and
- * writes its end. `get` and `reserve` reject while the engine is unreachable; `end` waits for it.
+ * Async requests that clients may poll at any process, with the states and methods of an {@link AsyncStore}. The process that
+ * began a request counts it against its capacity, and writes its end. `get` and `reserve` reject while the engine is
+ * unreachable; `end` waits for it.
  */
-export class SharedRecords implements AsyncRecords<SignedResponse> {
+export class SharedRecords {
   /** The requests of this process, whose number this store bounds. */
   readonly #own: AsyncStore<SignedResponse>;
   readonly #area: StateArea;

@@ -18,34 +18,17 @@ export function isEnded<A>(record: AsyncRecord<A> | undefined): record is Ended<
   return record?.status === 'complete' || record?.status === 'failed';
 }
 
-/**
- * The async requests that clients may poll. States: pending, processing, then complete or failed; no other step is
- * possible. Answers may be promises (a shared engine) or not (in memory): await them.
- */
-export interface AsyncRecords<A> {
-  /**
-   * Begins a request as pending.
-   * @returns `false`, and nothing has changed, when the id is taken, or the store is full and nothing there may be evicted.
-   */
-  reserve(id: string): boolean | Promise<boolean>;
-  /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */
-  processing(id: string): boolean | Promise<boolean>;
-  /** Ends a processing request. @returns `false`, and nothing has changed, for any other. */
-  end(id: string, record: Ended<A>): boolean | Promise<boolean>;
-  /** Reads a request for its client; a finished one counts as read from then on, unless `isShown` is `false`. */
-  get(id: string, isShown?: boolean): AsyncRecord<A> | undefined | Promise<AsyncRecord<A> | undefined>;
-}
-
 interface Entry<A> {
   readonly record: AsyncRecord<A>;
   readonly expiresAt: number;
 }
 
 /**
- * The async requests in memory. An entry beyond its time is gone, for everyone: it can be neither read nor finished.
- * When the store is full, expired entries make room first, then the finished result whose first read is the oldest.
+ * The async requests in memory. States: pending, processing, then complete or failed; no other step is possible.
+ * An entry beyond its time is gone, for everyone: it can be neither read nor finished. When the store is full, expired
+ * entries make room first, then the finished result whose first read is the oldest.
  */
-export class AsyncStore<A> implements AsyncRecords<A> {
+export class AsyncStore<A> {
   readonly #capacity: number;
   readonly #elapsed: () => number;
   readonly #entries = new Map<string, Entry<A>>();
@@ -68,6 +51,10 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return this.#entries.size - this.#read.size;
   }
 
+  /**
+   * Begins a request as pending.
+   * @returns `false`, and nothing has changed, when the id is taken, or the store is full and nothing there may be evicted.
+   */
   reserve(id: string): boolean {
     this.dropExpired();
     if (this.#entries.has(id)) return false;
@@ -78,6 +65,7 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return true;
   }
 
+  /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */
   processing(id: string): boolean {
     const entry = this.#live(id);
     if (entry?.record.status !== 'pending') return false;
@@ -85,7 +73,10 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return true;
   }
 
-  /** @param isRead whether it makes room at once. */
+  /**
+   * Ends a processing request. @param isRead whether it makes room at once.
+   * @returns `false`, and nothing has changed, for any other.
+   */
   end(id: string, record: Ended<A>, isRead = false): boolean {
     if (this.#live(id)?.record.status !== 'processing') return false;
     this.#entries.set(id, { record, expiresAt: this.#elapsed() + FINISHED_TTL_MS });
@@ -93,6 +84,7 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return true;
   }
 
+  /** Reads a request for its client; a finished one counts as read from then on, unless `isShown` is `false`. */
   get(id: string, isShown = true): AsyncRecord<A> | undefined {
     const record = this.#live(id)?.record;
     if (isShown && isEnded(record)) this.#read.add(id);
