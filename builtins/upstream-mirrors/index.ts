@@ -46,63 +46,50 @@ function checkMirrors(endpoint: EndpointDraft): Finding[] {
   return [warning(at, message), ...plain];
 }
 
-/** The base URLs of an API, in the order in which they are asked: recently failed ones come last. */
-class Hosts {
-  readonly #bases: readonly string[];
-  readonly #failedAt = new Map<string, number>();
+/** The base URLs of an API, its own first, and when they failed last, as `performance.now()` counts. */
+interface Hosts {
+  readonly bases: readonly string[];
+  readonly failedAt: Map<string, number>;
+}
 
-  constructor(bases: readonly string[]) {
-    this.#bases = bases;
-  }
-
-  get own(): string {
-    return this.#bases[0] ?? '';
-  }
-
-  inOrder(): readonly string[] {
-    const rests = (base: string) =>
-      Number(performance.now() - (this.#failedAt.get(base) ?? Number.NEGATIVE_INFINITY) < REST_MS);
-    return this.#bases.toSorted((a, b) => rests(a) - rests(b));
-  }
-
-  failed(base: string): void {
-    this.#failedAt.set(base, performance.now());
-  }
+/** Returns the base URLs in the order in which they are asked: recently failed ones come last. */
+function inOrder({ bases, failedAt }: Hosts): readonly string[] {
+  const rests = (base: string) => performance.now() - (failedAt.get(base) ?? Number.NEGATIVE_INFINITY) < REST_MS;
+  return bases.toSorted((a, b) => Number(rests(a)) - Number(rests(b)));
 }
 
 function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi']> {
+  const withMirrors = endpoints.filter((endpoint) => mirrorsKey.of(endpoint) !== undefined);
   const apis = new Map(
-    endpoints.map((endpoint) => {
-      const bases = basesOf(endpoint);
-      return [endpoint.api, bases.length > 1 ? new Hosts(bases) : undefined];
-    }),
+    withMirrors.map((endpoint): [string, Hosts] => [endpoint.api, { bases: basesOf(endpoint), failedAt: new Map() }]),
   );
   const failovers = meters.counter({
     name: 'upstream_failovers_total',
     help: 'Upstream calls that were made at another host after a failure',
     labels: ['api'],
-    initial: [...apis].flatMap(([api, hosts]) => (hosts === undefined ? [] : { api })),
+    initial: [...apis.keys()].map((api) => ({ api })),
   });
   const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
   return async (request, { endpoint }, { next, signal }) => {
     const hosts = apis.get(endpoint.api);
+    const [own = ''] = hosts?.bases ?? [];
     // A plugin may have chosen another host.
-    if (!hosts || !isBelow(hosts.own, request.url)) return undefined;
+    if (hosts === undefined || !isBelow(own, request.url)) return undefined;
     const deadline = performance.now() + (request.timeout ?? timeoutOf(endpoint));
-    const bases = hosts.inOrder();
+    const bases = inOrder(hosts);
     let failure: unknown;
     for (let i = 0; ; i += 1) {
-      const [base = hosts.own, left] = [bases[i], bases.length - i];
+      const [base = own, left] = [bases[i], bases.length - i];
       const timeout = Math.max(1, Math.floor((deadline - performance.now()) / left));
       try {
-        return await next({ ...request, url: base + request.url.slice(hosts.own.length), timeout });
+        return await next({ ...request, url: base + request.url.slice(own.length), timeout });
       } catch (error) {
         failure = worse(failure, error);
         // A request that may have been carried out is not repeated. After a 503 no host helps: all share the slots of the API.
         const isElsewhereBetter =
           isOutage(error) && (isUnsent(error) || (request.method === 'GET' && error.status !== 503));
         if (!isElsewhereBetter || signal.aborted) throw failure;
-        hosts.failed(base);
+        hosts.failedAt.set(base, performance.now());
         if (left === 1) throw failure;
         failovers({ api: endpoint.api }, 1);
       }
