@@ -33,19 +33,17 @@ export const LONGEST_PAUSE_MS = 300_000;
 /** Most milliseconds by which the clocks of processes may differ. */
 const CLOCK_SKEW_MS = 300_000;
 
-/** Returns a pause's end, or 0 if it is too far off: a clock that was far ahead for a while could stop calls for years. */
-export function heeded(until: number, now: number): number {
-  return until > now + LONGEST_PAUSE_MS + CLOCK_SKEW_MS ? 0 : until;
-}
-
-/** Returns the ledger at a time, with new windows empty. A process whose clock is a little ahead begins a window for all. */
+/**
+ * Returns the ledger at a time, with new windows empty. A process whose clock is a little ahead begins a window for all. A pause
+ * that ends too far off is dropped: a clock that was far ahead for a while could stop calls for years.
+ */
 export function rolled({ until, windows }: Ledger, now: number): Ledger {
   const present = windows.map(([index, calls], i): readonly [number, number] => {
     const length = WINDOWS[NAMES[i] ?? 'perDay'];
     const own = Math.floor(now / length);
     return own > index || index * length > now + CLOCK_SKEW_MS ? [own, 0] : [index, calls];
   });
-  return { until: heeded(until, now), windows: present };
+  return { until: until > now + LONGEST_PAUSE_MS + CLOCK_SKEW_MS ? 0 : until, windows: present };
 }
 
 export function withCalls({ until, windows }: Ledger, n: number): Ledger {

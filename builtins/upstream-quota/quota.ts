@@ -4,7 +4,6 @@ import { type StateArea, update } from '../../plugins-sdk/state.ts';
 import { unavailable } from '../shared/upstream-failure.ts';
 import {
   EMPTY,
-  heeded,
   type Ledger,
   type Limits,
   LONGEST_PAUSE_MS,
@@ -35,14 +34,12 @@ export class Quota {
   readonly #waiting: Deferred<Refusal | undefined>[] = [];
   /** The ledger as this process knows it, which decides while the engine is unreachable. */
   #ledger: Ledger;
-  #until = 0;
   #isAsking = false;
 
   /** @param before the API's quota before a reload. */
   constructor(options: QuotaOptions, before?: Quota) {
     this.#options = options;
     this.#ledger = before === undefined ? EMPTY : before.#ledger;
-    this.#until = before === undefined ? 0 : before.#until;
   }
 
   /** Counts a call. @returns the refusal, if none is allowed now. */
@@ -55,14 +52,21 @@ export class Quota {
 
   /** Stops the calls of all processes for a time in milliseconds. */
   pause(milliseconds: number): void {
-    const until = this.#options.now() + Math.min(milliseconds, LONGEST_PAUSE_MS) - TIMER_SLACK_MS;
-    this.#until = Math.max(this.#until, until);
-    void this.#change((ledger) => ({ ...ledger, until: Math.max(ledger.until, until) }));
+    // Whole milliseconds: a ledger with a fraction cannot be read.
+    const until = this.#options.now() + Math.min(Math.ceil(milliseconds), LONGEST_PAUSE_MS) - TIMER_SLACK_MS;
+    const paused = (ledger: Ledger) => ({ ...ledger, until: Math.max(ledger.until, until) });
+    // Here at once: the engine takes its time.
+    this.#ledger = paused(this.#ledger);
+    void this.#change(paused);
   }
 
   /** Returns the use of each window, as far as this process knows. */
   uses(): readonly Use[] {
-    return usesOf(rolled(this.#ledger, this.#options.now()), this.#options.limits);
+    return usesOf(this.#present, this.#options.limits);
+  }
+
+  get #present(): Ledger {
+    return rolled(this.#ledger, this.#options.now());
   }
 
   async #ask(): Promise<void> {
@@ -80,8 +84,7 @@ export class Quota {
   async #grant(wanted: number): Promise<number> {
     const { limits, now } = this.#options;
     let granted = 0;
-    this.#until = heeded(this.#until, now());
-    if (this.#until > now()) return granted;
+    if (this.#present.until > now()) return granted;
     await this.#change((ledger) => {
       const room = usesOf(ledger, limits).map(({ calls, limit }) => limit - calls);
       granted = ledger.until > now() ? 0 : Math.max(0, Math.min(wanted, ...room));
@@ -93,19 +96,20 @@ export class Quota {
   async #change(change: (ledger: Ledger) => Ledger): Promise<void> {
     const { api, area, now } = this.#options;
     const next = (ledger: Ledger) => change(rolled(ledger, now()));
-    try {
-      const text =
-        area && (await update(area, api, (held) => ledgerText(next(readLedger(held))), { ttl: WINDOWS.perDay }));
-      this.#ledger = text === undefined ? next(this.#ledger) : readLedger(text);
-    } catch {
-      this.#ledger = next(this.#ledger);
-    }
-    this.#until = Math.max(this.#until, this.#ledger.until);
+    const changed = async () => {
+      const options = { ttl: WINDOWS.perDay };
+      const text = area && (await update(area, api, (held) => ledgerText(next(readLedger(held))), options));
+      return text === undefined ? next(this.#ledger) : readLedger(text);
+    };
+    const ledger = await changed().catch(() => next(this.#ledger));
+    // A pause may have begun since the engine was asked.
+    this.#ledger = { ...ledger, until: Math.max(ledger.until, this.#ledger.until) };
   }
 
   #refusal(): Refusal {
     const now = this.#options.now();
-    if (this.#until > now) return unavailable('the upstream wants no calls yet: Retry-After', this.#until - now);
+    const { until } = this.#present;
+    if (until > now) return unavailable('the upstream wants no calls yet: Retry-After', until - now);
     const full = this.uses().filter(({ calls, limit }) => calls >= limit);
     const endsAt = Math.max(now, ...full.map((use) => use.endsAt));
     return unavailable(`the quota is used up: ${full.map(({ name }) => name).join(', ')}`, endsAt - now);

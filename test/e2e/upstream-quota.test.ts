@@ -1,7 +1,9 @@
 /** `apis[].quota`, and what becomes of an upstream's `Retry-After`. */
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { folderWith } from '../cli/run.ts';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
@@ -160,6 +162,17 @@ describe('Retry-After of an upstream', () => {
     assert.deepEqual(await ask(service), [503, UNAVAILABLE, '1']);
     pass(500);
     assert.deepEqual(await ask(service), [200, 8, null]);
+  });
+
+  it('loses no count of calls by a fraction of a millisecond', async (t) => {
+    const pass = clockAt(t);
+    const state = { type: 'file', path: join(await folderWith(t), 'state') };
+    const { upstream, service } = await start(t, { quota: { perDay: 2 } }, { state });
+    assert.deepEqual(await ask(service), [200, 7, null]);
+    upstream.on('*', later('8.0305'));
+    assert.deepEqual(await ask(service), [502, FAILED, '9']);
+    pass(9000);
+    assert.deepEqual(await ask(service), [503, UNAVAILABLE, String(12 * 3600 - 9)]);
   });
 
   it('a date counts, five minutes at most; other statuses and 429 without it stop nothing', async (t) => {
