@@ -1,14 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  closedObject,
-  DURATION,
-  type EndpointDraft,
-  type Finding,
-  keys,
-  millisecondsSchema,
-  optionalKey,
-  warning,
-} from '../../plugins-sdk/config.ts';
+import { type EndpointDraft, type Finding, keys, warning } from '../../plugins-sdk/config.ts';
 import {
   addAnswerHeaders,
   ContextKey,
@@ -22,35 +13,15 @@ import {
   type Services,
   type SignedResponse,
   type Taps,
-  Type,
 } from '../../plugins-sdk/index.ts';
 import type { Meters } from '../../plugins-sdk/observe.ts';
 import { type Flight, StateKey } from '../../plugins-sdk/state.ts';
 import { CacheEntries } from '../shared/cache-entries.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
-import { describeCache } from './openapi.ts';
+import { openApiPart } from './openapi.ts';
+import { cacheKey, MODE, policyOf } from './policy.ts';
 import { longestWaitOf, ReplicaAnswers } from './replicas.ts';
 import { collapsed, hit, missed, stale } from './status.ts';
-
-const cacheKey = optionalKey(
-  'apiOrEndpoint',
-  'cache',
-  closedObject(
-    {
-      // No timer is set for it, so there is no upper limit.
-      maxAge: Type.Integer({ minimum: 1, [DURATION]: 100, description: 'How long an answer is kept' }),
-      staleWhileRevalidate: Type.Optional(
-        millisecondsSchema('How much longer it is given out while a new one is made; default none'),
-      ),
-      staleIfError: Type.Optional(
-        millisecondsSchema('How much longer it stands in while the upstream fails; default none'),
-      ),
-    },
-    'Keeps signed answers, in sync mode; default none',
-  ),
-);
-
-const MODE = 'sync';
 
 type Outcome = 'hit' | 'miss' | 'shared' | 'stale';
 
@@ -83,8 +54,6 @@ function termsIn({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>
   };
 }
 
-const policyOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? cacheKey.of(endpoint) : undefined);
-
 /** Warns of a cache without effect, and of one that requesters can fill. */
 function check(endpoint: EndpointDraft): Finding[] {
   const { path, mode } = endpoint;
@@ -99,12 +68,17 @@ function check(endpoint: EndpointDraft): Finding[] {
 const LOOKUPS =
   'Look-ups of answers that may be cached: hit, miss, shared with a request under way; stale: an old one, as there was no new one yet';
 
-/** Makes the function that records the outcome of a lookup: in the metrics, the log and the answer's headers. */
+/** Makes the counter of lookups. */
 function lookupsIn(meters: Meters) {
   const initial = ['hit', 'miss', 'shared', 'stale'].map((outcome) => ({ outcome }));
-  const lookups = meters.counter({ name: 'cache_lookups_total', help: LOOKUPS, labels: ['outcome'], initial });
-  return (exchange: Exchange, outcome: Outcome, headers: Readonly<Record<string, string>>) => {
-    lookups({ outcome });
+  return meters.counter({ name: 'cache_lookups_total', help: LOOKUPS, labels: ['outcome'], initial });
+}
+
+type Note = (outcome: Outcome, headers: Readonly<Record<string, string>>) => void;
+
+/** Makes the function that notes the outcome of a lookup in the log and the answer's headers, in place of an earlier one. */
+function notingOn(exchange: Exchange): Note {
+  return (outcome, headers) => {
     lookup.set(exchange, outcome);
     addAnswerHeaders(exchange, headers);
   };
@@ -118,7 +92,7 @@ const MARGIN_MS = 1000;
 interface Cache {
   readonly entries: CacheEntries<SignedResponse>;
   readonly replicas: ReplicaAnswers | undefined;
-  readonly report: ReturnType<typeof lookupsIn>;
+  readonly count: ReturnType<typeof lookupsIn>;
 }
 
 type Work = Flight<Question, SignedResponse>;
@@ -128,7 +102,7 @@ interface Miss {
   readonly key: string;
   readonly terms: Terms;
   readonly question: Question;
-  report(outcome: Outcome, headers: Readonly<Record<string, string>>): void;
+  readonly report: Note;
 }
 
 /** Makes the function that gets an answer which this process lacks: from another process, or from the upstream. */
@@ -184,26 +158,33 @@ function renewing(log: Log) {
 }
 
 function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log): NonNullable<Taps['answer']> {
-  const { entries } = held;
+  const { entries, count } = held;
   const fetchAnswer = fetching(held);
   const renew = renewing(log);
   return (question, exchange, { share }) => {
     const terms = termsOf(exchange.endpoint);
     if (terms.maxAge === 0) return undefined;
-    const report: Miss['report'] = (outcome, headers) => held.report(exchange, outcome, headers);
+    const note = notingOn(exchange);
     const key = terms.version + question.key;
     const found = entries.get(key);
     if (found?.isGood) {
-      report('hit', hit(found.ttl));
+      count({ outcome: 'hit' });
+      note('hit', hit(found.ttl));
       return found.value;
     }
     if (found !== undefined && found.ttl <= 0 && -found.ttl < terms.staleWhileRevalidate) {
       // The outcome of the renewal is not recorded for this request.
       const quiet = { key, terms, question, report: () => undefined };
       renew(key, exchange.endpoint, () => share(key, (flight) => fetchAnswer(quiet, flight)));
-      report('stale', stale(-found.ttl, 'stale-while-revalidate'));
+      count({ outcome: 'stale' });
+      note('stale', stale(-found.ttl, 'stale-while-revalidate'));
       return found.value;
     }
+    const report: Note = (outcome, headers) => {
+      note(outcome, headers);
+      // Where an old answer may stand in for a failure, only the end of the lookup is counted.
+      if (terms.staleIfError === 0) count({ outcome });
+    };
     let isFirst = false;
     const answer = share(key, (flight) => {
       isFirst = true;
@@ -212,12 +193,16 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log
     // `share` has called the function by now, if this request is the first.
     if (!isFirst) report('shared', collapsed);
     if (terms.staleIfError === 0) return answer;
-    return answer.catch((error: unknown) => {
+    const fresh = answer.catch((error: unknown) => {
       // Looked up again, since a newer answer may have been kept meanwhile.
       const old = isOutage(error) ? entries.get(key) : undefined;
       if (old === undefined || -old.ttl >= terms.staleIfError) throw error;
-      report('stale', stale(-old.ttl, 'stale-if-error'));
+      note('stale', stale(-old.ttl, 'stale-if-error'));
       return old.value;
+    });
+    return fresh.finally(() => {
+      const outcome = lookup.get(exchange);
+      if (outcome !== undefined) count({ outcome });
     });
   };
 }
@@ -229,7 +214,7 @@ export const cache = definePlugin({
   budget: (_, endpoints) => Math.max(0, ...endpoints.map(longestWaitOf)) + MARGIN_MS,
   keys: [cacheKey],
   exposes: ['Cache-Status'],
-  openapi: () => describeCache(policyOf),
+  openapi: () => openApiPart,
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, answerConfig, states, meters, stateEngine, node, now, log }) {
     if (endpoints.every((endpoint) => policyOf(endpoint) === undefined)) return {};
@@ -239,6 +224,6 @@ export const cache = definePlugin({
     const replicas =
       stateEngine?.processes === 'many' ? new ReplicaAnswers(stateEngine.area('cache'), { node, now }) : undefined;
     const termsOf = perEndpoint(endpoints, termsIn({ node, answerConfig }));
-    return { hooks: { answer: answering({ entries, replicas, report: lookupsIn(meters) }, termsOf, log) } };
+    return { hooks: { answer: answering({ entries, replicas, count: lookupsIn(meters) }, termsOf, log) } };
   },
 });

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type OpenApiPart, refTo } from '../../plugins-sdk/openapi.ts';
+import { policyOf } from './policy.ts';
 import { NAME } from './status.ts';
 
 const CacheStatus = {
@@ -13,31 +13,23 @@ const CacheStatus = {
   example: `${NAME}; hit; ttl=57`,
 };
 
-interface Policy {
-  readonly maxAge: number;
-  readonly staleIfError?: number;
-  readonly staleWhileRevalidate?: number;
-}
-
-/** Describes what the cache adds to an operation. @param policyOf returns the policy of an endpoint with a cache. */
-export function describeCache(policyOf: (endpoint: Endpoint) => Policy | undefined): OpenApiPart {
-  return {
-    headers: { CacheStatus },
-    operation: (endpoint) => {
-      const policy = policyOf(endpoint);
-      if (policy === undefined) return undefined;
-      const { maxAge, staleIfError = 0, staleWhileRevalidate = 0 } = policy;
-      const oldest = (milliseconds: number) => Math.ceil((maxAge + milliseconds) / 1000);
-      const remarks = [
-        ...(staleIfError > 0 ? [`where the upstream fails an older one, of at most ${oldest(staleIfError)} s`] : []),
-        ...(staleWhileRevalidate > 0
-          ? [`while a new one is made an older one, of at most ${oldest(staleWhileRevalidate)} s`]
-          : []),
-      ];
-      return {
-        answerHeaders: { 'Cache-Status': refTo('headers', 'CacheStatus') },
-        ...(remarks.length > 0 && { remark: remarks.join('; ') }),
-      };
-    },
-  };
-}
+/** What the cache adds to operations. */
+export const openApiPart: OpenApiPart = {
+  headers: { CacheStatus },
+  operation: (endpoint) => {
+    const policy = policyOf(endpoint);
+    if (policy === undefined) return undefined;
+    const { maxAge, staleIfError = 0, staleWhileRevalidate = 0 } = policy;
+    const oldest = (milliseconds: number) => Math.ceil((maxAge + milliseconds) / 1000);
+    const remarks = [
+      ...(staleIfError > 0 ? [`where the upstream fails an older one, of at most ${oldest(staleIfError)} s`] : []),
+      ...(staleWhileRevalidate > 0
+        ? [`while a new one is made an older one, of at most ${oldest(staleWhileRevalidate)} s`]
+        : []),
+    ];
+    return {
+      answerHeaders: { 'Cache-Status': refTo('headers', 'CacheStatus') },
+      ...(remarks.length > 0 && { remark: remarks.join('; ') }),
+    };
+  },
+};
