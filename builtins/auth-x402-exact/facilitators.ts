@@ -7,6 +7,7 @@ import { Compile } from 'typebox/compile';
 import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import { type HttpClient, isRefusal, type Log, Refusal, RequestFailure, Type } from '../../plugins-sdk/index.ts';
+import type { Shape } from '../shared/chain.ts';
 import { memberAt } from '../shared/described.ts';
 import { UNAVAILABLE } from '../shared/payments.ts';
 import { cdpHeaders, cdpKey } from './cdp.ts';
@@ -51,7 +52,6 @@ const shapes = {
   supported: Compile(Type.Object({ kinds: Type.Array(kind) })),
 };
 type Question = keyof typeof shapes;
-type Shape<T> = { Check(value: unknown): value is T };
 
 export type Facilitator = ReturnType<typeof facilitatorAt>;
 

@@ -2,10 +2,10 @@ import { isSameHex } from '../../lib/eth/hex.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
 import { type Mined, transferred } from '../shared/chain.ts';
+import { isZeroAddress } from '../shared/payee.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';
 
-const NATIVE = `0x${'0'.repeat(40)}`;
 const SUCCESS = '0x1';
 
 type Asked = Pick<Terms, 'token' | 'amount' | 'recipient' | 'expiry'>;
@@ -22,7 +22,7 @@ export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: n
   if (!isSameHex(transaction.from, signer)) throw wrongSigner('signed by another account than the one that paid');
   const mismatch = (reason: string) => new Refusal(401, 'Payment does not match', { reason });
   if (receipt.status !== SUCCESS) throw mismatch('the transaction was reverted');
-  if (isSameHex(terms.token, NATIVE) ? !paysNative(mined, terms) : !paysToken(mined, terms)) {
+  if (isZeroAddress(terms.token) ? !paysNative(mined, terms) : !paysToken(mined, terms)) {
     throw mismatch('it does not pay this amount of this token to this recipient');
   }
   if (now - minedAt > greatestAge(terms)) throw new Refusal(401, 'Payment too old');

@@ -1,10 +1,9 @@
 /** Holds a payment for a request, records its use and ends the hold, whatever fails. Both schemes share one record, the mark. */
 import { randomId } from '../../lib/eth/random-id.ts';
-import { type Log, Refusal, type Services } from '../../plugins-sdk/index.ts';
+import { Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import {
   type DebtLine,
-  type Debts,
   MemoryArea,
   type SharedState,
   type StateArea,
@@ -28,7 +27,7 @@ export function areaIn({ stateEngine, states, now }: Services, name: string, key
 }
 
 /** The parts that payments are kept and reported with. */
-export interface PaymentsOptions {
+export interface PaymentsOptions extends Pick<Services, 'debts' | 'log'> {
   readonly area: StateArea;
   /** The area of the index by transaction and nonce. */
   readonly index: StateArea;
@@ -36,8 +35,6 @@ export interface PaymentsOptions {
   readonly ending: Set<string>;
   /** The engine that keeps payments beyond the process. */
   readonly stateEngine?: Pick<SharedState, 'available'> | undefined;
-  readonly debts: Debts;
-  readonly log: Log;
 }
 
 /** The end of a hold. */
