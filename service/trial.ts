@@ -61,7 +61,7 @@ const UNSET = ['encoding', 'expect', 'encrypt', 'mode', 'responseMatches'];
 /** A parameter that gives a variant its own endpoint ID, also if its encoding equals another variant's. */
 const ITSELF = { name: 'as configured', in: 'none', fixed: true };
 /** Names of the variants of the tried endpoint. */
-const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
+const [RAW, OWN, SCALED] = ['raw', 'own', 'scaled'];
 
 /**
  * Asks the upstream of an endpoint once, as the service would, with its plugins and bounds but without authentication. The
@@ -174,10 +174,9 @@ function fail(name: string, error: unknown, hide: (text: string) => string, redi
 }
 
 async function tried(leaf: Leaf, ask: Ask): Promise<TriedValue> {
-  const { path, type, times } = leaf;
-  const chosen = { _type: type, _path: path };
-  const asked = () => (times === undefined ? ask(PLAIN, chosen) : ask(SCALED, { ...chosen, _times: times }));
-  return { ...leaf, ...(await signed(type, asked)) };
+  const { path, type, times = '' } = leaf;
+  const outcome = await signed(type, () => ask(SCALED, { _type: type, _path: path, _times: times }));
+  return { ...leaf, ...outcome };
 }
 
 async function signed(type: string, ask: () => ReturnType<Ask>): Promise<Outcome> {
@@ -212,7 +211,6 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
     const endpoints = [
       withMembers(found, { ...open, name: RAW, ...(isRaw && { expect }) }),
       withMembers(found, { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } }),
-      withMembers(found, { ...open, name: PLAIN, encoding: { type: '*', path: '*' } }),
       ...(isRecord(encoding)
         ? [withMembers(found, { ...open, name: OWN, encoding, expect, parameters: [...given, ITSELF] })]
         : []),
