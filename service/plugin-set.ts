@@ -3,7 +3,6 @@ import type { Observer } from '../kernel/hooks.ts';
 import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
 import { withTimeout } from '../lib/time/with-timeout.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
-import { observeAll } from './observe-all.ts';
 import { messageOf } from './text.ts';
 
 /** Milliseconds that a plugin has to start. */
@@ -24,8 +23,7 @@ export function createPluginSet(
   complain: GuardOptions['complain'],
   facts: ServiceFacts,
 ): ObservedPlugins {
-  const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
-  const observer = observeAll(registrations, complainOf);
+  const observer = observeAll(registrations, complain);
   const registry = new Registry({ contracts: contractsFor(facts), complain, observer });
   for (const registration of registrations) registry.register(registration);
   return { ...registry.seal(), observer };
@@ -43,4 +41,30 @@ export async function startPlugin(
   } catch (error) {
     throw new RegistrationError(`plugin "${name}" cannot start: ${hide(messageOf(error))}`);
   }
+}
+
+/** Joins the observers of many plugins into one. A member that no plugin has is absent. Their errors go to `complain`. */
+function observeAll(plugins: readonly Registration[], complain: GuardOptions['complain']): Observer {
+  const failed = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
+  const tell = <A extends unknown[]>(pick: (observe: Observer) => ((...args: A) => unknown) | undefined) => {
+    const listeners = plugins.flatMap(({ name, plugin: { observe = {} } }) => {
+      const listen = pick(observe)?.bind(observe);
+      return listen === undefined ? [] : [{ name, listen }];
+    });
+    if (listeners.length === 0) return undefined;
+    return (...args: A): void => {
+      for (const { name, listen } of listeners) {
+        try {
+          const result = listen(...args);
+          if (result instanceof Promise) result.catch((error) => failed(name, error));
+        } catch (error) {
+          failed(name, error);
+        }
+      }
+    };
+  };
+  const stage = tell((observe) => observe.stage);
+  const call = tell((observe) => observe.call);
+  const response = tell((observe) => observe.response);
+  return { ...(stage && { stage }), ...(call && { call }), ...(response && { response }) };
 }
