@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
+import { loadEnvironment } from '../config/environment.ts';
 import { useProxyVariables } from '../lib/http/client/proxies.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
@@ -66,7 +67,6 @@ export function openFileWarning(envFile: string | undefined): string | undefined
  */
 export async function whereKeyWasSought(names: readonly string[], envFile: string | undefined): Promise<string> {
   const [file, usual] = [environmentFile(envFile), environmentFile(undefined)];
-  const { loadEnvironment } = await import('../config/environment.ts');
   const kept = await loadEnvironment({ cwd: dirname(usual), env: {} }).catch(() => undefined);
   const unread = file === usual ? undefined : names.find((name) => kept?.[name]);
   if (unread !== undefined)
@@ -85,7 +85,6 @@ export async function readEnvironment(
   envFile: string | undefined,
   warn?: (finding: Finding) => void,
 ): Promise<Environment> {
-  const { loadEnvironment } = await import('../config/environment.ts');
   const env = await loadEnvironment({
     cwd: userDirectory(),
     ...(envFile === undefined ? {} : { envFile: userPath(envFile) }),

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { definitions } from '../../service/index.ts';
 import { userDirectory, userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { type Given, UsageError } from '../arguments.ts';
@@ -12,7 +13,7 @@ const SIMPLEST = 'hooks';
 
 /** Writes a plugin and its test, and prints the next steps. */
 export async function newPlugin(given: Given, name: string): Promise<number> {
-  await checkName(name);
+  checkName(name);
   const kind = given.optional('kind') ?? SIMPLEST;
   const known = await kinds();
   if (!known.includes(kind)) throw new UsageError(`option --kind <kind>: "${kind}" is none of ${known.join(', ')}`);
@@ -33,13 +34,12 @@ ${usage}`);
 }
 
 /** Checks the plugin's name, which its files get, too. @throws UsageError */
-async function checkName(name: string): Promise<void> {
+function checkName(name: string): void {
   if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) || name.length > LONGEST_NAME) {
     throw new UsageError(
       `the name of a plugin is lower-case words with dashes between them, such as price-floor, of ${LONGEST_NAME} characters at most`,
     );
   }
-  const { definitions } = await import('../../service/index.ts');
   if (definitions().some((builtin) => builtin.name === name)) {
     throw new UsageError(`the name "${name}" is that of a built-in plugin`);
   }
