@@ -172,7 +172,7 @@ function warnOfVariables(env: Environment, log: Log): void {
 }
 
 /** Returns the stages' taps, routes and observers of a service with this config, and the names of isolated plugins. */
-export async function describeService({
+export async function listPlugins({
   file,
   env,
 }: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {

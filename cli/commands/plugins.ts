@@ -1,5 +1,5 @@
 import { stageNames, stageOf } from '../../kernel/stages.ts';
-import { describeService } from '../../service/index.ts';
+import { listPlugins } from '../../service/index.ts';
 import { print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
 import type { Given } from '../arguments.ts';
@@ -8,7 +8,7 @@ import { givenService } from './given-config.ts';
 
 /** Prints every stage in order with its failure policy, plugins and budgets; then the routes and the observers. */
 export async function printPlugins(given: Given): Promise<number> {
-  const shown = shownOf(await describeService(await givenService(given)));
+  const shown = shownOf(await listPlugins(await givenService(given)));
   if (given.flag('json')) await printJson({ ok: true, ...shown });
   else await print(`${tableOf(shown).join('\n')}\n`);
   return 0;
@@ -17,7 +17,7 @@ export async function printPlugins(given: Given): Promise<number> {
 const inner = stageNames.filter((stage) => stage !== 'route');
 
 /** Returns the output for programs. A budget is in milliseconds; null means none. */
-function shownOf({ taps, plugins, isolated }: Awaited<ReturnType<typeof describeService>>) {
+function shownOf({ taps, plugins, isolated }: Awaited<ReturnType<typeof listPlugins>>) {
   const milliseconds = (budget: number | 'none') => (budget === 'none' ? null : budget);
   return {
     stages: inner.map((stage) => ({
