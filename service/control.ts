@@ -156,20 +156,14 @@ async function listenAt(path: string, answer: (socket: Socket) => void): Promise
   // A process that was killed has left its socket behind.
   await rm(path, { force: true });
   const server = createServer({ allowHalfOpen: true }, answer).unref();
-  listenPrivately(server, path);
-  await once(server, 'listening');
-  return server;
-}
-
-/**
- * Listens at a socket with mode 600. `listen` makes the socket at once, so the mask affects no other file.
- * With `exclusive` a worker does not ask its primary to listen.
- */
-function listenPrivately(server: Server, path: string): void {
+  // The socket gets mode 600. `listen` makes it at once, so the mask affects no other file.
   const mask = process.umask(0o177);
   try {
+    // With `exclusive` a worker does not ask its primary to listen.
     server.listen({ path, exclusive: true });
   } finally {
     process.umask(mask);
   }
+  await once(server, 'listening');
+  return server;
 }
