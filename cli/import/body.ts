@@ -4,19 +4,12 @@ import { jsonOf } from './media.ts';
 import { parameterOf } from './parameters.ts';
 import { readOnlyIn } from './schema.ts';
 
-/** The body of an operation's requests. */
-export interface Body {
-  readonly parameters: readonly Block[];
-  /** The media type of a JSON body. */
-  readonly type?: string | undefined;
-  readonly isForm?: boolean;
-}
-
 /**
  * Makes a parameter of each member of a JSON body or a form.
+ * @returns the parameters, with the media type of a JSON body.
  * @throws Inexpressible for any other body, since without it the operation would do something else.
  */
-export function bodyOf(document: ApiDocument, operation: Operation, note: Note): Body {
+export function bodyOf(document: ApiDocument, operation: Operation, note: Note) {
   const request = requestOf(document, operation);
   if (request === undefined) return { parameters: [] };
   const { schema, type, isForm = false } = request;
@@ -57,14 +50,10 @@ function partsOf(document: ApiDocument, schema: Block, seen = new Set<Block>()):
   return [schema, ...listOf(schema.allOf).flatMap((part) => partsOf(document, document.block(part), seen))];
 }
 
-interface RequestBody extends Pick<Body, 'type' | 'isForm'> {
-  readonly schema: unknown;
-}
-
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /** @throws Inexpressible for a body that is neither JSON nor a form. */
-function requestOf(document: ApiDocument, { block, parameters }: Operation): RequestBody | undefined {
+function requestOf(document: ApiDocument, { block, parameters }: Operation) {
   if (document.isSwagger) {
     const all = parameters.map((value) => document.block(value));
     const fields = all.filter(({ in: place }) => place === 'formData');

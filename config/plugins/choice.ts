@@ -1,4 +1,4 @@
-import type { Definition, Finding } from '../../plugins-sdk/define.ts';
+import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Interpolated } from '../interpolate.ts';
 import type { Redact } from '../redact.ts';
 import type { PluginModule } from './module-exports.ts';
@@ -34,13 +34,4 @@ export interface PluginRequest extends Pick<Interpolated, 'value' | 'references'
   readonly modules?: ReadonlyMap<string, PluginModule> | undefined;
   readonly builtins: readonly Definition[];
   readonly redact: Redact;
-}
-
-/** The plugins of a config file, and what is wrong with its plugins. */
-export interface LoadedPlugins {
-  /** Built-ins in their own order, then operators' in the order of the config. */
-  readonly choices: readonly PluginDraft[];
-  /** All definitions whose config keys are known, even if their `config` block is unusable. */
-  readonly definitions: readonly Definition[];
-  readonly findings: readonly Finding[];
 }

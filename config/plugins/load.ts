@@ -8,7 +8,7 @@ import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { checkDefinition, isDefinition, signingWarning, simplePlugin } from './check-definition.ts';
-import type { LoadedPlugins, PluginDraft, PluginRequest } from './choice.ts';
+import type { PluginDraft, PluginRequest } from './choice.ts';
 import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
@@ -31,7 +31,7 @@ function trusting(name: string): string {
 }
 
 /** Imports, checks and configures the plugins in `settings.plugins`. Skips entries of a wrong shape: the schema reports them. */
-export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins> {
+export async function loadPlugins(request: PluginRequest) {
   const loading = new Loading(request);
   const { plugins } = Object(Object(request.value).settings);
   const entries: readonly unknown[] = Array.isArray(plugins) ? plugins : [];
@@ -72,7 +72,11 @@ class Loading {
     }
   }
 
-  async finish(): Promise<LoadedPlugins> {
+  /**
+   * @returns built-ins in their own order, then operators' plugins in the order of the config. `definitions` are all whose config
+   * keys are known, even if their `config` block is unusable.
+   */
+  async finish() {
     const enabled = this.#request.builtins.filter(({ name }) => this.#builtins.get(name)?.entry.enabled !== false);
     const builtins: PluginDraft[] = [];
     for (const definition of enabled) builtins.push(await this.#configure(definition));
