@@ -14,43 +14,36 @@ import {
 
 type Headers = OutgoingRequest['headers'];
 
-interface OwnHeaders {
-  readonly bodyType: string;
-  /** Headers of the API, with their names as configured. They win over those of parameters. */
-  readonly headers: Headers;
-  /** Their names in lower case. */
-  readonly named: ReadonlySet<string>;
-}
-
-function headersOf(
-  { headers, named, bodyType }: OwnHeaders,
-  parts: Pick<RequestParts, 'headers' | 'cookie' | 'body'>,
-): Headers {
-  const merged: [string, string][] = [];
-  const seen = new Set(named);
-  const add = (name: string, value: string) => {
-    if (seen.has(name.toLowerCase())) return;
-    seen.add(name.toLowerCase());
-    merged.push([name, value]);
+/**
+ * Prepares the headers. Most requests have none from parameters, and share one object.
+ * @param own headers of the API. They win over those of parameters, and keep the case of their names.
+ * @param bodyType the media type of a body.
+ */
+function compileHeaders(own: Headers, bodyType: string): (parts: RequestParts) => Headers {
+  const named = Object.keys(own).map((name) => name.toLowerCase());
+  const ownCookie = Object.entries(own).find(([name]) => name.toLowerCase() === 'cookie');
+  const merge = ({ headers, cookie, body }: Pick<RequestParts, 'headers' | 'cookie' | 'body'>): Headers => {
+    const merged: [string, string][] = [];
+    const seen = new Set(named);
+    const add = (name: string, value: string) => {
+      if (seen.has(name.toLowerCase())) return;
+      seen.add(name.toLowerCase());
+      merged.push([name, value]);
+    };
+    for (const [name, value] of Object.entries(headers)) add(name, value);
+    if (cookie !== undefined) add('cookie', cookie);
+    if (body !== undefined) add('content-type', bodyType);
+    add('accept', 'application/json');
+    add('user-agent', 'signed-data-proxy');
+    merged.push(...Object.entries(own));
+    // All cookies are sent in one header, together with those of the API.
+    if (cookie && ownCookie) merged.push([ownCookie[0], [ownCookie[1], cookie].filter(Boolean).join('; ')]);
+    return Object.freeze(Object.fromEntries(merged));
   };
-  for (const [name, value] of Object.entries(parts.headers)) add(name, value);
-  if (parts.cookie !== undefined) add('cookie', parts.cookie);
-  if (parts.body !== undefined) add('content-type', bodyType);
-  add('accept', 'application/json');
-  add('user-agent', 'signed-data-proxy');
-  const all = [...merged, ...Object.entries(headers)];
-  // All cookies are sent in one header, together with those of the API.
-  const own = parts.cookie && Object.entries(headers).find(([name]) => name.toLowerCase() === 'cookie');
-  if (own) all.push([own[0], [own[1], parts.cookie].filter(Boolean).join('; ')]);
-  return Object.freeze(Object.fromEntries(all));
-}
-
-/** Prepares the headers. Most requests have none from parameters, and share one object. */
-function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
-  const bare = headersOf(own, { headers: {}, cookie: undefined, body: undefined });
-  const withBody = headersOf(own, { headers: {}, cookie: undefined, body: '' });
+  const bare = merge({ headers: {}, cookie: undefined, body: undefined });
+  const withBody = merge({ headers: {}, cookie: undefined, body: '' });
   return (parts) => {
-    if (parts.cookie !== undefined || Object.keys(parts.headers).length > 0) return headersOf(own, parts);
+    if (parts.cookie !== undefined || Object.keys(parts.headers).length > 0) return merge(parts);
     return parts.body === undefined ? bare : withBody;
   };
 }
@@ -72,15 +65,11 @@ export function compileRequest(
   declared: readonly Declared[],
   onNested: OnNested,
 ): (values: Values) => OutgoingRequest {
-  const headers = apiHeaders(endpoint);
   const template = keys.path.of(endpoint) ?? '';
   const base = baseUrl(endpoint) + (/^([/?]|$)/.test(template) ? '' : '/');
   const method = keys.method.of(endpoint) ?? 'GET';
-  const headersFor = compileHeaders({
-    bodyType: `application/${declared.some(({ form }) => form) ? 'x-www-form-urlencoded' : 'json'}`,
-    headers,
-    named: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
-  });
+  const bodyType = `application/${declared.some(({ form }) => form) ? 'x-www-form-urlencoded' : 'json'}`;
+  const headersFor = compileHeaders(apiHeaders(endpoint), bodyType);
   const place = compilePlacement(template, declared, onNested);
   const inPaths = parametersInPaths(endpoint);
   return (values) => {
