@@ -48,16 +48,13 @@ function noteRedirect(exchange: Exchange, base: string, { status, headers: { loc
   redirectTarget.set(exchange, `${protocol}//${host}${pathname}`);
 }
 
-/** Returns the failure class for the metrics; empty for an aborted call (`busy`), which says nothing about the upstream. */
+/**
+ * Returns the failure class for the metrics; empty without a failure, and for an aborted call (`busy`), which says nothing about
+ * the upstream.
+ */
 function classOfCall(error: unknown): string {
   const found = isRefusal(error) ? failureClassOf(error) : undefined;
   return found === undefined || found === 'busy' ? '' : found;
-}
-
-/** How a call ended. The reason of a failure is its class. */
-interface Ended {
-  readonly outcome: 'ok' | 'failed';
-  readonly reason: string;
 }
 
 function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: Semaphore) {
@@ -72,10 +69,11 @@ function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: Sema
     help: 'Duration of upstream calls, without the wait for a slot',
     labels: ['api', 'endpoint', 'outcome', 'reason'],
   });
-  return (exchange: Exchange, { outcome, reason }: Ended, started: number, status: number | undefined) => {
+  return (exchange: Exchange, started: number, status: number | undefined, failure: unknown) => {
     const milliseconds = performance.now() - started;
     const { api, name } = exchange.endpoint;
-    seconds({ api, endpoint: name, outcome, reason }, milliseconds / 1000);
+    const outcome = failure === undefined ? 'ok' : 'failed';
+    seconds({ api, endpoint: name, outcome, reason: classOfCall(failure) }, milliseconds / 1000);
     note(exchange, milliseconds, status);
   };
 }
@@ -114,8 +112,8 @@ export const callApi = definePlugin({
           const timeout = Math.min(timeoutOf(exchange.endpoint), request.timeout ?? Number.POSITIVE_INFINITY);
           const release = slots.tryAcquire(exchange.endpoint.api) ?? (await slot(slots, timeout, exchange));
           const started = performance.now();
-          let ended: Ended = { outcome: 'ok', reason: '' };
           let status: number | undefined;
+          let failure: unknown;
           try {
             const { method, url, body } = request;
             const headers = sentHeaders(request);
@@ -127,11 +125,11 @@ export const callApi = definePlugin({
             noteRedirect(exchange, url, answer);
             return accept(answer, request, exchange);
           } catch (error) {
-            ended = { outcome: 'failed', reason: classOfCall(error) };
+            failure = error;
             throw error;
           } finally {
             release();
-            measured(exchange, ended, started, status);
+            measured(exchange, started, status, failure);
           }
         },
       },
