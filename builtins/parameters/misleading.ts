@@ -9,20 +9,14 @@ import {
 import { apiHeaders } from '../shared/api-headers.ts';
 import { bodyType } from './body.ts';
 
-/** A header that the operator sends, and its config path. */
-interface SentHeader {
-  readonly name: string;
-  readonly value: string;
-  readonly at: string;
-}
-
 const NO_BASE64 =
   'Basic takes base64, which holds no colon: write the base64 of user:password, or in headers basic: {user, password}';
 const NO_FORM = 'announces a form, but body parameters are sent as JSON: set bodyType: form, or leave it out';
 const NO_JSON = 'announces something else than the form that bodyType: form sends: leave it out';
 const NO_BODY = 'sends body parameters with GET, which upstreams ignore or refuse: set method: POST, or in: query';
 
-function sentHeaders(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): SentHeader[] {
+/** Returns the headers that the operator sends, with names in lower case, each with its config path. */
+function sentHeaders(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]) {
   const ofApi = Object.entries(apiHeaders(endpoint)).map(([name, value]) => {
     return { name: name.toLowerCase(), value, at: `${apiPath(endpoint)}.headers.${name}` };
   });

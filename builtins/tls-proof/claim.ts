@@ -27,18 +27,13 @@ export type ReclaimProof = {
   readonly signatures: { readonly attestorAddress: Address; readonly claimSignature: Hex };
 };
 
-export interface ResponseMatch {
-  readonly type: 'regex';
-  readonly value: string;
-}
-
 /** The members of a request that its claim must show. */
 export interface ClaimedRequest {
   readonly url: string;
   readonly method: string;
   /** The body; empty if there is none. */
   readonly body: string;
-  readonly responseMatches: readonly ResponseMatch[];
+  readonly responseMatches: readonly { readonly type: 'regex'; readonly value: string }[];
 }
 
 export interface Expectation {
