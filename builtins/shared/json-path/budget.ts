@@ -23,8 +23,3 @@ const FULL_BUDGET = 400_000;
 export function fullBudget(): StepBudget {
   return { steps: FULL_BUDGET };
 }
-
-/** Makes the error for a spent budget. */
-export function tooManySteps(): BudgetError {
-  return new BudgetError('the path takes too many steps on this document');
-}

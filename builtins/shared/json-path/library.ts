@@ -1,6 +1,6 @@
 import { JSONPathClass } from 'jsonpath-plus';
 import { isRecord } from '../../../lib/json/value.ts';
-import { BudgetError, PathError, type StepBudget, tooManySteps } from './budget.ts';
+import { BudgetError, PathError, type StepBudget } from './budget.ts';
 import { follow, type Match } from './follow.ts';
 import type { PathValues } from './placeholders.ts';
 import { quotedName, type Segment } from './syntax.ts';
@@ -134,6 +134,6 @@ class BoundedLibrary extends JSONPathClass {
 
   #spend(steps: number): void {
     this.#budget.steps -= steps;
-    if (this.#budget.steps < 0) throw tooManySteps();
+    if (this.#budget.steps < 0) throw new BudgetError('the path takes too many steps on this document');
   }
 }
