@@ -56,27 +56,16 @@ function check(endpoint: EndpointDraft): Finding[] {
   return [warning(endpoint.path, `equal calls by ${method} within shareFor are made once: the others get that answer`)];
 }
 
-/** The shared answers of this process. */
-class SharedAnswers {
-  readonly #entries = new CacheEntries<Shared>();
+/** Returns the kept answer, unless this request has had it already. */
+function unseen(answers: CacheEntries<Shared>, key: string, exchange: Exchange): Shared | undefined {
+  const found = answers.get(key)?.value;
+  return found === given.get(exchange)?.shared ? undefined : found;
+}
 
-  /** Returns the kept answer, unless this request has had it already. */
-  get(key: string, exchange: Exchange): Shared | undefined {
-    const found = this.#entries.get(key)?.value;
-    return found === given.get(exchange)?.shared ? undefined : found;
-  }
-
-  set(key: string, answer: ApiResponse, ttl: number): Shared {
-    const shared = { answer, arrivedAt: performance.now() };
-    this.#entries.set(key, shared, { ttl, size: (answer.text?.length ?? 0) * BYTES_PER_CHARACTER });
-    return shared;
-  }
-
-  /** Forgets the answer that a request was given and found unusable. */
-  forget(exchange: Exchange): void {
-    const { key = '', shared } = given.get(exchange) ?? {};
-    if (shared !== undefined && this.#entries.get(key)?.value === shared) this.#entries.delete(key);
-  }
+/** Forgets the answer that a request was given and found unusable. */
+function forget(answers: CacheEntries<Shared>, exchange: Exchange): void {
+  const { key = '', shared } = given.get(exchange) ?? {};
+  if (shared !== undefined && answers.get(key)?.value === shared) answers.delete(key);
 }
 
 /** Lets equal upstream requests of an API share one answer; each request processes it by itself. */
@@ -87,7 +76,7 @@ export const upstreamShare = definePlugin({
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints }) {
     if (endpoints.every((endpoint) => shareFor.of(endpoint) === undefined)) return {};
-    const answers = new SharedAnswers();
+    const answers = new CacheEntries<Shared>();
     return {
       hooks: {
         // `expect` wraps this plugin, so an unexpected answer shows here, at the stage `answer`.
@@ -96,7 +85,7 @@ export const upstreamShare = definePlugin({
           try {
             return await next();
           } catch (error) {
-            if (isRefusal(error) && error.failureClass === 'unexpected') answers.forget(exchange);
+            if (isRefusal(error) && error.failureClass === 'unexpected') forget(answers, exchange);
             throw error;
           }
         },
@@ -105,11 +94,14 @@ export const upstreamShare = definePlugin({
           const ttl = shareFor.of(endpoint);
           if (ttl === undefined || endpoint.mode !== MODE) return undefined;
           const key = keyOf(endpoint, request);
-          let shared = answers.get(key, exchange);
+          let shared = unseen(answers, key, exchange);
           if (shared === undefined) {
             const answer = await share(key, ({ next }) => next());
-            shared = answers.get(key, exchange);
-            if (shared?.answer !== answer) shared = answers.set(key, answer, ttl);
+            shared = unseen(answers, key, exchange);
+            if (shared?.answer !== answer) {
+              shared = { answer, arrivedAt: performance.now() };
+              answers.set(key, shared, { ttl, size: (answer.text?.length ?? 0) * BYTES_PER_CHARACTER });
+            }
           }
           given.set(exchange, { key, shared });
           age.set(exchange, Math.round(performance.now() - shared.arrivedAt));
