@@ -1,4 +1,4 @@
-import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
+import { createJsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
@@ -39,26 +39,16 @@ const LOOKUP_TIMEOUT_MS = 10_000;
 /** The share of the budget for RPC calls. The rest lets this plugin send its own refusal before the budget ends. */
 const WAITING_PART = 0.8;
 
-interface Accepted {
-  readonly terms: Terms;
-  readonly rpc: JsonRpc;
-}
-
 /** Returns the milliseconds for one payment. A request may need a lookup for each payment that its endpoint accepts, in turn. */
 function lookUpTimeout({ endpoint }: Exchange, budget: number): number {
   const lookUps = endpoint.auth.filter(({ type }) => type === 'x402').length;
   return Math.min(LOOKUP_TIMEOUT_MS, (budget * WAITING_PART) / lookUps);
 }
 
-/** Finds the transaction of a proof on chain. @throws Refusal 401 if it is not found, or if the node fails. */
-async function lookUp(
-  { terms, rpc }: Accepted,
-  { txHash }: PaymentProof,
-  timeout: number,
-  call: CallContext,
-): Promise<Mined> {
+/** Finds the transaction of a proof, as {@link findMined} does. @throws Refusal 401 if it is not found, or if the node fails. */
+async function lookUp(...asked: Parameters<typeof findMined>): Promise<Mined> {
   try {
-    const mined = await findMined(rpc, terms, txHash, { timeout, signal: call.signal });
+    const mined = await findMined(...asked);
     if (mined === undefined) throw new Refusal(401, 'Payment not found');
     return mined;
   } catch (error) {
@@ -148,10 +138,8 @@ function behaviour(services: Services, payments: Payments): Behaviour {
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const attempt = attempts.in(services);
   const client = createHttpClient();
-  const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
-    return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
-  });
-  const termsOf = (method: AuthMethod) => accepted(method).terms;
+  const termsOf = perMethod(endpoints, 'x402', TermsSchema, (terms) => terms);
+  const rpcOf = perMethod(endpoints, 'x402', TermsSchema, ({ rpc }) => createJsonRpc(client, httpTarget(rpc)));
   const redemptions = redemptionsFor(services, payments, termsOf);
   const reports = reportsOf(services, termsOf);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
@@ -159,8 +147,9 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     // The budget has ended or the client has left, so nobody gets the result.
     const isOver = () => call.signal.aborted;
     const verify = async () => {
-      const mined = await lookUp(accepted(method), proof, lookUpTimeout(exchange, budget), call);
-      checkPayment(mined, accepted(method).terms, signer, now());
+      const limits = { timeout: lookUpTimeout(exchange, budget), signal: call.signal };
+      const mined = await lookUp(rpcOf(method), termsOf(method), proof.txHash, limits);
+      checkPayment(mined, termsOf(method), signer, now());
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
     };
