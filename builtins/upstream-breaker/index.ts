@@ -4,6 +4,7 @@ import {
   definePlugin,
   type Endpoint,
   type Log,
+  perEndpoint,
   type Services,
   type Taps,
   Type,
@@ -149,18 +150,15 @@ function breakersOf({ endpoints, states, meters, status }: Services) {
 function breaking(services: Services): NonNullable<Taps['callApi']> {
   const { endpoints, log } = services;
   const { breakers, turns } = breakersOf(services);
-  const rules = new Map(
-    endpoints.map((endpoint) => {
-      const policy = policyOf(endpoint);
-      return [endpoint.api, policy && { ...policy, log, turns }];
-    }),
-  );
+  const rulesOf = perEndpoint(endpoints, (endpoint) => {
+    const policy = policyOf(endpoint);
+    return policy && { ...policy, log, turns };
+  });
   return async (request, exchange, { next }) => {
-    const { api } = exchange.endpoint;
-    const rule = rules.get(api);
-    const found = rule && breakers.get(nameOf(api, hostOf(request.url)));
-    if (rule === undefined || found === undefined) return undefined;
-    const isTrial = found.begin(rule);
+    const rules = rulesOf(exchange.endpoint);
+    const found = rules && breakers.get(nameOf(exchange.endpoint.api, hostOf(request.url)));
+    if (rules === undefined || found === undefined) return undefined;
+    const isTrial = found.begin(rules);
     let hasFailed: boolean | undefined;
     try {
       const answer = await next();
@@ -176,7 +174,7 @@ function breaking(services: Services): NonNullable<Taps['callApi']> {
       counted.set(exchange, counters.add(found));
       throw error;
     } finally {
-      found.end(isTrial, hasFailed, rule);
+      found.end(isTrial, hasFailed, rules);
     }
   };
 }
