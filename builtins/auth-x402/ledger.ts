@@ -34,11 +34,7 @@ export function ledgerIn(area: StateArea, life: number, now: () => number): Ledg
 
 /** @throws StateUnreadable */
 function parse(text = ''): LedgerTerms {
-  const { began, life }: Partial<LedgerTerms> = Object(jsonIn(text));
-  if (!isTime(began) || !isTime(life)) throw new StateUnreadable('x402:ledger');
+  const { began = Number.NaN, life = Number.NaN }: Partial<LedgerTerms> = Object(jsonIn(text));
+  if (![began, life].every(Number.isSafeInteger)) throw new StateUnreadable('x402:ledger');
   return { began, life };
-}
-
-function isTime(value: unknown): value is number {
-  return Number.isSafeInteger(value);
 }

@@ -3,13 +3,11 @@ import { isRefusal, Refusal } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import type { Responses } from '../../plugins-sdk/openapi.ts';
 
-type UpstreamFailureOptions = Pick<Refusal, 'upstreamStatus' | 'retryAfter'>;
-
 /** Makes the refusal for a failed upstream call; reason and class are for the log and for metrics. */
 export function failed(
   reason: string,
   failureClass: FailureClass,
-  { upstreamStatus, retryAfter }: Partial<UpstreamFailureOptions> = {},
+  { upstreamStatus, retryAfter }: Partial<Pick<Refusal, 'upstreamStatus' | 'retryAfter'>> = {},
 ): Refusal {
   // An operator cannot mend a client's mistake.
   const fault = failureClass !== 'requester';

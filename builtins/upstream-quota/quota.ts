@@ -55,7 +55,7 @@ export class Quota {
     // Whole milliseconds: a ledger with a fraction cannot be read.
     const until = this.#options.now() + Math.min(Math.ceil(milliseconds), LONGEST_PAUSE_MS) - TIMER_SLACK_MS;
     const paused = (ledger: Ledger) => ({ ...ledger, until: Math.max(ledger.until, until) });
-    // Here at once: the engine takes its time.
+    // Calls stop here at once; the engine learns of it a moment later.
     this.#ledger = paused(this.#ledger);
     void this.#change(paused);
   }
