@@ -2,7 +2,7 @@ import { isRefusal } from '../../kernel/refusal.ts';
 import { WrongShape } from '../../kernel/stages.ts';
 import type { Question, Signed, SignedParts, SignRequest } from '../../kernel/values.ts';
 import { dataDigest } from '../../lib/eth/eip191.ts';
-import { type Hex, isHex, toBytes, toHex } from '../../lib/eth/hex.ts';
+import { type Hex, isHex, isSameHex, toBytes, toHex } from '../../lib/eth/hex.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
 import { receiptBeside } from '../../lib/eth/statements.ts';
 import { canonicalText } from '../../lib/json/json-text.ts';
@@ -100,9 +100,8 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
   ensure(isRecord(members), 'that is no object');
   const { node, endpointId, timestamp, signature, receipt, signatures } = members;
   ensure(isHex(node) && isHex(endpointId) && isHex(signature) && Number.isSafeInteger(timestamp), 'of the wrong shape');
-  const by = node.toLowerCase();
   ensure(
-    signers.some((signer) => signer.toLowerCase() === by),
+    signers.some((signer) => isSameHex(signer, node)),
     `signed by ${node}, which is no signer of the service`,
   );
   ensure(Number(timestamp) >= 0 && Number(timestamp) <= Math.floor(now() / 1000), `of the future: ${timestamp}`);

@@ -1,7 +1,7 @@
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Signed, SignRequest } from '../../kernel/values.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
-import type { Hex } from '../../lib/eth/hex.ts';
+import { type Hex, isSameHex } from '../../lib/eth/hex.ts';
 import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 
@@ -46,7 +46,7 @@ function requireBy(node: unknown, signature: unknown, statement: Statement): voi
   } catch (error) {
     throw refusal(error instanceof Error ? error.message : String(error));
   }
-  if (by.toLowerCase() !== String(node).toLowerCase()) throw refusal(`the signature is by ${by}, not by ${node}`);
+  if (!isSameHex(by, String(node))) throw refusal(`the signature is by ${by}, not by ${node}`);
 }
 
 function refusal(reason: string): Refusal {
