@@ -59,8 +59,8 @@ export type StageFn<N extends StageName> = (
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
   context(args: ArgsOf<N>, call: CallContext, hidden: Hidden, plugin: string): unknown;
-  /** @throws WrongShape */
-  accept(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
+  /** Reads a hook's result; absent at a watch, whose results are ignored. @throws WrongShape */
+  accept?(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
 }
 
 /**

@@ -85,13 +85,11 @@ export const publicHooks: StageContracts['contexts'] = {
       const own = { duration: exchange.elapsed(), status };
       return contextOf<ResponseSentContext>(exchange, call, plugin, own, answer);
     },
-    accept: () => undefined,
   },
   onError: {
     context: ([refusal, id, exchange], call, _, plugin) => {
       const { stage = 'unknown', status } = refusal;
       return errorContextOf(exchange, id, call, plugin, { error: new Error(refusal.message), stage, status });
     },
-    accept: () => undefined,
   },
 };
