@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { Address } from '../lib/http/listen.ts';
+import type { ListenAddress } from '../lib/http/listen.ts';
 import { atMostEvery } from '../lib/time/at-most-every.ts';
 import { checkHost, warning } from '../plugins-sdk/checks.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
@@ -101,7 +101,7 @@ export function listener(plugins: readonly Definition[]): Definition {
 }
 
 /** Returns the address at which a service with this config listens. */
-export function addressOf(config: Config): Address {
+export function addressOf(config: Config): ListenAddress {
   return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1', path: 'server' };
 }
 

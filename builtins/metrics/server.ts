@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type Address, listen, surviveRefusals, urlOf } from '../../lib/http/listen.ts';
+import { type ListenAddress, listen, surviveRefusals, urlOf } from '../../lib/http/listen.ts';
 import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/observe.ts';
@@ -29,14 +29,14 @@ function refusal(status: number, error: string, headers = {}): HttpResponse {
 
 /** Serves a few pages by GET, on a port of its own. */
 export class MetricsServer {
-  readonly #address: Address;
+  readonly #address: ListenAddress;
   readonly #log: Log;
   /** The pages of each config in use; the latest answers. */
   readonly #pages = new Set<Pages>();
   readonly #server: Server;
   #listening: Promise<void> | undefined;
 
-  constructor(address: Address, log: Log) {
+  constructor(address: ListenAddress, log: Log) {
     this.#address = address;
     this.#log = log;
     const server = createServer(DEADLINES, (request, response) => {

@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
-import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
+import { close, copyWith } from '../../plugins-sdk/schema/close.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Claims, keyTrees, membersOf } from './key-tree.ts';
@@ -90,8 +90,8 @@ function signerSchema(types: Types<{ readonly schema: TSchema; readonly local?: 
   const each = (further: TProperties) =>
     oneOf(types.map(([type, { schema, local }]) => variant(type, schema, local ? further : { ...LIMITS, ...further })));
   const description = 'The next signer, during a rotation';
-  const next = Type.Optional(withMembers(each({}), { description }));
-  const signer = withMembers(each({ next }), {
+  const next = Type.Optional(copyWith(each({}), { description }));
+  const signer = copyWith(each({ next }), {
     description: 'Who signs answers; default the key of the environment',
   });
   return { signer: Type.Optional(signer) };
@@ -112,7 +112,7 @@ function oneOf(variants: readonly TSchema[]): TSchema {
 function variant(type: string, schema: TSchema, further: TProperties = {}): TSchema {
   const own = close(schema);
   const { properties, required } = isRecord(own) ? own : {};
-  return withMembers(own, {
+  return copyWith(own, {
     type: 'object',
     required: ['type', ...(Array.isArray(required) ? required : [])],
     properties: { ...(isRecord(properties) ? properties : {}), ...further, type: Type.Literal(type) },

@@ -2,7 +2,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { atMostEvery } from '../time/at-most-every.ts';
 
 /** The address on which a server listens. */
-export interface Address {
+export interface ListenAddress {
   readonly host: string;
   readonly port: number;
   /** Whether a worker has the port for itself, rather than sharing it with the other workers. */
@@ -12,7 +12,7 @@ export interface Address {
 }
 
 /** Starts to listen. @throws Error that names the address, why listening failed, and what to change. */
-export function listen(server: Server, { port, host, exclusive = false, path }: Address): Promise<void> {
+export function listen(server: Server, { port, host, exclusive = false, path }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const cure = path === undefined ? '' : cureOf(error.code, path);

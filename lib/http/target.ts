@@ -47,7 +47,7 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /** Parses a URL; returns `undefined` if it is invalid. `URL.canParse` would have it parsed twice. */
-export function urlOf(url: string | URL): URL | undefined {
+export function urlIn(url: string | URL): URL | undefined {
   try {
     return new URL(url);
   } catch {
@@ -57,6 +57,6 @@ export function urlOf(url: string | URL): URL | undefined {
 
 /** Checks whether others can read requests to a URL: it is plain HTTP to another machine. */
 export function isReadableOnTheWay(text: string | undefined): boolean {
-  const url = text === undefined ? undefined : urlOf(text);
+  const url = text === undefined ? undefined : urlIn(text);
   return url?.protocol === 'http:' && !isLoopback(url.hostname);
 }

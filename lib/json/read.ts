@@ -1,6 +1,6 @@
 import { MAX_JSON_DEPTH } from './canonical-json.ts';
+import { isDeeperThan } from './depth.ts';
 import { isFiniteJson } from './numbers.ts';
-import { isDeeperThan } from './skip.ts';
 import type { Json } from './value.ts';
 
 /** Matches all numbers too large for a double, and others: with exponents up to 99 these need 210 digits before the point. */

@@ -1,6 +1,6 @@
 import { WrongShape } from '../../kernel/stages.ts';
 import type { Headers, OutgoingRequest, Parameters } from '../../kernel/values.ts';
-import { urlOf } from '../../lib/http/target.ts';
+import { urlIn } from '../../lib/http/target.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects/private-mark.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
@@ -42,7 +42,7 @@ export function outgoingOf(value: unknown, at: string, pathValues?: Parameters):
 }
 
 function isCallable(text: string): boolean {
-  const url = urlOf(text);
+  const url = urlIn(text);
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return false;
   return url.username === '' && url.password === '' && !text.includes('#');
 }

@@ -22,11 +22,11 @@ export function close<S extends TSchema>(schema: S): S {
     const says = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', '$ref'];
     if (says.every((keyword) => !Object.hasOwn(schema, keyword))) changes.additionalProperties = false;
   }
-  return withMembers(schema, changes);
+  return copyWith(schema, changes);
 }
 
 /** Returns a copy with some members replaced. It copies non-enumerable properties, too, where TypeBox keeps marks. */
-export function withMembers<T extends object>(original: T, changes: object): T {
+export function copyWith<T extends object>(original: T, changes: object): T {
   const copy = Object.create(Object.getPrototypeOf(original), Object.getOwnPropertyDescriptors(original));
   return Object.defineProperties(copy, Object.getOwnPropertyDescriptors(changes));
 }

@@ -1,5 +1,5 @@
 import type { AbortSource } from '../../bounded/abort-source.ts';
-import { urlOf } from '../target.ts';
+import { urlIn } from '../target.ts';
 
 /** One HTTP request with its limits. */
 export interface BoundedRequest {
@@ -68,7 +68,7 @@ export function failure(kind: RequestFailureKind, what: string, why: string, pha
 
 /** Returns the parsed URL of a request. @throws RequestFailure unless it is http(s) and without user name and password. */
 export function parseTarget({ method, url }: BoundedRequest): URL {
-  const target = urlOf(url);
+  const target = urlIn(url);
   if (target === undefined) throw failure('network', method, 'the URL is not valid');
   if (target.protocol !== 'http:' && target.protocol !== 'https:')
     throw failure('network', method, 'the URL must start with http:// or https://');
