@@ -153,11 +153,11 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1292, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2071 },
+  lib: { lines: 2066 },
   'plugins-sdk': { lines: 3399 },
   config: { lines: 2584 },
   service: { lines: 2998 },
-  builtins: { lines: 14224 },
+  builtins: { lines: 14223 },
   cli: { lines: 2946 },
   verify: { lines: 1400 },
   tools: { lines: 1326 },

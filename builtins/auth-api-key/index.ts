@@ -106,12 +106,12 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     if (client === undefined) return true;
     clientName.set(exchange, client);
     const letIn = (taken: TokenTake): true => {
-      counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
+      counted?.({ client, outcome: taken.granted === 0 ? 'limited' : 'accepted' }, 1);
       if (limit !== undefined && areLimitsShown) headers.note(exchange, limit.state());
-      if (!taken.allowed) throw tooManyRequests(taken, LIMITED);
+      if (taken.granted === 0) throw tooManyRequests(taken, LIMITED);
       return true;
     };
-    const taken = limit?.take() ?? { allowed: true, retryAfter: 0 };
+    const taken = limit?.take() ?? { granted: 1, retryAfter: 0 };
     return taken instanceof Promise ? taken.then(letIn) : letIn(taken);
   };
 }

@@ -51,7 +51,7 @@ export const rateLimit = definePlugin({
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = (take: TokenTake, key: string, exchange: Exchange): undefined => {
       if (tells) headers.note(exchange, bucketState('address', limit, buckets.used(key)));
-      if (take.allowed) return undefined;
+      if (take.granted > 0) return undefined;
       limited({}, 1);
       throw tooManyRequests(take, 'its address has sent more than server.rateLimit lets in');
     };

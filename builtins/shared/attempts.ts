@@ -33,7 +33,7 @@ export function attemptsOf(name: string, path: string, what: string, most: numbe
       return async (exchange: Exchange, look: () => Promise<void>): Promise<void> => {
         const attempt = attempts.get(exchange) ?? { take: await buckets.take(clientKey(clientIp(exchange))) };
         attempts.set(exchange, attempt);
-        if (!attempt.take.allowed) throw tooManyAttempts();
+        if (attempt.take.granted === 0) throw tooManyAttempts();
         try {
           await look();
         } catch (error) {
@@ -46,7 +46,7 @@ export function attemptsOf(name: string, path: string, what: string, most: numbe
     /** Returns why a request's payment was not taken; undefined for a request without one. */
     refusedAs(exchange: Exchange, { kind }: RequestOutcome): 'limited' | 'unavailable' | 'refused' | undefined {
       const attempt = attempts.get(exchange);
-      if (attempt?.take.allowed === false) return 'limited';
+      if (attempt?.take.granted === 0) return 'limited';
       return attempt && (attempt.isUntold && kind !== 'abandoned' ? 'unavailable' : 'refused');
     },
   };

@@ -53,7 +53,7 @@ export class MergedBuckets implements ClientBuckets {
 
   take(key: string): TokenTake | Promise<TokenTake> {
     const take = this.#local.take(key);
-    if (!take.allowed || !this.#isAvailable()) return take;
+    if (take.granted === 0 || !this.#isAvailable()) return take;
     const own = this.#ahead.get(key) ?? { spent: 0, asks: 0 };
     const mayWait = this.#ahead.has(key) || this.#ahead.size < MOST_WAITING;
     if (!mayWait || own.asks > 0 || own.spent >= this.#most) return this.#ask(key, take);
@@ -69,8 +69,7 @@ export class MergedBuckets implements ClientBuckets {
 
   /** Asks the engine for a token. @param otherwise the decision if the engine fails. */
   async #ask(key: string, otherwise: TokenTake): Promise<TokenTake> {
-    const taken = await this.#tell(key, 1);
-    return taken === undefined ? otherwise : { allowed: taken.granted > 0, retryAfter: taken.retryAfter };
+    return (await this.#tell(key, 1)) ?? otherwise;
   }
 
   #merge(): void {

@@ -52,7 +52,7 @@ export default definePlugin({
           // A bucket grants what it has. So look before taking, or a client with too few tokens would lose them.
           const { left } = await area.takeTokens(client, limit, 0);
           if (left >= price && (await area.takeTokens(client, limit, price)).granted === price) return undefined;
-          throw tooManyRequests({ allowed: false, retryAfter: (Math.max(price - left, 1) * limit.window) / limit.max });
+          throw tooManyRequests({ retryAfter: (Math.max(price - left, 1) * limit.window) / limit.max });
         },
       },
     };

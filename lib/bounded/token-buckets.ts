@@ -46,13 +46,8 @@ export function takeFrom(
   return { granted, retryAfter, left: max - after.used, bucket: after, ttl: Math.ceil(missing / max) };
 }
 
-/** The outcome of taking one token from a client's bucket. */
-export interface TokenTake {
-  /** Whether a token was taken. A refusal costs nothing. */
-  readonly allowed: boolean;
-  /** Whole milliseconds until the bucket holds a token again; 0 when one was taken. */
-  readonly retryAfter: number;
-}
+/** The outcome of taking one token: whether it was granted, and when to ask again. A refusal costs nothing. */
+export type TokenTake = Pick<Taken, 'granted' | 'retryAfter'>;
 
 /**
  * Rate limits by client. `take` returns a promise where a shared engine keeps the buckets, and a plain value in memory:
@@ -64,8 +59,6 @@ export interface ClientBuckets {
   /** Returns the tokens that are missing from a client's bucket, as far as this process knows. */
   used(key: string): number;
 }
-
-const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
 
 /**
  * A token bucket for each client, in bounded memory.
@@ -101,8 +94,7 @@ export class TokenBuckets implements ClientBuckets {
   }
 
   take(key: string): TokenTake {
-    const { granted, retryAfter } = this.#take(key, 1, 0);
-    return granted === 1 ? ALLOWED : { allowed: false, retryAfter };
+    return this.#take(key, 1, 0);
   }
 
   /** Returns the tokens that are missing from a client's bucket, rounded up. */
