@@ -5,9 +5,9 @@ import { isRecord } from '../lib/json/value.ts';
 import { compileSchema } from './schema/compile.ts';
 
 /** The TypeScript type of a schema's values. */
-export { type Static, Type } from 'typebox';
-
+export type { Static } from 'typebox';
 /** Makes TypeBox schemas, for `config`, config keys and auth types. */
+export { Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'apiOrEndpoint';
 
