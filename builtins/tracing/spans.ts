@@ -14,6 +14,9 @@ import type { Tracing } from './span-export.ts';
 /** Routes without spans: supervisors ask them every few seconds, and nobody needs those traces. */
 const PROBES: ReadonlySet<string> = new Set(['/health', '/ready']);
 
+/** The attribute for the status of a response. The library leaves out undefined attributes. */
+const STATUS = 'http.response.status_code';
+
 /** The span of a request, with what its child spans need. Forks of the request share it. */
 interface Traced {
   readonly span: Span;
@@ -61,11 +64,11 @@ export class RequestSpans {
     const span = tracer.startSpan(`${method} ${name}/${endpoint}`, options, traced.context);
     try {
       const response = await ask(traceparentOf(span));
-      this.#status(span, response.status);
+      span.setAttributes({ [STATUS]: response.status });
       return response;
     } catch (error) {
       const refusal = isRefusal(error) ? error : undefined;
-      this.#status(span, refusal?.upstreamStatus);
+      span.setAttributes({ [STATUS]: refusal?.upstreamStatus });
       this.#failed(span, refusal && failureClassOf(refusal));
       throw error;
     } finally {
@@ -84,8 +87,7 @@ export class RequestSpans {
     const traced = this.#of(exchange);
     if (traced === undefined) return;
     const { span } = traced;
-    span.setAttributes(endpointOf(exchange));
-    this.#status(span, status);
+    span.setAttributes({ ...endpointOf(exchange), [STATUS]: status });
     if (status >= 500) span.setStatus({ code: this.#tracing.api.SpanStatusCode.ERROR });
     span.end(now(traced));
   }
@@ -128,12 +130,8 @@ export class RequestSpans {
     return trace.setSpanContext(ROOT_CONTEXT, { traceId: id, spanId, traceFlags, isRemote: true });
   }
 
-  #status(span: Span, status: number | undefined): void {
-    if (status !== undefined) span.setAttribute('http.response.status_code', status);
-  }
-
   #failed(span: Span, failure: FailureClass | undefined): void {
-    if (failure !== undefined) span.setAttribute('error.type', failure);
+    span.setAttributes({ 'error.type': failure });
     span.setStatus({ code: this.#tracing.api.SpanStatusCode.ERROR });
   }
 }
