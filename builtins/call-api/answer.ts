@@ -11,6 +11,7 @@ import {
   type Refusal,
 } from '../../plugins-sdk/index.ts';
 import { classOfStatus } from '../../plugins-sdk/observe.ts';
+import { isLeftOut } from '../shared/parameter-value.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -52,11 +53,7 @@ export function accept(
 /** Whether a parameter of the request has its value from the client. */
 function hasClientValue({ endpoint, parameters }: Exchange): boolean {
   const declared = keys.parameters.of(endpoint) ?? [];
-  // In a body, null is a value.
-  return declared.some(
-    ({ name, in: place, fixed }) =>
-      fixed === undefined && Object.hasOwn(parameters, name) && (place === 'body' || parameters[name] !== null),
-  );
+  return declared.some((parameter) => parameter.fixed === undefined && !isLeftOut(parameter, parameters));
 }
 
 function read(text: string, status: number): Json {
