@@ -7,7 +7,7 @@ import { coveredNames, requiredIn } from '../shared/path-parameters.ts';
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
   readonly name: string;
-  /** `body` parameters may hold any JSON; all others a string, number or boolean. */
+  /** Its place in the upstream request; `none` is for paths into the answer alone. A `body` parameter may hold any JSON. */
   readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body' | 'none';
   readonly required: boolean;
   /** The value to send if the client gives none; absent if there is none or it is secret. */
