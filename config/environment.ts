@@ -9,7 +9,7 @@ export interface EnvironmentOptions {
   /** The folder of `.env`, to which `envFile` may be relative. */
   readonly cwd: string;
   /** A file to read instead of `.env`; it must exist. */
-  readonly envFile?: string;
+  readonly envFile?: string | undefined;
   /** The real environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Called for each line that may not say what its writer meant. */

@@ -85,13 +85,8 @@ export async function readEnvironment(
   envFile: string | undefined,
   warn?: (finding: Finding) => void,
 ): Promise<Environment> {
-  const env = await loadEnvironment({
-    cwd: userDirectory(),
-    ...(envFile === undefined ? {} : { envFile: userPath(envFile) }),
-    env: { ...process.env },
-    warn,
-  });
+  const env = await loadEnvironment({ cwd: userDirectory(), envFile, env: { ...process.env }, warn });
   for (const name of SECRET_VARIABLES) delete process.env[name];
   useProxyVariables(env);
-  return { ...env };
+  return env;
 }
