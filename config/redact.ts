@@ -1,3 +1,4 @@
+import { errorForLog } from '../kernel/refusal.ts';
 import { clipped } from '../lib/text/clipped.ts';
 import { printable } from '../plugins-sdk/schema/path.ts';
 
@@ -24,15 +25,8 @@ export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING)
 export function redactor(values: Iterable<string>): Redact {
   const hide = hiding(values, SHORTEST_SECRET);
   return (error) => {
-    const text = hide(errorText(error));
+    // An error without a message is shown by its name.
+    const text = hide(errorForLog(error, 'message') || String(error));
     return clipped(printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim()), LONGEST_LINE);
   };
-}
-
-function errorText(error: unknown): string {
-  try {
-    return error instanceof Error ? error.message || error.name : String(error);
-  } catch {
-    return 'an error that cannot be shown';
-  }
 }
