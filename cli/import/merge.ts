@@ -1,6 +1,6 @@
 import { isMap, isSeq, parseDocument, type Tags, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
-import { PREFIX, unique } from './names.ts';
+import { PREFIX } from './names.ts';
 import { apiNode, endpointNode, variablesIn, variablesOf, yamlText } from './write.ts';
 
 /**
@@ -55,14 +55,14 @@ function listOf(value: unknown, what: string): YAMLSeq {
   return value;
 }
 
-/** Returns the endpoints that a list lacks, with names that are free there. */
+/** Returns the endpoints that a list lacks. */
 function withoutKnown(list: YAMLSeq, endpoints: readonly ImportedEndpoint[]): ImportedEndpoint[] {
   const known = list.items.filter(isMap);
   const names = new Set(known.map((each) => String(each.get('name')).toLowerCase()));
   const requests = new Set(known.map((each) => `${each.get('method') ?? 'GET'} ${each.get('path')}`));
-  return endpoints
-    .filter(({ name, method = 'GET', path }) => !names.has(name.toLowerCase()) && !requests.has(`${method} ${path}`))
-    .map((endpoint) => Object.assign(endpoint, { name: unique(endpoint.name, names) }));
+  return endpoints.filter(
+    ({ name, method = 'GET', path }) => !names.has(name.toLowerCase()) && !requests.has(`${method} ${path}`),
+  );
 }
 
 function differences(block: YAMLMap, api: ImportedApi): string[] {
