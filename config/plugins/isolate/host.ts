@@ -42,7 +42,7 @@ const LONGEST_PERIOD_MS = 30_000;
 /** Runs an isolated plugin in one process, and replaces that when it ends. */
 export class PluginHost {
   readonly #options: HostOptions;
-  #ready: Promise<PluginProcess>;
+  #ready: Promise<PluginProcess> = handled(Promise.reject(new Error('it has not started')));
   /** The process that is ready or getting ready. */
   #process: PluginProcess | undefined;
   #isReady = false;
@@ -52,7 +52,6 @@ export class PluginHost {
 
   constructor(options: HostOptions) {
     this.#options = options;
-    this.#ready = handled(Promise.reject(new Error('it has not started')));
   }
 
   get isReady(): boolean {
