@@ -58,7 +58,10 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     const plugin = setUp(choice, services, loaded.hide);
     dependencies.push(...(plugin.dependencies ?? []));
     operations.push(...Object.entries(plugin.operations ?? {}));
-    warnOfSigning(choice, plugin, loaded, surroundings);
+    const warning = signingWarning(name, plugin.hooks ?? {});
+    // The loader has already warned of simple plugins.
+    const isKnown = loaded.warnings.some(({ message }) => message === warning);
+    if (operator && warning !== undefined && !isKnown) log.warn(warning);
     return { name, budget, credentials: definition.credentials, isBuiltin: !operator, plugin };
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
@@ -162,16 +165,4 @@ function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hid
     const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
     throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
   }
-}
-
-/** Warns of a full plugin whose hooks can change what is signed. The loader has already warned of simple plugins. */
-function warnOfSigning(
-  { definition, operator }: PluginChoice,
-  { hooks = {} }: Behaviour,
-  loaded: LoadedConfig,
-  { log }: Pick<Surroundings, 'log'>,
-): void {
-  const warning = signingWarning(definition.name, hooks);
-  const isKnown = loaded.warnings.some(({ message }) => message === warning);
-  if (operator && warning !== undefined && !isKnown) log.warn(warning);
 }
