@@ -84,7 +84,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...identified.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
     ...doubles,
     ...freeEndpoints(view.context.endpoints),
-    ...publicVariables(source.references, view.config),
+    ...publicVariables(source, view.config),
     ...misleadingTexts(tree),
     ...shortDurations(schema, source.value, ''),
   ];
@@ -128,11 +128,7 @@ function budgetOf(
  * @param builtins plugins whose settings are converted to the types of their schemas.
  * @throws ConfigErrors for a file that cannot be read or is not YAML.
  */
-export async function readSettings(
-  file: string,
-  env: Variables,
-  builtins: readonly Definition[] = [],
-): Promise<Readonly<Record<string, unknown>>> {
+export async function readSettings(file: string, env: Variables, builtins: readonly Definition[] = []) {
   const { settings } = fill(interpolate(await readConfigFile(file), env), compose(builtins).schema);
   return isRecord(settings) ? settings : {};
 }

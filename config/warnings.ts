@@ -2,7 +2,7 @@ import { plainDigits } from '../lib/json/numbers.ts';
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord, isWithin, walk } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
-import type { Reference } from './interpolate.ts';
+import type { Interpolated } from './interpolate.ts';
 import { PARAMETER } from './map-files.ts';
 import { writtenNumbers } from './tree.ts';
 
@@ -70,10 +70,7 @@ const PUBLIC: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Warns of variables whose values enter endpoint IDs or are shown to clients. Variables in secret parameters are exempt. */
-export function publicVariables(
-  references: ReadonlyMap<string, Reference>,
-  config: Readonly<Record<string, unknown>>,
-): Finding[] {
+export function publicVariables({ references }: Interpolated, config: Readonly<Record<string, unknown>>): Finding[] {
   const secrets: string[] = [];
   walk(config, (path, value) => {
     if (PARAMETER.test(path) && isRecord(value) && value.secret === true) secrets.push(path);

@@ -1,6 +1,5 @@
 import { builtins, innermost } from '../builtins/index.ts';
 import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../config/index.ts';
-import type { PluginSet } from '../kernel/registry.ts';
 import type { Address } from '../lib/eth/hex.ts';
 import { proxiesInForce } from '../lib/http/client/proxies.ts';
 import { listen, urlOf } from '../lib/http/listen.ts';
@@ -109,7 +108,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     await control.open();
   });
   const url = urlOf(service.http);
-  announce(news, url, { loaded, signers, state: stateEngine });
+  announce(news, url, loaded, signers, stateEngine);
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
@@ -172,10 +171,7 @@ function warnOfVariables(env: Environment, log: Log): void {
 }
 
 /** Returns the stages' taps, routes and observers of a service with this config, and the names of isolated plugins. */
-export async function listPlugins({
-  file,
-  env,
-}: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {
+export async function listPlugins({ file, env }: ServiceOptions) {
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
   return { ...idleGeneration(loaded, silentLog).plugins, isolated };

@@ -30,10 +30,7 @@ export function createPluginSet(
 }
 
 /** Starts one plugin. @throws RegistrationError when it cannot start, or not within 30 seconds. */
-export async function startPlugin(
-  { name, plugin }: Pick<Registration, 'name' | 'plugin'>,
-  hide: (text: string) => string,
-): Promise<void> {
+export async function startPlugin({ name, plugin }: Registration, hide: (text: string) => string): Promise<void> {
   try {
     await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()), () => {
       throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);

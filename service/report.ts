@@ -37,11 +37,7 @@ function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
 }
 
 /** Logs what a service does, at its start: its address, signers, state engine, proxies and endpoints. */
-export function announce(
-  log: Log,
-  url: string,
-  { loaded, signers, state }: { loaded: LoadedConfig; signers: Signers; state: StateClient | undefined },
-): void {
+export function announce(log: Log, url: string, loaded: LoadedConfig, signers: Signers, state?: StateClient): void {
   const backend = signers.ownKey(loaded.config)?.backend;
   log.info(`listening on ${url}`);
   const { current, next } = signers.inUse(loaded.config) ?? {};
