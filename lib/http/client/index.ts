@@ -41,53 +41,40 @@ export interface HttpClient {
 }
 
 /** Creates an HTTP client. Its creator must close it: a plugin does so in its `stop`. */
-export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
-  return new PooledClient(options);
-}
-
-class PooledClient implements HttpClient {
-  readonly #options: HttpClientOptions;
-  readonly #proxies = proxiesInForce();
-  readonly #pools = new Map<string, Pool>();
-  #closed = false;
-
-  constructor(options: HttpClientOptions) {
-    const { connections = DEFAULT_CONNECTIONS } = options;
-    if (!Number.isSafeInteger(connections) || connections < 1)
-      throw new RangeError('connections must be a positive integer');
-    this.#options = options;
-  }
-
-  request(request: BoundedRequest): Promise<BoundedResponse> {
-    return new Promise((resolve, reject) => {
-      // Loads undici before the timeout of the call starts.
-      undici();
-      const url = parseTarget(request);
-      const ended = this.#closed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
-      if (ended) throw failure('aborted', `${request.method} ${url.origin}`, ended);
-      new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
-        if (outcome instanceof RequestFailure) reject(outcome);
-        else resolve(outcome);
-      }).start();
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
-  }
-
-  #poolOf(url: URL): Pool {
+export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: HttpClientOptions = {}): HttpClient {
+  if (!Number.isSafeInteger(connections) || connections < 1)
+    throw new RangeError('connections must be a positive integer');
+  const proxies = proxiesInForce();
+  const pools = new Map<string, Pool>();
+  let isClosed = false;
+  const poolOf = (url: URL): Pool => {
     const { origin, protocol } = url;
-    const known = this.#pools.get(origin);
+    const known = pools.get(origin);
     if (known) return known;
-    if (this.#pools.size >= MOST_POOLS)
-      for (const [other, pool] of this.#pools) if (pool.isUnused && this.#pools.delete(other)) void pool.close();
-    const { connections = DEFAULT_CONNECTIONS, tls } = this.#options;
-    const proxy = this.#proxies.of(url);
+    if (pools.size >= MOST_POOLS)
+      for (const [other, pool] of pools) if (pool.isUnused && pools.delete(other)) void pool.close();
+    const proxy = proxies.of(url);
     const connect = connectorThrough(proxy, tls);
     const pool = new Pool(connections, () => new Connection(origin, connect), protocol === 'http:' ? proxy : undefined);
-    this.#pools.set(origin, pool);
+    pools.set(origin, pool);
     return pool;
-  }
+  };
+  return {
+    request: (request) =>
+      new Promise((resolve, reject) => {
+        // Loads undici before the timeout of the call starts.
+        undici();
+        const url = parseTarget(request);
+        const ended = isClosed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
+        if (ended) throw failure('aborted', `${request.method} ${url.origin}`, ended);
+        new PendingRequest(request, url, poolOf(url), (outcome) => {
+          if (outcome instanceof RequestFailure) reject(outcome);
+          else resolve(outcome);
+        }).start();
+      }),
+    async close() {
+      isClosed = true;
+      await Promise.all(Array.from(pools.values(), (pool) => pool.close()));
+    },
+  };
 }

@@ -14,40 +14,33 @@ export interface HttpProxy extends HttpTarget {
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
- * Chooses the proxy of each request by the usual environment variables. `http_proxy` and `https_proxy` are for URLs of that
+ * Reads the proxies of requests from the usual environment variables. `http_proxy` and `https_proxy` are for URLs of that
  * scheme; `no_proxy` lists the hosts that need none. An upper-case variable counts if its lower-case form is not set.
+ *
+ * @throws Error naming a variable whose value is no HTTP proxy. The value is not shown: it may hold a password.
  */
-export class Proxies {
-  /** By the protocol of the request's URL. */
-  readonly #byProtocol: ReadonlyMap<string, HttpProxy>;
-  readonly #exceptions: readonly Exception[];
-
-  /** @throws Error naming a variable whose value is no HTTP proxy. The value is not shown: it may hold a password. */
-  constructor(variables: Variables) {
-    const found = ['http', 'https'].flatMap((scheme): [string, HttpProxy][] => {
-      const proxy = proxyOf(variables, `${scheme}_proxy`);
-      return proxy === undefined ? [] : [[`${scheme}:`, proxy]];
-    });
-    this.#byProtocol = new Map(found);
-    const [, list = ''] = firstOf(variables, 'no_proxy') ?? [];
-    this.#exceptions = list.split(/[\s,]+/).flatMap((text) => (text === '' ? [] : [exceptionOf(text)]));
-  }
-
-  /** Returns the proxy of a request; none for a server on this machine, whatever the variables say. */
-  of({ protocol, hostname, port }: URL): HttpProxy | undefined {
-    const proxy = this.#byProtocol.get(protocol);
-    if (proxy === undefined || isLoopback(hostname)) return undefined;
-    const name = hostname.replace(/^\[|\]$|\.$/g, '');
-    const host = parseAddress(name) ?? name;
-    return this.#exceptions.some((holds) => holds(host, port || DEFAULT_PORTS[protocol])) ? undefined : proxy;
-  }
-
-  /** Lines for the log, without credentials: one for each protocol that has a proxy. */
-  get lines(): readonly string[] {
-    return [...this.#byProtocol].map(
+export function proxiesIn(variables: Variables) {
+  const found = ['http', 'https'].flatMap((scheme) => {
+    const proxy = proxyOf(variables, `${scheme}_proxy`);
+    return proxy === undefined ? [] : [[`${scheme}:`, proxy] as const];
+  });
+  const byProtocol = new Map<string, HttpProxy>(found);
+  const [, list = ''] = firstOf(variables, 'no_proxy') ?? [];
+  const exceptions = list.split(/[\s,]+/).flatMap((text) => (text === '' ? [] : [exceptionOf(text)]));
+  return {
+    /** Returns the proxy of a request; none for a server on this machine, whatever the variables say. */
+    of({ protocol, hostname, port }: URL): HttpProxy | undefined {
+      const proxy = byProtocol.get(protocol);
+      if (proxy === undefined || isLoopback(hostname)) return undefined;
+      const name = hostname.replace(/^\[|\]$|\.$/g, '');
+      const host = parseAddress(name) ?? name;
+      return exceptions.some((holds) => holds(host, port || DEFAULT_PORTS[protocol])) ? undefined : proxy;
+    },
+    /** Lines for the log, without credentials: one for each protocol that has a proxy. */
+    lines: found.map(
       ([protocol, { url, variable }]) => `${protocol}// is asked for through the proxy ${url.origin} (${variable})`,
-    );
-  }
+    ),
+  };
 }
 
 /** Checks whether an entry of `no_proxy` covers the server of a request. */
@@ -99,7 +92,7 @@ export function useProxyVariables(variables: Variables): void {
   inForce = variables;
 }
 
-/** Returns the proxies that the current variables name. @throws Error as the constructor of {@link Proxies} does. */
-export function proxiesInForce(): Proxies {
-  return new Proxies(inForce);
+/** Returns the proxies that the current variables name. @throws Error as {@link proxiesIn} does. */
+export function proxiesInForce() {
+  return proxiesIn(inForce);
 }

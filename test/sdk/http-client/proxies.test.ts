@@ -1,12 +1,12 @@
 /** The environment says which requests go through which proxy. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Proxies } from '../../../lib/http/client/proxies.ts';
+import { proxiesIn } from '../../../lib/http/client/proxies.ts';
 
 type Variables = Readonly<Record<string, string>>;
 
 /** The proxy of a URL: its origin, by these variables. */
-const originOf = (url: string, variables: Variables) => new Proxies(variables).of(new URL(url))?.url.origin;
+const originOf = (url: string, variables: Variables) => proxiesIn(variables).of(new URL(url))?.url.origin;
 
 describe('which proxy a request goes through', () => {
   const both = { http_proxy: 'http://a.test:1', https_proxy: 'http://b.test:2' };
@@ -29,7 +29,7 @@ describe('which proxy a request goes through', () => {
   it('may be named without http://, be asked over TLS, and get a user name and password', () => {
     assert.equal(originOf('http://x.test/', { http_proxy: 'proxy.test:3128' }), 'http://proxy.test:3128');
     assert.equal(originOf('http://x.test/', { http_proxy: 'HTTPS://proxy.test' }), 'https://proxy.test');
-    const proxy = new Proxies({ http_proxy: 'http://us%40er:p%3Ass@proxy.test:3128/' }).of(new URL('http://x.test'));
+    const proxy = proxiesIn({ http_proxy: 'http://us%40er:p%3Ass@proxy.test:3128/' }).of(new URL('http://x.test'));
     assert.deepEqual(proxy?.headers, { 'proxy-authorization': `Basic ${btoa('us@er:p:ss')}` });
     assert.equal(proxy?.url.href, 'http://proxy.test:3128/');
   });
@@ -41,17 +41,17 @@ describe('which proxy a request goes through', () => {
       'user:secret@:x',
       'ftp://secret',
     ])
-      assert.throws(() => new Proxies({ HTTPS_PROXY: value }), {
+      assert.throws(() => proxiesIn({ HTTPS_PROXY: value }), {
         message: 'HTTPS_PROXY: must be the URL of an HTTP proxy, such as http://proxy.example:3128',
       });
   });
 
   it('is said in the log without user name and password', () => {
-    assert.deepEqual(new Proxies({ HTTP_PROXY: 'user:secret@proxy.test:3128', https_proxy: 'https://b.test' }).lines, [
+    assert.deepEqual(proxiesIn({ HTTP_PROXY: 'user:secret@proxy.test:3128', https_proxy: 'https://b.test' }).lines, [
       'http:// is asked for through the proxy http://proxy.test:3128 (HTTP_PROXY)',
       'https:// is asked for through the proxy https://b.test (https_proxy)',
     ]);
-    assert.deepEqual(new Proxies({}).lines, []);
+    assert.deepEqual(proxiesIn({}).lines, []);
   });
 });
 
