@@ -6,36 +6,29 @@ export function isStream(body: unknown): body is AsyncIterable<unknown> {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }
 
-/** A plugin's streaming body. Its errors name the plugin; a chunk that is neither text nor bytes is an error, too. */
-export class CheckedStream implements BodyStream {
-  readonly #body: AsyncIterable<unknown>;
-  readonly #plugin: string;
-
-  constructor(body: AsyncIterable<unknown>, plugin: string) {
-    this.#body = body;
-    this.#plugin = plugin;
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<string | Uint8Array> {
-    let made: AsyncIterator<unknown> | undefined;
-    const iterator = () => {
-      made ??= this.#body[Symbol.asyncIterator]();
-      return made;
-    };
-    return {
-      next: () => this.#named(async () => chunkOf(await iterator().next())),
-      return: () => this.#named(async () => ({ done: true, value: await iterator().return?.() })),
-    };
-  }
-
-  async #named<T>(work: () => Promise<T>): Promise<T> {
+/** Returns a plugin's streaming body with its errors in the plugin's name. A chunk that is neither text nor bytes is an error, too. */
+export function checkedStream(body: AsyncIterable<unknown>, plugin: string): BodyStream {
+  const named = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
       if (isRefusal(error)) throw error;
-      throw new Refusal(500, 'Internal server error', { reason: `plugin "${this.#plugin}": ${errorForLog(error)}` });
+      throw new Refusal(500, 'Internal server error', { reason: `plugin "${plugin}": ${errorForLog(error)}` });
     }
-  }
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      let made: AsyncIterator<unknown> | undefined;
+      const iterator = () => {
+        made ??= body[Symbol.asyncIterator]();
+        return made;
+      };
+      return {
+        next: () => named(async () => chunkOf(await iterator().next())),
+        return: () => named(async () => ({ done: true, value: await iterator().return?.() })),
+      };
+    },
+  };
 }
 
 function chunkOf({ done, value }: IteratorResult<unknown>): IteratorResult<string | Uint8Array> {

@@ -25,7 +25,7 @@ import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
 import type { StageContracts } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
-import { CheckedStream, isStream } from './body-stream.ts';
+import { checkedStream, isStream } from './body-stream.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, textIn, wrong } from './members.ts';
 import { outgoingOf } from './outgoing.ts';
 import { readResponse } from './read-response.ts';
@@ -86,7 +86,7 @@ function bodyOf(status: number, headers: Headers | undefined, body: unknown, plu
   if (isStream(body)) {
     ensure(!isEmpty, `${status} has no body, and none that streams`);
     ensure(!isSentAsJson(headers), 'a stream needs a media type other than JSON');
-    return new CheckedStream(body, plugin);
+    return checkedStream(body, plugin);
   }
   if (isEmpty) return '';
   if (JsonText.is(body)) return body;
