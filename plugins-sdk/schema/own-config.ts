@@ -40,12 +40,12 @@ export async function validateOwn(schema: ConfigSchema | undefined, block: Block
   // A parser's findings about samples would say nothing about the real values.
   if (block.doubtful && isParser(schema)) return { value, findings: [] };
   try {
-    return isParser(schema) ? await parseWith(schema, value, block) : checkWith(schema, value, block);
+    if (!isParser(schema)) return checkWith(schema, value, block);
+    return { value: await schema.parse(value), findings: [] };
   } catch (error) {
-    return {
-      value,
-      findings: [errorAt(block.path, `the plugin's configSchema cannot be used: ${block.redact(error)}`)],
-    };
+    if (isParser(schema)) return { value, findings: parserFindings(error, block) };
+    const message = `the plugin's configSchema cannot be used: ${block.redact(error)}`;
+    return { value, findings: [errorAt(block.path, message)] };
   }
 }
 
@@ -64,14 +64,6 @@ function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block): Vali
   // TypeBox's `Default` also follows references; `withDefaults` fills in defaults of any schema.
   const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
   return { value: complete, findings: [...explain(closed, complete, path), ...shortDurations(closed, value, path)] };
-}
-
-async function parseWith(schema: { parse(value: unknown): unknown }, value: unknown, block: Block): Promise<Validated> {
-  try {
-    return { value: await schema.parse(value), findings: [] };
-  } catch (error) {
-    return { value, findings: parserFindings(error, block) };
-  }
 }
 
 /** Returns a parser's error as findings. Validators such as zod list places and messages in `issues`. */
