@@ -26,7 +26,7 @@ import { isChecked, requireSigned } from '../signing/signed.ts';
 import type { StageContracts } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { checkedStream, isStream } from './body-stream.ts';
-import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, textIn, wrong } from './members.ts';
+import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
 import { outgoingOf } from './outgoing.ts';
 import { readResponse } from './read-response.ts';
 import { headersAfter, headersOf } from './response-headers.ts';
@@ -47,9 +47,9 @@ function endpointOf(value: unknown): Endpoint {
   ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, block, apiBlock}');
   const { id, api, name, mode, auth } = value;
   hexIn(id, 'id');
-  textIn(api, 'api');
-  textIn(name, 'name');
-  textIn(mode, 'mode');
+  ensure(isString(api), 'api must be a text');
+  ensure(isString(name), 'name must be a text');
+  ensure(isString(mode), 'mode must be a text');
   ensure(Array.isArray(auth), 'auth must be a list');
   return value as unknown as Endpoint;
 }

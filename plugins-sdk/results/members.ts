@@ -36,12 +36,6 @@ export function hexIn(value: unknown, name: string): Hex {
   return value;
 }
 
-/** Reads a text. @throws WrongShape */
-export function textIn(value: unknown, name: string): string {
-  if (!isString(value)) throw wrong(`${name} must be a text`);
-  return value;
-}
-
 /** Names of members that are reserved in every answer. */
 export const RESERVED: readonly string[] = ['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__'];
 
