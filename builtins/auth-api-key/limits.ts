@@ -3,7 +3,7 @@ import { closedObject, millisecondsSchema } from '../../plugins-sdk/config.ts';
 import { type Services, type Static, Type } from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';
-import { bucketState } from '../shared/limit-headers.ts';
+import type { LimitState } from '../shared/limit-headers.ts';
 
 export const Limit = closedObject(
   {
@@ -27,7 +27,7 @@ export function clientLimits({ states, stateEngine, workers }: Services) {
       /** Counts a request. */
       take: () => buckets.take(client),
       /** Returns what is left. */
-      state: () => bucketState('key', { max, window }, buckets.used(client)),
+      state: (): LimitState => ({ name: 'key', max, window, used: buckets.used(client) }),
     };
   };
 }

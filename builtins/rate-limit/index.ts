@@ -10,7 +10,7 @@ import {
   tooManyRequests,
 } from '../../plugins-sdk/index.ts';
 import { addressLimit } from '../shared/client-buckets.ts';
-import { bucketState, headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
+import { headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
 import { describeLimit } from './openapi.ts';
 
 const requests = addressLimit('rate-limit', 'rateLimit', 'Requests', 100);
@@ -50,7 +50,7 @@ export const rateLimit = definePlugin({
     const tells = tellsIn(config);
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = (take: TokenTake, key: string, exchange: Exchange): undefined => {
-      if (tells) headers.note(exchange, bucketState('address', limit, buckets.used(key)));
+      if (tells) headers.note(exchange, { name: 'address', ...limit, used: buckets.used(key) });
       if (take.granted > 0) return undefined;
       limited({}, 1);
       throw tooManyRequests(take, 'its address has sent more than server.rateLimit lets in');

@@ -11,17 +11,15 @@ export const headersKey = optionalKey(
   }),
 );
 
-/** The state of one limit for one client. */
+/** The state of one limit, a token bucket, for one client. */
 export interface LimitState {
   /** The limit's name in the headers: letters only, nothing of a client or of the config. */
   readonly name: 'address' | 'key';
   readonly max: number;
   /** Milliseconds in which `max` requests are allowed. */
   readonly window: number;
-  /** Requests that the client has left. */
-  readonly left: number;
-  /** Milliseconds until all `max` requests are allowed again. */
-  readonly resetIn: number;
+  /** Tokens that are missing from the client's bucket. */
+  readonly used: number;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -31,21 +29,13 @@ export const LIMIT_HEADERS = ['RateLimit-Policy', 'RateLimit'] as const;
 
 const seconds = (milliseconds: number) => Math.ceil(milliseconds / 1000);
 
-function headersOf({ name, max, window, left, resetIn }: LimitState): Record<(typeof LIMIT_HEADERS)[number], string> {
-  const remaining = Math.min(Math.max(Math.floor(left), 0), max);
+function headersOf({ name, max, window, used }: LimitState): Record<(typeof LIMIT_HEADERS)[number], string> {
+  const left = Math.min(Math.max(Math.floor(max - used), 0), max);
+  const untilFull = Math.max(seconds((used * window) / max), 0);
   return {
     'RateLimit-Policy': `"${name}";q=${max};w=${seconds(window)}`,
-    RateLimit: `"${name}";r=${remaining};t=${Math.max(seconds(resetIn), 0)}`,
+    RateLimit: `"${name}";r=${left};t=${untilFull}`,
   };
-}
-
-/** Returns the state of a token bucket. @param used tokens that are missing. */
-export function bucketState(
-  name: LimitState['name'],
-  { max, window }: Pick<LimitState, 'max' | 'window'>,
-  used: number,
-): LimitState {
-  return { name, max, window, left: max - used, resetIn: (used * window) / max };
 }
 
 /** Makes the headers `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers) for one plugin's limit. */
