@@ -17,31 +17,27 @@ import { mirrored } from './openapi.ts';
 /** Milliseconds for which a host that has failed is asked last. */
 const REST_MS = 30_000;
 
+const NO_BASE = 'must be an http or https URL without user name, query and fragment';
+const OPEN = 'must be an https URL: what nobody can read on the way to the API, all could read there';
+
 function checkMirrors(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.mirrors`;
   const found = mirrorsKey.of(endpoint);
   if (found === undefined) return [];
-  const wrong = found.flatMap((text, i) => {
-    if (/^https?:\/\/[^\s\\?#@]+$/i.test(text) && URL.canParse(text)) return [];
-    const fault = missingScheme(text) ?? 'must be an http or https URL without user name, query and fragment';
-    return [error(`${at}[${i}]`, fault)];
-  });
   const bases = basesOf(endpoint);
-  const twice = found.flatMap((_, i) =>
-    bases.indexOf(bases[i + 1] ?? '') <= i
-      ? [error(`${at}[${i}]`, 'is there twice, or the URL of the API itself')]
-      : [],
-  );
-  const isOpen = isReadableOnTheWay(keys.url.of(endpoint));
-  const open = found.flatMap((text, i) =>
-    !isOpen && isReadableOnTheWay(text)
-      ? [error(`${at}[${i}]`, 'must be an https URL: what nobody can read on the way to the API, all could read there')]
-      : [],
-  );
+  const isSecret = !isReadableOnTheWay(keys.url.of(endpoint));
+  const errors = found.flatMap((text, i) => {
+    const isUrl = /^https?:\/\/[^\s\\?#@]+$/i.test(text) && URL.canParse(text);
+    const isTwice = bases.indexOf(bases[i + 1] ?? '') <= i;
+    return [
+      ...(isUrl ? [] : [missingScheme(text) ?? NO_BASE]),
+      ...(isSecret && isReadableOnTheWay(text) ? [OPEN] : []),
+      ...(isTwice ? ['is there twice, or the URL of the API itself'] : []),
+    ].map((fault) => error(`${at}[${i}]`, fault));
+  });
+  if (errors.length > 0) return errors;
   const message =
     'are not in the endpoint ID: clients cannot tell which host an answer is of, so name hosts that mean the same';
-  const errors = [...wrong, ...open, ...twice];
-  if (errors.length > 0) return errors;
   const plain = found.flatMap((text, i) => checkPlainHttp(`${at}[${i}]`, text, 'change what gets signed'));
   return [warning(at, message), ...plain];
 }
