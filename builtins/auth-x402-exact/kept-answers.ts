@@ -126,8 +126,8 @@ async function keepable(area: StateArea, payer: string, json: string): Promise<P
     Promise.all([area.takeTokens(`bytes of ${payer}`, PAYER_LIMIT, n), area.takeTokens('bytes', LIMIT, n)]);
   // Looks before it takes, so that an answer without room uses up no share.
   const hasRoom = (await take(0)).every(({ left }) => left >= bytes);
-  const isRoom = hasRoom && (await take(bytes)).every(({ granted }) => granted === bytes);
-  return isRoom ? { answer: json } : { unkept: NO_ROOM };
+  const isTaken = hasRoom && (await take(bytes)).every(({ granted }) => granted === bytes);
+  return isTaken ? { answer: json } : { unkept: NO_ROOM };
 }
 
 /** Returns the SHA-256 of a question's key, in hex. */

@@ -85,7 +85,7 @@ function concluding({ log, now }: Services, payments: Payments) {
 }
 
 /** Timeout of all RPC calls about one payment, in milliseconds. */
-const ALL = 60_000;
+const RPC_TIMEOUT_MS = 60_000;
 const MARGIN_SECONDS = BigInt(CLOCK_MARGIN_MS / 1000);
 
 /** Selector of `authorizationState(address,bytes32)`, and the topics of the two events of EIP-3009. */
@@ -107,7 +107,7 @@ function leftOpen(error: unknown): Found {
 /** Finds on chain what became of an authorisation. @throws JsonRpcFailure */
 async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
   const { asset, payer, nonce = '', recipient = '', amount, since, validBefore = '' } = record;
-  const limits = { timeout: ALL, signal: AbortSignal.timeout(ALL) };
+  const limits = { timeout: RPC_TIMEOUT_MS, signal: AbortSignal.timeout(RPC_TIMEOUT_MS) };
   const ask = askerOf(rpc, limits);
   const network = Number(record.network.slice('eip155:'.length));
   await requireChain(ask, network);

@@ -74,13 +74,13 @@ export function paymentIn(text: string, { offer, ways }: Quote, now: number): Pa
   if ('permit2Authorization' in payload) throw refusal(offer, 'unsupported_payload_type');
   if (!signedCheck.Check(payload)) throw invalid(offer);
   const { from, to, value, validAfter, validBefore, nonce } = payload.authorization;
-  const isAmiss = (what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
-  if (!isSameHex(to, way.requirements.payTo)) throw isAmiss('recipient_mismatch');
-  if (value !== way.requirements.amount) throw isAmiss('authorization_value');
+  const misfit = (what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
+  if (!isSameHex(to, way.requirements.payTo)) throw misfit('recipient_mismatch');
+  if (value !== way.requirements.amount) throw misfit('authorization_value');
   const seconds = BigInt(Math.floor(now / 1000));
-  if (BigInt(validAfter) > seconds) throw isAmiss('authorization_valid_after');
+  if (BigInt(validAfter) > seconds) throw misfit('authorization_valid_after');
   const left = BigInt(validBefore) - seconds;
-  if (left < LEAST_SECONDS || left > MOST_SECONDS) throw isAmiss('authorization_valid_before');
+  if (left < LEAST_SECONDS || left > MOST_SECONDS) throw misfit('authorization_valid_before');
   // Only the members that are signed.
   const authorization = { from, to, value, validAfter, validBefore, nonce };
   const { signature } = payload;

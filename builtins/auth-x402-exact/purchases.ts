@@ -138,7 +138,7 @@ export class Purchases {
     // Marked before the facilitator is asked: if the process dies from here on, `payments --reconcile` finds the mark.
     await this.#begin(purchase, isTooLate);
     const fields = { ...detailsOf(ticket.about), said: 'the service has ended' };
-    const isKnown = this.#services.debts.owe({ message: UNKNOWN, fields });
+    const endDebt = this.#services.debts.owe({ message: UNKNOWN, fields });
     try {
       // Not aborted when the client leaves: half a settlement is worse than one that nobody waits for.
       const response = await this.#facilitatorsOf(payment.method).settle(payment, verifier, () => !isTooLate());
@@ -154,7 +154,7 @@ export class Purchases {
         await this.#giveBack(purchase, error.isUnsent ? 'unsettled' : 'unknown', error.reason ?? '');
       throw error;
     } finally {
-      isKnown();
+      endDebt();
     }
   }
 

@@ -62,7 +62,7 @@ async function lookUp(...asked: Parameters<typeof findMined>): Promise<Mined> {
 const UNTIL_THE_CALL = new Set(['validate', 'vary', 'prepare', 'present', 'answer', 'onBeforeApiCall', 'callApi']);
 
 /** Whether the service was full (503) and the upstream was not called, so that the payment has caused no work. */
-function wantsRoom({ status, stage = '', upstreamStatus }: Refusal): boolean {
+function wasFull({ status, stage = '', upstreamStatus }: Refusal): boolean {
   return status === 503 && upstreamStatus === undefined && UNTIL_THE_CALL.has(stage);
 }
 
@@ -101,7 +101,7 @@ function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
 /** Makes the `concluded` function: gives the payment of a refused request back, and counts the outcome of its proof. */
 function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
   const refund = async (payment: Bought, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(payment, !wantsRoom(refusal));
+    const given = await redemptions.refund(payment, !wasFull(refusal));
     reports.tell(payment.ticket.about, exchange.endpoint, given ? 'refunded' : 'kept');
   };
   return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {

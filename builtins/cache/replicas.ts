@@ -88,11 +88,12 @@ export class ReplicaAnswers {
   }
 
   async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
-    if (!this.#hasRoom(key, json.length, maxAge)) return;
+    if (!this.#takeRoom(key, json.length, maxAge)) return;
     await this.#area.compareAndSet(key, undefined, `${this.#service.now()} ${json}`, { ttl: maxAge });
   }
 
-  #hasRoom(key: string, size: number, maxAge: number): boolean {
+  /** Takes room for an answer, in place of the key's former one, until it expires. @returns `false` if there is none. */
+  #takeRoom(key: string, size: number, maxAge: number): boolean {
     const now = performance.now();
     const alike = this.#stored.get(maxAge) ?? new Map<string, Stored>();
     this.#stored.set(maxAge, alike);

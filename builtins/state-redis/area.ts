@@ -9,9 +9,9 @@ export function areaOn(connection: Connection, prefix: string): StateArea {
     compareAndSet: async (key, expected, next, { ttl = Number.POSITIVE_INFINITY, keepLonger = false } = {}) => {
       const time = Number.isFinite(ttl) ? `${Math.max(Math.ceil(ttl), 1)}` : '';
       const words = [...optional(expected), ...optional(next), time, keepLonger ? '1' : '0'];
-      const standing = await connection.run(swap, `${prefix}v:${key}`, words);
-      if (standing === null) return undefined;
-      const [value]: unknown[] = Array.isArray(standing) ? standing : unexpected();
+      const conflict = await connection.run(swap, `${prefix}v:${key}`, words);
+      if (conflict === null) return undefined;
+      const [value]: unknown[] = Array.isArray(conflict) ? conflict : unexpected();
       return typeof value === 'string' ? { value } : {};
     },
     takeTokens: async (key, { max, window }, n = 1, debt = 0) => {

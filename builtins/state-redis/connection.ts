@@ -150,7 +150,7 @@ export class Connection {
   /** Examines a server. @throws Error if it cannot be used; its connection is then ended. */
   async #look(server: Server): Promise<void> {
     try {
-      this.#take(server, await this.#examine(server));
+      this.#accept(server, await this.#examine(server));
     } catch (error) {
       this.#fault = this.#unavailable(error, server);
       server.disconnect(true);
@@ -174,7 +174,7 @@ export class Connection {
   }
 
   /** Accepts a server for use, and logs its new doubts and warnings. */
-  #take(server: Server, found: Examination): void {
+  #accept(server: Server, found: Examination): void {
     const { doubts, warnings } = this.#found.get(server) ?? { doubts: [], warnings: [] };
     // At the start the service itself decides about doubts.
     const told = this.#timer === undefined ? found.warnings : [...found.doubts, ...found.warnings];
