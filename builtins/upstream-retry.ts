@@ -8,8 +8,7 @@ import {
   optionalKey,
   warning,
 } from '../plugins-sdk/config.ts';
-import { definePlugin, type Endpoint, type Taps, Type } from '../plugins-sdk/index.ts';
-import type { Meters } from '../plugins-sdk/observe.ts';
+import { definePlugin, type Endpoint, perEndpoint, type Services, type Taps, Type } from '../plugins-sdk/index.ts';
 import { type FailureKind, failureKindOf, worse } from './shared/upstream-failure.ts';
 
 /** Milliseconds before the second call; the pause doubles with each further call. */
@@ -62,8 +61,9 @@ function pauseAfter(attempt: number, error: unknown): number {
   return Math.max(jittered, Number(Object(error).retryAfter ?? 0));
 }
 
-function retrying(policies: ReadonlyMap<Endpoint, Policy | undefined>, meters: Meters): NonNullable<Taps['callApi']> {
-  const apis = new Set([...policies].flatMap(([{ api }, policy]) => (policy === undefined ? [] : api)));
+function retrying({ endpoints, meters }: Services): NonNullable<Taps['callApi']> {
+  const policyAt = perEndpoint(endpoints, policyOf);
+  const apis = new Set(endpoints.flatMap((endpoint) => (policyAt(endpoint) === undefined ? [] : endpoint.api)));
   // Without `unexpected`, which only APIs with `expect` can have.
   const initial = [...apis].flatMap((api) => kinds.slice(0, -1).map((after) => ({ api, after })));
   const retries = meters.counter({
@@ -73,7 +73,7 @@ function retrying(policies: ReadonlyMap<Endpoint, Policy | undefined>, meters: M
     initial,
   });
   return async (request, { endpoint }, { next, signal }) => {
-    const policy = policies.get(endpoint);
+    const policy = policyAt(endpoint);
     if (!policy?.methods.has(request.method)) return undefined;
     const deadline = performance.now() + policy.timeout;
     let failure: unknown;
@@ -110,9 +110,8 @@ export const upstreamRetry = definePlugin({
   budget: 'none',
   keys: [retry],
   check: ({ endpoints }) => endpoints.flatMap(check),
-  setup({ endpoints, meters }) {
-    const policies = new Map(endpoints.map((endpoint) => [endpoint, policyOf(endpoint)]));
-    if ([...policies.values()].every((policy) => policy === undefined)) return {};
-    return { hooks: { callApi: retrying(policies, meters) } };
-  },
+  setup: (services) =>
+    services.endpoints.some((endpoint) => retry.of(endpoint) !== undefined)
+      ? { hooks: { callApi: retrying(services) } }
+      : {},
 });
