@@ -8,6 +8,7 @@ import {
   type Endpoint,
   type Exchange,
   isRefusal,
+  type OutgoingRequest,
   perEndpoint,
   RequestFailure,
 } from '../../plugins-sdk/index.ts';
@@ -17,7 +18,6 @@ import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';
 import { clientsFor } from './clients.ts';
-import { sentHeaders } from './headers.ts';
 import { failures } from './openapi.ts';
 import { checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
@@ -33,6 +33,14 @@ const calls = new ContextKey<{ readonly status: number | undefined; readonly ms:
 function note(exchange: Exchange, milliseconds: number, status: number | undefined): void {
   const { ms, attempts } = calls.get(exchange) ?? { ms: 0, attempts: 0 };
   calls.set(exchange, { status, ms: Math.round((ms + milliseconds) * 10) / 10, attempts: attempts + 1 });
+}
+
+/** Returns the headers of a request and of its call. Of two with one name, in whatever case, the request's own wins. */
+function sentHeaders({ headers, callHeaders }: OutgoingRequest): OutgoingRequest['headers'] {
+  if (callHeaders === undefined) return headers;
+  const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  const added = Object.entries(callHeaders).filter(([name]) => !own.has(name.toLowerCase()));
+  return { ...Object.fromEntries(added), ...headers };
 }
 
 function refuse(error: unknown): never {
