@@ -28,7 +28,7 @@ export function AnswerPart({ endpoint, page }: Shown) {
       <p class="hint advice" role="status">${adviceOf(outcome)}</p>
       ${!isUnsigned && html`<${Check} verdict=${verdict} asked=${sent?.asked} page=${page} />`}
     </div>
-    ${outcome?.text && html`<${Response} endpoint=${endpoint} page=${page} given=${outcome.text} isUnsigned=${isUnsigned} />`}
+    ${outcome?.text && html`<${AnswerField} endpoint=${endpoint} page=${page} given=${outcome.text} isUnsigned=${isUnsigned} />`}
   <//>`;
 }
 
@@ -108,7 +108,7 @@ function factsOf(verdict: Verdict, asked: Asked): (VNode | undefined)[] {
 }
 
 /** Shows the answer in a field that can be edited, so that a person sees what the signature protects. */
-function Response({ endpoint, page, given, isUnsigned }: Shown & { given: string; isUnsigned: boolean }) {
+function AnswerField({ endpoint, page, given, isUnsigned }: Shown & { given: string; isUnsigned: boolean }) {
   const id = useNewId();
   const ref = useRef<HTMLTextAreaElement>(null);
   const value = page.sentFor(endpoint.id)?.text;
