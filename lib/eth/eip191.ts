@@ -9,7 +9,8 @@ const HALF_CURVE_ORDER = CURVE_ORDER >> 1n;
 const UINT32 = 0x1_0000_0000;
 const UINT256_BITS = 256n;
 const TEXT_PREFIX = '\x19Ethereum Signed Message:\n';
-const PERSONAL_PREFIX = Buffer.from(`${TEXT_PREFIX}32`, 'latin1');
+/** The bytes before a 32-byte digest in a personal message. */
+export const PERSONAL_PREFIX = Buffer.from(`${TEXT_PREFIX}32`, 'latin1');
 
 /**
  * Returns the digest that the service signs: keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)).

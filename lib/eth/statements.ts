@@ -1,4 +1,4 @@
-import { dataDigest, personalDigest } from './eip191.ts';
+import { dataDigest, PERSONAL_PREFIX, personalDigest } from './eip191.ts';
 import type { Hex } from './hex.ts';
 import { toBytes, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
@@ -35,7 +35,7 @@ export type Statement = PersonalStatement | TypedStatement;
 
 /** Makes a statement of a digest. @throws RangeError unless the digest has 32 bytes. */
 export function personalStatement(digest: Uint8Array): PersonalStatement {
-  const preimage = () => Buffer.concat([Buffer.from('\x19Ethereum Signed Message:\n32', 'latin1'), digest]);
+  const preimage = () => Buffer.concat([PERSONAL_PREFIX, digest]);
   return { kind: 'personal', digest, hash: personalDigest(digest), preimage };
 }
 
@@ -63,13 +63,13 @@ const FIELDS = [
 ];
 
 const hashOfText = (text: string) => keccak256(Buffer.from(text, 'utf8'));
-const signature = (name: string, fields: typeof FIELDS) =>
+const encodeType = (name: string, fields: typeof FIELDS) =>
   `${name}(${fields.map((field) => `${field.type} ${field.name}`).join(',')})`;
 
-const TYPE_HASH = hashOfText(signature('Receipt', FIELDS));
+const TYPE_HASH = hashOfText(encodeType('Receipt', FIELDS));
 const DOMAIN_SEPARATOR = keccak256(
   Buffer.concat([
-    hashOfText(signature('EIP712Domain', DOMAIN_FIELDS)),
+    hashOfText(encodeType('EIP712Domain', DOMAIN_FIELDS)),
     hashOfText(DOMAIN.name),
     hashOfText(DOMAIN.version),
   ]),
