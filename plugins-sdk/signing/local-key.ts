@@ -19,10 +19,9 @@ const PRIVATE_KEY_RULE = '32 bytes of hex, not zero and below the order of secp2
  * @param privateKey 32 bytes of hex, with or without `0x`.
  * @throws Error if the text is no private key (the message never shows it), or if the backend is not available.
  */
-export function createSigner(privateKey: string, options: { backend?: EcdsaBackend } = {}): Signer {
+export function createSigner(privateKey: string, backend: EcdsaBackend = defaultBackend): Signer {
   const key = parsePrivateKey(privateKey);
   if (key === undefined) throw new Error(`the private key must be ${PRIVATE_KEY_RULE}`);
-  const backend = options.backend ?? defaultBackend;
   const { publicKeyOf, sign } = ecdsaOf(backend);
   return Object.freeze({
     address: addressOfPublicKey(publicKeyOf(key)),

@@ -70,7 +70,7 @@ function everythingIn(error: Error): string {
 
 for (const backend of ['secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
   describe(`createSigner with ${backend}`, () => {
-    const signer = createSigner(PRIVATE_KEY, { backend });
+    const signer = createSigner(PRIVATE_KEY, backend);
 
     it('knows its address and backend', () => {
       assert.equal(signer.address, ADDRESS);
@@ -88,7 +88,7 @@ for (const backend of ['secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
       fc.assert(
         fc.property(scalars, fc.uint8Array({ minLength: 32, maxLength: 32 }), (scalar, digest) => {
           const wallet = new Wallet(`0x${hexOf(scalar)}`);
-          const own = createSigner(hexOf(scalar), { backend });
+          const own = createSigner(hexOf(scalar), backend);
           assert.equal(own.address, wallet.address);
           const signature = own.sign(personalStatement(digest));
           assert.equal(signature, wallet.signMessageSync(digest));
@@ -100,12 +100,12 @@ for (const backend of ['secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
 
     it('takes the largest key of the curve', () => {
       const address = '0x80C0dbf239224071c59dD8970ab9d542E3414aB2';
-      assert.equal(createSigner(hexOf(CURVE_ORDER - 1n), { backend }).address, address);
+      assert.equal(createSigner(hexOf(CURVE_ORDER - 1n), backend).address, address);
     });
 
     it('takes a key without 0x and in upper case', () => {
-      assert.equal(createSigner(DIGITS, { backend }).address, ADDRESS);
-      assert.equal(createSigner(`0x${DIGITS.toUpperCase()}`, { backend }).address, ADDRESS);
+      assert.equal(createSigner(DIGITS, backend).address, ADDRESS);
+      assert.equal(createSigner(`0x${DIGITS.toUpperCase()}`, backend).address, ADDRESS);
     });
 
     it('does not show its key and does not let itself be changed', () => {
@@ -159,7 +159,7 @@ describe('createSigner', () => {
         const messages = [];
         for (const backend of ${JSON.stringify(missing)}) {
           for (const act of [
-            () => createSigner('${PRIVATE_KEY}', { backend }),
+            () => createSigner('${PRIVATE_KEY}', backend),
             () => recoverAddress(digest, signature, backend),
           ]) {
             try { act(); } catch (error) { messages.push(error.message); }

@@ -62,7 +62,7 @@ describe('test vectors: what other libraries make', () => {
       assert.equal(recoverAddress(personalDigest, signature), answers.node);
       assert.ok(isHex(signature));
       for (const backend of ['secp256k1', 'ethers'] as const) {
-        assert.equal(createSigner(answers.privateKey, { backend }).sign(personalStatement(bytesOf(digest))), signature);
+        assert.equal(createSigner(answers.privateKey, backend).sign(personalStatement(bytesOf(digest))), signature);
         assert.equal(recoverSigner(bytesOf(digest), signature, backend), answers.node);
       }
     });
