@@ -6,7 +6,7 @@ import type { Meters } from './meters.ts';
 import type { ServiceDescription } from './openapi.ts';
 import type { SharedState } from './state/area.ts';
 import type { Debts } from './state/debts.ts';
-import type { States } from './state/state.ts';
+import type { States } from './state/store.ts';
 
 /** A thing outside the process that endpoints need. `GET /ready` names each that is unavailable. */
 export interface Dependency {

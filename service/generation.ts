@@ -12,7 +12,7 @@ import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { httpResponseOf } from '../plugins-sdk/results/contracts.ts';
 import type { Services, Status } from '../plugins-sdk/services.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
-import { StateStore } from '../plugins-sdk/state/state.ts';
+import { StateStore } from '../plugins-sdk/state/store.ts';
 import { randomId } from '../plugins-sdk/state.ts';
 import { ask } from './ask.ts';
 import { type AssembledPlugins, assemble } from './assemble.ts';

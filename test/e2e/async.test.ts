@@ -11,7 +11,7 @@ import { Refusal } from '../../plugins-sdk/index.ts';
 import type { SharedState } from '../../plugins-sdk/state/area.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
-import type { States } from '../../plugins-sdk/state/state.ts';
+import type { States } from '../../plugins-sdk/state/store.ts';
 import { testPlugin } from '../../service/testing.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { StateKey, StateStore } from '../../plugins-sdk/state/state.ts';
+import { StateKey, StateStore } from '../../plugins-sdk/state/store.ts';
 
 const counter = () => {
   let made = 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
-import { StateStore } from '../../plugins-sdk/state/state.ts';
+import { StateStore } from '../../plugins-sdk/state/store.ts';
 import { MeterRegistry } from '../../service/meter-registry.ts';
 import { StatusParts } from '../../service/status.ts';
 import { TEST_ADDRESS } from './service.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
-import type { StateStore } from '../../../plugins-sdk/state/state.ts';
+import type { StateStore } from '../../../plugins-sdk/state/store.ts';
 import { testEndpoint, testPlugin } from '../../../service/testing.ts';
 import type { Chain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ledgerIn } from '../../../builtins/auth-x402/ledger.ts';
 import { StateUnreadable } from '../../../plugins-sdk/state/area.ts';
-import { StateStore } from '../../../plugins-sdk/state/state.ts';
+import { StateStore } from '../../../plugins-sdk/state/store.ts';
 import { MemoryArea, type StateArea } from '../../../plugins-sdk/state.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { Refusal } from '../../../plugins-sdk/index.ts';
-import { StateStore } from '../../../plugins-sdk/state/state.ts';
+import { StateStore } from '../../../plugins-sdk/state/store.ts';
 import { MemoryArea } from '../../../plugins-sdk/state.ts';
 import { chainFor } from '../../support/chain.ts';
 import { suite } from '../../support/lifetime.ts';
