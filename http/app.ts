@@ -6,7 +6,7 @@ import { isStream, type Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
 import { type PluginSet, type Route, routeKey } from '../kernel/registry.ts';
 import type { BodyStream, Hex, HttpResponse } from '../kernel/values.ts';
-import { RoutedRequest } from './request.ts';
+import { IncomingRequest } from './request.ts';
 import { ENDPOINTS, NO_ROUTE, routerOf, unrouted } from './routes.ts';
 import { pour, responseTo, send } from './send.ts';
 
@@ -15,7 +15,7 @@ const MOST_UNDER_WAY = 4096;
 /** Milliseconds in which a client may send the rest of a body that was refused. */
 const DISCARD_TIMEOUT_MS = 5000;
 /** The path of an endpoint, as nearly all clients write it. */
-const ENDPOINT = /^\/endpoints\/0x[0-9a-fA-F]{64}$/;
+const ENDPOINT_URL = /^\/endpoints\/0x[0-9a-fA-F]{64}$/;
 
 /** What the app gets from the service. */
 export interface AppOptions {
@@ -35,7 +35,7 @@ export interface AppOptions {
 /** The state that the middleware of one request shares. */
 interface RequestState {
   /** Set by the route's middleware. */
-  request?: RoutedRequest;
+  request?: IncomingRequest;
   response?: HttpResponse;
   /** Ends the body, if it streams. */
   endStream?: () => void;
@@ -124,13 +124,13 @@ export class HttpApp {
     };
   }
 
-  #begin(ctx: AppContext, route: string): RoutedRequest {
-    const request = new RoutedRequest(ctx, route, this.#options.newId());
+  #begin(ctx: AppContext, route: string): IncomingRequest {
+    const request = new IncomingRequest(ctx, route, this.#options.newId());
     ctx.state.request = request;
     return request;
   }
 
-  #stream({ state, res }: AppContext, body: BodyStream, request: RoutedRequest): void {
+  #stream({ state, res }: AppContext, body: BodyStream, request: IncomingRequest): void {
     const { exchange } = request;
     // An error that names a stage came from the pipeline, which has reported it.
     const stage = exchange.resolved === undefined ? 'route' : 'present';
@@ -168,7 +168,7 @@ export class HttpApp {
     const { exchange } = request ?? this.#begin(ctx, NO_ROUTE);
     const refusal = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
     // The pipeline has concluded and reported its own refusals.
-    if (control.conclude(exchange, { kind: 'refused', refusal })) this.#options.failed(exchange, refusal);
+    if (control.setOutcome(exchange, { kind: 'refused', refusal })) this.#options.failed(exchange, refusal);
     try {
       return this.#options.check(responseTo(refusal));
     } catch {
@@ -187,7 +187,7 @@ function discard(request: IncomingMessage): void {
 function endpointFirst(serve: Middleware): Middleware {
   return (ctx, next) => {
     const { method, url = '' } = ctx.req;
-    if (method !== 'POST' || !ENDPOINT.test(url)) return next();
+    if (method !== 'POST' || !ENDPOINT_URL.test(url)) return next();
     ctx.params = { endpointId: url.slice(url.lastIndexOf('/') + 1) };
     return serve(ctx, next);
   };

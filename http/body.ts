@@ -36,7 +36,7 @@ export const tooLarge = () => new Refusal(413, 'Request body too large');
  */
 export function readBody(ctx: Context, max: number): Promise<Buffer> {
   const { 'content-length': length, 'transfer-encoding': coding } = ctx.req.headers;
-  // Checked here, because the reader takes a length of 2^53 for a negative one.
+  // `readAnnounced` counts nothing.
   if (Number(length ?? 0) > max) return Promise.reject(tooLarge());
   return coding === undefined ? readAnnounced(ctx.req) : readChunked(ctx, max, coding);
 }

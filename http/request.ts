@@ -6,9 +6,9 @@ import type { Hex, HttpRequest } from '../kernel/values.ts';
 import { readBody, tooLarge } from './body.ts';
 
 /** An HTTP request with its exchange, until its response is out. */
-export class RoutedRequest implements EndpointRequest {
+export class IncomingRequest implements EndpointRequest {
   readonly exchange: Exchange;
-  readonly id: string;
+  readonly endpointId: string;
   readonly httpRequest: HttpRequest;
   readonly #tasks: (() => void)[] = [];
   #body: Promise<Buffer> | undefined;
@@ -19,7 +19,7 @@ export class RoutedRequest implements EndpointRequest {
     const { method = '', headers, socket } = ctx.req;
     const socketAddress = socket.remoteAddress ?? '';
     this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
-    this.id = ctx.params?.endpointId ?? '';
+    this.endpointId = ctx.params?.endpointId ?? '';
     this.httpRequest = { request: ctx.req, readBody: (max) => this.#read(ctx, max) };
   }
 

@@ -137,7 +137,7 @@ export class Exchange implements ExchangeInput {
     },
 
     /** Sets the outcome, unless one is set. @returns whether it was set by this call. */
-    conclude(exchange: Exchange, outcome: RequestOutcome): boolean {
+    setOutcome(exchange: Exchange, outcome: RequestOutcome): boolean {
       const isFirst = exchange.#outcome === undefined;
       exchange.#outcome ??= Object.freeze(outcome);
       return isFirst;
@@ -169,8 +169,10 @@ export class Exchange implements ExchangeInput {
   };
 }
 
-/** The changes that the kernel and its host can make to an exchange. Plugins do not get it. */
+/** The changes that the kernel and its host can make to an exchange. */
 export const { control } = Exchange;
+// Otherwise plugins would have it, as `exchange.constructor.control`.
+Reflect.deleteProperty(Exchange, 'control');
 
 /** A counter of tasks under way, by which others can wait for the end of all of them. */
 export class WaitGroup {

@@ -45,16 +45,15 @@ type Guarded = Tap & Stage & { readonly contract: Contract };
 /**
  * Wraps a plugin's function; nothing else does. The wrapper charges the budget, aborts the plugin's signal, checks the result,
  * applies the stage's failure policy and names the plugin in errors.
- * @returns a function that never throws: it gives a result, `undefined` or a refusal.
+ * @returns a function that gives a result, `undefined` or a refusal: to its callback or, at an around stage, by its promise.
  */
 export function guarded(tap: Tap): Tapped | Wrapper {
   const contract = tap.options.contracts.of(tap.stage);
   const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
   if (own.kind === 'around')
     return ((rest) => (value, exchange, core) =>
-      new Call(own, [value, exchange], (asked, fork) => rest(asked, fork, core)).run()) as Wrapper;
-  const runsTheRest = own.takes[0] === 'run';
-  const isPlain = own.isTrusted && own.kind !== 'watch' && !runsTheRest && !own.context;
+      new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).run()) as Wrapper;
+  const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public;
   return (value, args, done) => {
     const given = value === args[0] ? args : args.with(0, value);
     const result = isPlain ? plainly(own, given) : new Call(own, given).run();
@@ -136,7 +135,7 @@ class Call {
 
   get share() {
     return (key: string, work: PluginFunction) => {
-      const tap = { ...this.#tap, fn: (_: unknown, __: unknown, flight: unknown) => work(flight) };
+      const tap = { ...this.#tap, fn: (_: unknown, __: unknown, call: unknown) => work(call) };
       const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
       return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
     };
@@ -196,7 +195,7 @@ class Call {
 
   /** Applies the failure policy. @param phase of the call, for the text; '' before it. @throws Refusal if fail-closed. */
   #failed(error: unknown, phase: string): undefined {
-    const { plugin, stage, kind, budget, fails, context: isPublic, options } = this.#tap;
+    const { plugin, stage, kind, budget, fails, public: isPublic, options } = this.#tap;
     const { requestId, abandoned } = this.#exchange;
     const charge = this.#charge;
     let outcome: CallEvent['outcome'] = 'done';

@@ -37,7 +37,7 @@ export interface Runtime {
 export interface EndpointRequest {
   readonly exchange: Exchange;
   /** The endpoint's id as the client sent it. */
-  readonly id: string;
+  readonly endpointId: string;
   /** The mode to answer in, in place of the endpoint's. */
   readonly mode?: string | undefined;
   /** The HTTP request; its body is not read for an unknown endpoint. Absent if the exchange has its parameters already. */
@@ -120,8 +120,8 @@ class RequestLifecycle {
   async #untilPresented(): Promise<HttpResponse> {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
-    const { id, httpRequest } = this.#request;
-    const endpoint = await hooks.ask('resolve', [id, exchange]);
+    const { endpointId, httpRequest } = this.#request;
+    const endpoint = await hooks.ask('resolve', [endpointId, exchange]);
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     const sent = httpRequest && (await hooks.ask('parseBody', [httpRequest, exchange]));
     if (sent !== undefined) control.receive(exchange, sent);
@@ -172,17 +172,17 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
     try {
-      const response = await hooks.askAround('answer', question, exchange, this.#produce);
+      const answer = await hooks.askAround('answer', question, exchange, this.#produce);
       // No client sees the answer before it is approved. A request that was refused meanwhile must not be paid for.
       requireNotEnded(exchange, 'approve');
-      await hooks.ask('approve', [response, exchange]);
+      await hooks.ask('approve', [answer, exchange]);
       requireNotEnded(exchange, 'approve');
       // The outcome is certain, and the answer not yet sent.
-      await this.#tellOutcome({ kind: 'signed', response });
+      await this.#tellOutcome({ kind: 'signed', response: answer });
       // A mode may still have refused the client.
-      const tell = () => this.#refusal === undefined && hooks.ask('onResponseSent', [200, response, exchange]);
+      const tell = () => this.#refusal === undefined && hooks.ask('onResponseSent', [200, answer, exchange]);
       if (hooks.isTapped('onResponseSent')) this.#afterResponse(tell);
-      return response;
+      return answer;
     } catch (error) {
       throw await this.#conclude(asRefusal(error, 'answer'), true);
     }
@@ -253,13 +253,13 @@ class RequestLifecycle {
     // `onError` runs later, and reports the refusal that the client got.
     if (isFirst)
       this.#afterResponse(() =>
-        this.#hooks.ask('onError', [this.#refusal ?? refusal, this.#request.id, this.#exchange]),
+        this.#hooks.ask('onError', [this.#refusal ?? refusal, this.#request.endpointId, this.#exchange]),
       );
     return refusal;
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
-    if (!control.conclude(this.#exchange, outcome)) return undefined;
+    if (!control.setOutcome(this.#exchange, outcome)) return undefined;
     return this.#hooks.ask('concluded', [outcome, this.#exchange]);
   }
 

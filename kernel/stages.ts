@@ -6,7 +6,8 @@ type ValueName = keyof Values;
 /**
  * How the functions of a stage are combined. A *gate* allows or refuses the request, and a *pick* has one provider answer:
  * both call one function after another until one returns a value. At *around* stages each function wraps the next one. A
- * *map* passes each result to the next function. A *watch* calls all functions at once and ignores what they return.
+ * *map* passes each result to the next function, which gets the last value where one returns nothing. A *watch* calls all
+ * functions at once and ignores what they return.
  */
 export type Kind = 'gate' | 'pick' | 'around' | 'map' | 'watch';
 
@@ -30,7 +31,7 @@ export interface Stage {
   /** Plugins give its functions by a member of their own (`routes`, `vary`), not under `hooks`. */
   readonly beside?: true;
   /** A public hook: functions get one context instead of the arguments. Any error is a drop (403), unless it fails open. */
-  readonly context?: true;
+  readonly public?: true;
   /** Whether its functions can alter what is signed, or what is sent as the signed answer. */
   readonly alters?: true;
 }
@@ -42,9 +43,9 @@ export interface Stage {
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
   route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', beside: true },
-  resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true, alters: true },
+  resolve: { kind: 'pick', takes: ['endpointId'], returns: 'endpoint', required: true, alters: true },
   parseBody: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters', required: true, alters: true },
-  onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', context: true },
+  onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', public: true },
   price: { kind: 'pick', takes: ['parameters'], returns: 'amount', variants: 'price' },
   authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
   validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', builtinsLast: true, alters: true },
@@ -52,20 +53,20 @@ export const stages = {
   prepare: { kind: 'pick', takes: ['parameters', 'variation'], returns: 'question', required: true, alters: true },
   present: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', alters: true },
   answer: { kind: 'around', takes: ['question'], returns: 'signedResponse', alters: true },
-  onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', context: true, alters: true },
+  onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', public: true, alters: true },
   callApi: { kind: 'around', takes: ['outgoing'], returns: 'response', required: true, alters: true },
-  onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', context: true, alters: true },
+  onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', public: true, alters: true },
   encode: { kind: 'pick', takes: ['response', 'question'], returns: 'encoded', required: true, alters: true },
   encrypt: { kind: 'map', takes: ['data'], returns: 'data', alters: true },
-  onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, alters: true },
+  onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', public: true, alters: true },
   statements: { kind: 'map', takes: ['statements', 'signRequest'], returns: 'statements', alters: true },
   sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, alters: true },
   attest: { kind: 'pick', takes: ['outgoing'], returns: 'proof', fails: 'open' },
   approve: { kind: 'gate', takes: ['signedResponse'], returns: 'approved', builtinsLast: true },
   concluded: { kind: 'watch', takes: ['outcome'], fails: 'open', always: true },
   respond: { kind: 'map', takes: ['headers'], returns: 'headers', fails: 'open', always: true },
-  onResponseSent: { kind: 'watch', takes: ['status', 'signedResponse'], fails: 'open', always: true, context: true },
-  onError: { kind: 'watch', takes: ['refusal', 'id'], fails: 'open', always: true, context: true },
+  onResponseSent: { kind: 'watch', takes: ['status', 'signedResponse'], fails: 'open', always: true, public: true },
+  onError: { kind: 'watch', takes: ['refusal', 'endpointId'], fails: 'open', always: true, public: true },
 } as const satisfies Readonly<Record<string, Stage>>;
 
 /** The name of a stage. */

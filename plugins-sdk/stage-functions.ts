@@ -13,7 +13,7 @@ import type {
 import type { Awaitable, CallContext, Values } from '../kernel/values.ts';
 
 /** The stages of the public hooks, which take one context and return a small object or nothing. */
-export type ContextStage = NamesWith<{ readonly context: true }>;
+export type ContextStage = NamesWith<{ readonly public: true }>;
 /** The stages whose functions take the arguments that the table of stages names. */
 export type InnerStage = Exclude<StageName, ContextStage>;
 /** The stages whose functions are members of a plugin's `hooks`. */

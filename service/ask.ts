@@ -57,12 +57,12 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const later = (task: () => void) => (isOver ? task() : void tasks.push(task));
   const answer = async () => {
     await pipeline.admit(exchange);
-    return pipeline.serve({ exchange, id, mode, later });
+    return pipeline.serve({ exchange, endpointId: id, mode, later });
   };
   const ended = onAbort(as.clientSignal, () => control.disconnect(exchange));
   const refused = (error: unknown) => {
     const refusal = asRefusal(error);
-    control.conclude(exchange, { kind: 'refused', refusal });
+    control.setOutcome(exchange, { kind: 'refused', refusal });
     return responseTo(refusal);
   };
   const respond = () => answer().catch(refused);

@@ -122,7 +122,7 @@ function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined
   return async (variant, reserved = {}) => {
     const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
     writtenParameters.set(exchange, written);
-    const { body } = await pipeline.serve({ exchange, id: of(variant)?.id ?? '', later: (task) => task() });
+    const { body } = await pipeline.serve({ exchange, endpointId: of(variant)?.id ?? '', later: (task) => task() });
     return JSON.parse(Object(body).json ?? String(body));
   };
 }

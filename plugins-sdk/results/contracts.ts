@@ -238,8 +238,8 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
 }
 
 function contractOf(stage: StageName, { contexts, inputs, results }: StageContracts): Contract {
-  const { context, returns = '' } = stageOf(stage);
-  if (context) return { ...(contexts as unknown as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
+  const { public: isPublic, returns = '' } = stageOf(stage);
+  if (isPublic) return { ...(contexts as unknown as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
   const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
   const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
   return { ...(accept && { accept }), ...(input && { input }) };

@@ -62,9 +62,9 @@ const made: { readonly [N in keyof ShortInputs]: (input: ShortInputs[N], endpoin
     status,
     signedResponse: SignedResponse.parse(JSON.stringify({ ...sample, endpointId, ...answer })),
   }),
-  onError: ({ status = 502, message = 'API call failed', stage = 'callApi' }, id) => ({
+  onError: ({ status = 502, message = 'API call failed', stage = 'callApi' }, endpointId) => ({
     refusal: new Refusal(status, message, { stage }),
-    id,
+    endpointId,
   }),
 };
 
@@ -74,11 +74,11 @@ const made: { readonly [N in keyof ShortInputs]: (input: ShortInputs[N], endpoin
  */
 export function valuesOf(name: StageName, input: AnyInput, exchange: TestExchange, endpointId: string): unknown[] {
   const { data = sample.data, parameters = exchange.parameters, question = testQuestion(), outgoing } = input;
-  const { context, takes } = stageOf(name);
+  const { public: isPublic, takes } = stageOf(name);
   const given: Given = {
     ...input,
     data,
-    parameters: context ? frozenCopy(parameters) : parameters,
+    parameters: isPublic ? frozenCopy(parameters) : parameters,
     question,
     outgoing: outgoingFor(outgoing),
     ...(Object.hasOwn(made, name) && made[name as keyof typeof made](input as never, endpointId)),

@@ -114,6 +114,8 @@ const attempts = (exchange, call) => ({
   'a parameter': () => { exchange.parameters.symbol = 'EVIL'; },
   disconnect: () => exchange.disconnect(),
   detach: () => exchange.detach(),
+  'resolveTo of the class': () => exchange.constructor.control.resolveTo(exchange, other),
+  'detach of the class': () => exchange.constructor.control.detach(exchange),
   budgets: () => exchange.budgets.clear(),
   clientSignal: () => exchange.clientSignal.abort(),
   ...Object.fromEntries(

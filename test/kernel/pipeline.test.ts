@@ -73,7 +73,11 @@ function begin(mode: string, hooks: Readonly<Record<string, unknown>>, pipeline 
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
   const httpRequest = { request, ctx, readBody: async () => Buffer.alloc(0) };
-  return { pipeline, exchange, response: pipeline.serve({ exchange, id: ID, httpRequest, later: (task) => task() }) };
+  return {
+    pipeline,
+    exchange,
+    response: pipeline.serve({ exchange, endpointId: ID, httpRequest, later: (task) => task() }),
+  };
 }
 
 /** Work that goes on once it is released. */

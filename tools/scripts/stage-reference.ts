@@ -8,8 +8,8 @@ function typesOf(values: string): ReadonlyMap<string, string> {
 
 /** Returns a signature such as `sign(signRequest: SignRequest, exchange: Exchange, call: CallContext): Signed | undefined`. */
 function signature(name: StageName, types: ReadonlyMap<string, string>): string {
-  const { kind, takes, returns, context, variants } = stageOf(name);
-  if (context) return `${name}(context)  // one of the six hooks`;
+  const { kind, takes, returns, public: isPublic, variants } = stageOf(name);
+  if (isPublic) return `${name}(context)  // one of the six hooks`;
   const given = takes.map((value) => `${value}: ${types.get(value)}`);
   const result = returns === undefined ? 'void' : [...new Set([types.get(returns), 'undefined'])].join(' | ');
   if (name === 'vary') return 'vary(exchange: Exchange, call: CallContext): Awaitable<string | undefined>';

@@ -105,7 +105,7 @@ export class FuzzedService {
     }
     trace.isServed = true;
     const httpRequest = {} as HttpRequest;
-    const response = await this.#pipeline.serve({ exchange, id: plan.endpoint.id, httpRequest, later });
+    const response = await this.#pipeline.serve({ exchange, endpointId: plan.endpoint.id, httpRequest, later });
     await this.#read(response, trace);
     return response;
   }
