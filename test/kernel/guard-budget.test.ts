@@ -98,12 +98,12 @@ describe('the budget', () => {
     ['onBeforeSign', 'data', '0x02'],
   ] as const) {
     it(`ends ${stage} when reading what the function returned takes too long`, async () => {
-      const reason = 'its 20 ms were spent in what it returned';
-      for (const fn of [() => slow(name, 30, value), async () => slow(name, 30, value)]) {
-        const { outcome, exchange } = await run(stage, fn, { budget: 20 });
+      const reason = 'its 100 ms were spent in what it returned';
+      for (const fn of [() => slow(name, 110, value), async () => slow(name, 110, value)]) {
+        const { outcome, exchange } = await run(stage, fn, { budget: 100 });
         assert.deepEqual(outcome, exhausted(reason));
         assert.deepEqual(
-          (await run(stage, () => undefined, { budget: 20, exchange })).outcome,
+          (await run(stage, () => undefined, { budget: 100, exchange })).outcome,
           exhausted(SPENT_BEFORE),
         );
       }
@@ -123,13 +123,13 @@ describe('the budget', () => {
   }
 
   it('is charged for reading what was thrown', async () => {
-    const branded = () => Object.assign(slow('status', 30, 418), { [Symbol.for('signed-data-proxy.refusal')]: true });
+    const branded = () => Object.assign(slow('status', 110, 418), { [Symbol.for('signed-data-proxy.refusal')]: true });
     const thrown = () => {
       throw branded();
     };
     for (const fn of [thrown, async () => thrown()]) {
-      const { outcome } = await run('validate', fn, { budget: 20 });
-      assert.deepEqual(outcome, exhausted('its 20 ms were spent in what it threw'));
+      const { outcome } = await run('validate', fn, { budget: 100 });
+      assert.deepEqual(outcome, exhausted('its 100 ms were spent in what it threw'));
     }
   });
 
