@@ -23,7 +23,7 @@ describe('slack-alerts', async () => {
 
   const texts = () => slack.requests.map(({ body }) => JSON.parse(body).text);
 
-  async function setUp(config: { minStatus?: number; interval?: number } = {}, path = '/hook', budget = 1000) {
+  async function setUp(config: { minStatus?: number; interval?: number } = {}, path = '/hook', budget = 10_000) {
     const clock = { now: 0 };
     const plugin = slackAlerts({ webhookUrl: `${slack.url}${path}`, ...config }, () => clock.now);
     return { clock, harness: await testPlugin(plugin, { budget }) };
