@@ -111,13 +111,13 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
       const ended = attempts.refusedAs(exchange, outcome);
       if (ended !== undefined) reports.counts.add(ended);
     }
-    // A client that leaves gets no refund: else it could read an answer up to its last byte, and leave for free.
+    // A client that leaves gets no refund: else it could have the upstream work for free.
     if (payment?.fate !== 'held') return undefined;
     payment.fate = outcome.kind === 'refused' ? 'returned' : 'spent';
     if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
     payment.answered();
     // In the background: this mark is for operators only, so the response need not wait for it.
-    background(redemptions.answered(payment));
+    background(redemptions.spent(payment, outcome.kind === 'signed' ? 'answered' : 'left'));
     return undefined;
   };
 }

@@ -86,7 +86,7 @@ export class Redemptions {
 
   /**
    * Holds, verifies and redeems a payment.
-   * @returns the redeemed payment; end it by {@link answered} or {@link refund}.
+   * @returns the redeemed payment; end it by {@link spent} or {@link refund}.
    * @throws Refusal 401; the payment is then as it was.
    */
   async redeem({ ticket, verify, isOver }: Claimed): Promise<Redeemed> {
@@ -124,9 +124,9 @@ export class Redemptions {
     return mark?.state !== 'used up';
   }
 
-  /** Marks that the payment has bought its answer. */
-  async answered({ ticket, life }: Redeemed): Promise<void> {
-    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'answered' });
+  /** Marks that the payment has bought its answer, or that its client left before there was one. */
+  async spent({ ticket, life }: Redeemed, state: 'answered' | 'left'): Promise<void> {
+    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state });
     await this.#options.payments.end(ticket, { change, life });
   }
 }

@@ -9,6 +9,8 @@ export type PaymentState =
   /** On-chain payments: a request has used it, and its end is not known. */
   | 'redeemed'
   | 'answered'
+  /** On-chain payments: the client left before the answer was signed, and got nothing back. */
+  | 'left'
   | 'given back'
   | 'released'
   /** Given back as often as allowed, and its last request failed. */

@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client';
 import { x402Client } from '@x402/fetch';
 import { describeServers, redisFor } from '../state/redis-server.ts';
+import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
 import { inTime, retried } from '../support/wait.ts';
@@ -38,9 +39,12 @@ describe('payments of processes', async () => {
     const url = await urlOf(running);
     const [, exact = ''] = await running.output(/a\/exact (0x[0-9a-f]{64})/);
     const [, native = ''] = await running.output(/a\/native (0x[0-9a-f]{64})/);
-    const redeem = async (transaction: string) =>
-      postTo(url, native, await proofHeader(bob(), { ids: { native }, node: ADDRESS }, 'native', transaction));
-    return { running, redeem, buy: (headers = {}) => postTo(url, exact, headers) };
+    const proofOf = (transaction: string) =>
+      proofHeader(bob(), { ids: { native }, node: ADDRESS }, 'native', transaction);
+    const redeem = async (transaction: string) => postTo(url, native, await proofOf(transaction));
+    const leaving = async (transaction: string) =>
+      leavingFetch(`${url}/endpoints/${native}`, await proofOf(transaction));
+    return { running, redeem, leaving, buy: (headers = {}) => postTo(url, exact, headers) };
   };
   const kill = async ({ child, ended }: Running) => {
     child.kill('SIGKILL');
@@ -87,6 +91,13 @@ describe('payments of processes', async () => {
     await retried(async () => assert.deepEqual(fates(await payments(t, cwd, transaction)), ['answered']));
     await payments(t, cwd, '--release', transaction);
     await second.running.output(/a payment was released by an operator .*fate=answered/);
+
+    shop.upstream.on('/p', () => undefined);
+    const before = shop.upstream.requests.length;
+    const leave = await second.leaving(transaction);
+    await retried(() => assert.equal(shop.upstream.requests.length, before + 1));
+    await leave();
+    await retried(async () => assert.deepEqual(fates(await payments(t, cwd, transaction)), ['left']));
   });
 
   it('in a file: a settlement that outlived its process is found on the chain, before and after the next start', async (t) => {
