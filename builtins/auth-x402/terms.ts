@@ -6,6 +6,7 @@ import {
   closedObject,
   error,
   type Finding,
+  httpTarget,
   millisecondsSchema,
   stateKey,
   warning,
@@ -65,9 +66,8 @@ export const greatestAge = (terms: Pick<Terms, 'expiry'>): number => EXTRA_AGE_M
 
 function checkUrl(path: string, text: string): Finding[] {
   if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
-  const { username, password } = new URL(text);
   try {
-    decodeURIComponent(username + password);
+    httpTarget(text);
     return [];
   } catch {
     return [error(path, 'the user name and password must be percent-encoded')];
