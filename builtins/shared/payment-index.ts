@@ -3,7 +3,7 @@ import { randomId } from '../../lib/eth/random-id.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import { type StateArea, update } from '../../plugins-sdk/state.ts';
-import type { Mark } from './payment-mark.ts';
+import type { Mark, Ticket } from './payment-mark.ts';
 
 /** Milliseconds for which a payment without a known end is remembered. */
 export const OPEN_TTL_MS = 30 * 86_400_000;
@@ -16,12 +16,8 @@ const MOST_ALIKE = 20;
 
 type Names = readonly string[];
 
-/** One request's use of a payment. */
-interface Use {
-  readonly payment: string;
-  /** Random hex. */
-  readonly token: string;
-}
+/** One request's use of a payment; its token is random hex. */
+type Use = Pick<Ticket, 'payment' | 'token'>;
 
 /** Makes the index. @param ids separate from the marks, so that payments are still taken when there is no room for IDs. */
 export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
