@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1292, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2054 },
+  lib: { lines: 2050 },
   'plugins-sdk': { lines: 3384 },
   config: { lines: 2570 },
   service: { lines: 2974 },

@@ -21,48 +21,41 @@ const MOST_NAMES = 4;
 const tooLarge = (maxBytes: number) => new Fault('too-large', `the answer is larger than ${maxBytes} bytes`);
 
 /** Collects the body of an answer from its chunks. */
-export class AnswerBody {
-  readonly #coding: Compression | 'identity';
-  readonly #maxBytes: number;
-  /** Most bytes before decompression. */
-  readonly #limit: number;
-  #buffer = Buffer.alloc(0);
-  #length = 0;
+export type AnswerBody = ReturnType<typeof answerBody>;
 
-  /** @throws Fault when the headers show an unknown coding or a body that is too large. */
-  constructor(
-    { 'content-encoding': encoding = '', 'content-length': length }: BoundedResponse['headers'],
-    most: number,
-  ) {
-    const coding = CODINGS.get(String(encoding).trim().toLowerCase());
-    if (coding === undefined) throw new Fault('encoding', unreadable(String(encoding)));
-    this.#coding = coding;
-    this.#maxBytes = most;
-    // Compression makes incompressible data a little longer.
-    this.#limit = coding === 'identity' ? most : most + Math.ceil(most / 256) + 1024;
-    if (Number(length) > this.#limit) throw tooLarge(most);
-  }
-
-  /** Adds a chunk. @throws Fault when the body gets too large. */
-  append(chunk: Buffer): void {
-    const length = this.#length + chunk.length;
-    if (length > this.#limit) throw tooLarge(this.#maxBytes);
-    // One buffer that grows: a list of one-byte chunks would cost a hundred times their bytes.
-    if (length > this.#buffer.length) {
-      const grown = Buffer.allocUnsafe(Math.min(this.#limit, Math.max(length, 2 * this.#buffer.length)));
-      this.#buffer.copy(grown, 0, 0, this.#length);
-      this.#buffer = grown;
-    }
-    chunk.copy(this.#buffer, this.#length);
-    this.#length = length;
-  }
-
-  /** Returns the decompressed body. It is a promise, which may reject with a Fault, if there is something to decompress. */
-  read(): Buffer | Promise<Buffer> {
-    const bytes = this.#buffer.subarray(0, this.#length);
-    // An empty body is not decompressed, whatever coding was announced: HTTP clients agree on that.
-    return this.#coding === 'identity' || this.#length === 0 ? bytes : decoded(this.#coding, bytes, this.#maxBytes);
-  }
+/** Begins the body of an answer. @throws Fault when the headers show an unknown coding or a body that is too large. */
+export function answerBody(
+  { 'content-encoding': encoding = '', 'content-length': length }: BoundedResponse['headers'],
+  maxBytes: number,
+) {
+  const coding = CODINGS.get(String(encoding).trim().toLowerCase());
+  if (coding === undefined) throw new Fault('encoding', unreadable(String(encoding)));
+  // Compression makes incompressible data a little longer.
+  const limit = coding === 'identity' ? maxBytes : maxBytes + Math.ceil(maxBytes / 256) + 1024;
+  if (Number(length) > limit) throw tooLarge(maxBytes);
+  let buffer = Buffer.alloc(0);
+  let filled = 0;
+  return {
+    /** Adds a chunk. @throws Fault when the body gets too large. */
+    append(chunk: Buffer): void {
+      const needed = filled + chunk.length;
+      if (needed > limit) throw tooLarge(maxBytes);
+      // One buffer that grows: a list of one-byte chunks would cost a hundred times their bytes.
+      if (needed > buffer.length) {
+        const grown = Buffer.allocUnsafe(Math.min(limit, Math.max(needed, 2 * buffer.length)));
+        buffer.copy(grown, 0, 0, filled);
+        buffer = grown;
+      }
+      chunk.copy(buffer, filled);
+      filled = needed;
+    },
+    /** Returns the decompressed body. It is a promise, which may reject with a Fault, if there is something to decompress. */
+    read(): Buffer | Promise<Buffer> {
+      const bytes = buffer.subarray(0, filled);
+      // An empty body is not decompressed, whatever coding was announced: HTTP clients agree on that.
+      return coding === 'identity' || filled === 0 ? bytes : decoded(coding, bytes, maxBytes);
+    },
+  };
 }
 
 /** Returns the text of a fault about unsupported codings. Names them only if they look like names. */

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { LONGEST_TIMER } from '../../time/timer.ts';
-import { AnswerBody } from './body.ts';
+import { type AnswerBody, answerBody } from './body.ts';
 import { CLOSED_BY_PEER, codeOf, endFaultText, Fault, faultText, phaseOf, proxyFault } from './faults.ts';
 import { CLIENT_CLOSED, type Connection, type Pool } from './pool.ts';
 import {
@@ -119,7 +119,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#headers = headers;
     if (status === 407 && this.#pool.forwarder !== undefined) throw proxyFault(WRONG_CREDENTIALS);
     if (this.#request.method === 'HEAD' || status === 204 || status === 304) return;
-    this.#body = new AnswerBody(headers, this.#request.maxBytes);
+    this.#body = answerBody(headers, this.#request.maxBytes);
   }
 
   /** @throws Fault, which undici hands to `onResponseError`. */
