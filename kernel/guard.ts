@@ -74,6 +74,7 @@ function plainly(tap: Guarded, args: Args): unknown {
     const result = args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
     if (!(result instanceof Promise)) {
       const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
+      // `true`, since no call was begun.
       if (charge === undefined || charge.chargeTime(true)) return accepted;
     }
     return new Call(tap, args).run(() => result);

@@ -103,7 +103,7 @@ function keyOf({ id, reserved: names }: Prepared, { written, variation, reserved
   // One by one, since a value may be as deep as canonical JSON allows. The empty text stands for no value.
   const texts = written.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
-  // Unambiguous: these texts hold no line feed, and an endpoint has a fixed number of them. The variation comes last.
+  // Unambiguous: these texts hold no line feed, and an endpoint has a fixed number of them. A variation begins with one.
   const input = unmarkedJson([id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n'));
   return hash('sha256', input + variation, 'base64url');
 }
