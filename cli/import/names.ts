@@ -27,11 +27,7 @@ export const PREFIX = 'UPSTREAM_';
  * purpose, whose value would then be sent to the document's server.
  */
 export function variableOf(...parts: readonly string[]): string {
-  const words = parts.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]+/g, '_'));
-  return `${PREFIX}${words
-    .join('_')
-    .toUpperCase()
-    .replace(/^_+|_+$/g, '')
-    .replace(/_{2,}/g, '_')
-    .slice(0, LONGEST_NAME)}`;
+  const separated = parts.join('_').replace(/([a-z0-9])([A-Z])/g, '$1_$2');
+  const words = separated.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
+  return PREFIX + words.toUpperCase().slice(0, LONGEST_NAME);
 }

@@ -39,10 +39,6 @@ export function summary(...texts: readonly unknown[]): string | undefined {
   if (!plain) return undefined;
   const characters = [...plain];
   if (characters.length <= LONGEST_DESCRIPTION) return printable(plain.replace(/\.$/, ''));
-  return printable(
-    `${characters
-      .slice(0, LONGEST_DESCRIPTION - 1)
-      .join('')
-      .trimEnd()}…`,
-  );
+  const beginning = characters.slice(0, LONGEST_DESCRIPTION - 1).join('');
+  return printable(`${beginning.trimEnd()}…`);
 }
