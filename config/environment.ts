@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
 import type { Finding } from '../plugins-sdk/define.ts';
+import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { decode, readBounded } from './files.ts';
 import { warningAt } from './findings.ts';
 
@@ -11,7 +12,7 @@ export interface EnvironmentOptions {
   /** A file to read instead of `.env`; it must exist. */
   readonly envFile?: string | undefined;
   /** The real environment. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** Called for each line that may not say what its writer meant. */
   readonly warn?: ((finding: Finding) => void) | undefined;
 }
@@ -22,7 +23,7 @@ export interface EnvironmentOptions {
  *
  * @throws ConfigErrors naming the file if it cannot be read, or is not UTF-8: a wrongly decoded value would be another one.
  */
-export async function loadEnvironment(options: EnvironmentOptions): Promise<Record<string, string | undefined>> {
+export async function loadEnvironment(options: EnvironmentOptions): Promise<Environment> {
   const { cwd, envFile, env, warn } = options;
   const file = resolve(cwd, envFile ?? '.env');
   const text = decode(await read(file, envFile === undefined), file);

@@ -1,15 +1,15 @@
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
-import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
+import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 import { errorAt } from './findings.ts';
 import { writtenNumbers } from './tree.ts';
-
-/** Variables by name. */
-export type Variables = Readonly<Record<string, string | undefined>>;
 
 const TOKEN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
 const IN_KEY = /(?<!\$)\$\{[A-Za-z_][A-Za-z0-9_]*\}/;
 const ONLY_REFERENCES = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})+$/;
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the text shows the syntax
+const MALFORMED = 'malformed variable reference: write ${NAME}, or $${ for the text ${';
 
 /** The variables that hold the signer's secret; a configuration cannot refer to them. */
 const FORBIDDEN: ReadonlySet<string> = new Set(SECRET_VARIABLES);
@@ -44,7 +44,7 @@ export interface Interpolated {
  * Replaces `${NAME}` in every string of a parsed value by the variable's value, in which nothing is replaced again. `$${`
  * stands for the text `${`. Anything else that begins with `${` is an error, and so is a variable in a key.
  */
-export function interpolate(tree: unknown, variables: Variables): Interpolated {
+export function interpolate(tree: unknown, variables: Environment): Interpolated {
   const references = new Map<string, Reference>();
   const findings: Finding[] = [];
   const values = new Set<string>();
@@ -55,9 +55,8 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
     const problems = new Set<string>();
     const replaced = text.replace(TOKEN, (token, name: string | undefined) => {
       if (token === '$${') return '${';
-      const problem = problemOf(name);
-      if (name === undefined || problem !== undefined) {
-        problems.add(String(problem));
+      if (name === undefined || FORBIDDEN.has(name)) {
+        problems.add(name === undefined ? MALFORMED : `the variable ${name} cannot be used in the config`);
         return token;
       }
       const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
@@ -88,12 +87,6 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
     return Object.fromEntries(members);
   };
   return { value: visit(tree, ''), references, findings, values, bareHex };
-}
-
-function problemOf(name: string | undefined): string | undefined {
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the text shows the syntax
-  if (name === undefined) return 'malformed variable reference: write ${NAME}, or $${ for the text ${';
-  return FORBIDDEN.has(name) ? `the variable ${name} cannot be used in the config` : undefined;
 }
 
 /** Returns the stand-in for a variable without a value. It is valid in host names, so that a URL around it stays valid. */

@@ -4,10 +4,11 @@ import type { Endpoint } from '../kernel/values.ts';
 import type { Definition, Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
 import { shortDurations } from '../plugins-sdk/schema/short-durations.ts';
+import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { checkNames } from './endpoints.ts';
 import { ConfigErrors, errorAt, findingLine, type LocatedFinding, warningAt } from './findings.ts';
 import { endpointId } from './identity.ts';
-import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
+import { type Interpolated, interpolate } from './interpolate.ts';
 import { withMapFiles } from './map-files.ts';
 import { checkedBudget } from './plugins/check-definition.ts';
 import type { PluginChoice, PluginDraft } from './plugins/choice.ts';
@@ -29,7 +30,7 @@ export interface LoadOptions {
   /** Plugins' modules by `source`, to use instead of importing them. */
   readonly modules?: ReadonlyMap<string, PluginModule>;
   /** The variables for `${VAR}`; the real environment overrides those of a file. */
-  readonly env: Variables;
+  readonly env: Environment;
   /** Built-in plugins, in the order in which they are registered. */
   readonly builtins: readonly Definition[];
   /** Makes warnings of unset variables, and leaves out endpoints whose ID depends on one. */
@@ -128,7 +129,7 @@ function budgetOf(
  * @param builtins plugins whose settings are converted to the types of their schemas.
  * @throws ConfigErrors for a file that cannot be read or is not YAML.
  */
-export async function readSettings(file: string, env: Variables, builtins: readonly Definition[] = []) {
+export async function readSettings(file: string, env: Environment, builtins: readonly Definition[] = []) {
   const { settings } = fill(interpolate(await readConfigFile(file), env), compose(builtins).schema);
   return isRecord(settings) ? settings : {};
 }
