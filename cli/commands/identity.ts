@@ -28,7 +28,7 @@ async function check(given: Given, name: string): Promise<number> {
   const server = readNameServer(given.optional('resolver'));
   const { address, source } = await readExpected(given);
   await print(`Expected: ${address} (${source})\nLooked up: TXT ${name} (${server.label})\n`);
-  const { addresses, others } = readRecords(await lookUpTxt(name, server));
+  const { addresses, others } = readRecords(await lookUpTxt(name, server.address));
   if (addresses.length === 0) throw new Error(`${name}: the TXT record holds no address`);
   const entries = others === 1 ? 'entry that is no address' : 'entries that are no addresses';
   const ignored = others === 0 ? '' : ` (and ${others} ${entries})`;

@@ -1,4 +1,4 @@
-import { Resolver } from 'node:dns/promises';
+import { Resolver, resolveTxt } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { withTimeout } from '../../lib/time/with-timeout.ts';
 import { UsageError } from '../arguments.ts';
@@ -16,20 +16,13 @@ const EXPLANATIONS = new Map([
   ['EBADRESP', 'the answer is malformed (EBADRESP)'],
 ]);
 
-/** A DNS server to ask. */
-export interface NameServer {
-  /** Its name in texts. */
-  readonly label: string;
-  /** IP address and port; without one, the system's resolver is asked. */
-  readonly address?: string;
-}
-
 /**
  * Reads `--resolver`: an IP address, with a port unless it is 53. An IPv6 address with a port is in brackets.
  *
+ * @returns the name of the server in texts, and its address and port; without these the system's resolver is asked.
  * @throws UsageError
  */
-export function readNameServer(text: string | undefined): NameServer {
+export function readNameServer(text: string | undefined) {
   if (text === undefined) return { label: 'system resolver' };
   const [, bracketed, plain, port = '53'] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = isIP(text) === 6 ? text : (bracketed ?? plain ?? '');
@@ -46,7 +39,7 @@ export function readNameServer(text: string | undefined): NameServer {
  *
  * @throws Error with the name and the reason, if there are none.
  */
-export function lookUpTxt(name: string, { address }: NameServer): Promise<string[][]> {
+export function lookUpTxt(name: string, address: string | undefined): Promise<string[][]> {
   return withTimeout(LOOKUP_TIMEOUT_MS, ask(name, address), () => {
     throw new Error(`${name}: no answer within ${LOOKUP_TIMEOUT_MS} ms`);
   });
@@ -54,8 +47,10 @@ export function lookUpTxt(name: string, { address }: NameServer): Promise<string
 
 async function ask(name: string, address: string | undefined): Promise<string[][]> {
   try {
+    // A resolver of its own would not know servers that were set for the process.
+    if (address === undefined) return await resolveTxt(name);
     const resolver = new Resolver();
-    if (address !== undefined) resolver.setServers([address]);
+    resolver.setServers([address]);
     return await resolver.resolveTxt(name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
