@@ -14,8 +14,8 @@ const MAX_DATA = 2 + 2 * 1024 * 1024;
 /** Most characters of the text that a rejected client gets. */
 const MAX_MESSAGE = 8192;
 
-/** Reads one member of a result. @param known other members that the result may have. */
-function member(result: unknown, key: string, known: readonly string[] = []): unknown {
+/** Returns the members of a result that has `key`. @param known other members that it may have. */
+function membersWith(key: string, result: unknown, known: readonly string[] = []): Readonly<Record<string, unknown>> {
   if (!isRecord(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
   for (const name of Object.keys(result)) {
     if (name === key || known.includes(name)) continue;
@@ -23,7 +23,7 @@ function member(result: unknown, key: string, known: readonly string[] = []): un
     const meant = nearest(name, [key, ...known]);
     if (meant !== undefined) throw new WrongShape(`returned a member "${name}", did you mean "${meant}"?`);
   }
-  return result[key];
+  return result;
 }
 
 /** Returns whether a value is an HTTP status, `from` or more. */
@@ -33,10 +33,10 @@ export function isStatus(status: unknown, from: number): status is number {
 
 /** Reads what `onHttpRequest` returned. */
 export function takeRejection(result: unknown, plugin: string): Refusal | undefined {
-  const reject = member(result, 'reject', ['status', 'message']);
+  const members = membersWith('reject', result, ['status', 'message']);
+  const { reject, status = 403, message = `Request rejected by plugin "${plugin}"` } = members;
   if (reject === false) return undefined;
   if (reject !== true) throw new WrongShape('"reject" is no boolean');
-  const { status = 403, message = `Request rejected by plugin "${plugin}"` } = isRecord(result) ? result : {};
   if (!isStatus(status, 400)) throw new WrongShape('"status" is no HTTP error status');
   if (typeof message !== 'string') throw new WrongShape('"message" is no string');
   if (message.length > MAX_MESSAGE) throw new WrongShape(`"message" is longer than ${MAX_MESSAGE} characters`);
@@ -45,15 +45,14 @@ export function takeRejection(result: unknown, plugin: string): Refusal | undefi
 
 /** Reads what `onBeforeApiCall` returned. */
 export function takeParameters(result: unknown): Parameters {
-  const parameters = member(result, 'parameters');
+  const { parameters } = membersWith('parameters', result);
   if (!isRecord(parameters) || !isPlain(parameters)) throw new WrongShape('"parameters" is no object');
   return deepFreeze(JSON.parse(plainText(parameters, MAX_PARAMETERS)) as Parameters);
 }
 
 /** Reads what `onAfterApiCall` returned. */
 export function takeResponse(result: unknown, current: ApiResponse): ApiResponse {
-  const data = member(result, 'data', ['status']);
-  const { status = current.status } = isRecord(result) ? result : {};
+  const { data, status = current.status } = membersWith('data', result, ['status']);
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
   return copyOf(status, data, current.request);
 }
@@ -65,7 +64,7 @@ export function copyOf(status: number, data: unknown, request?: OutgoingRequest)
 
 /** Reads what `onBeforeSign` returned. */
 export function takeData(result: unknown): Hex {
-  const data = member(result, 'data');
+  const { data } = membersWith('data', result);
   if (!isHex(data)) throw new WrongShape('"data" is no hex string of whole bytes');
   if (data.length > MAX_DATA) throw new WrongShape('"data" is longer than 1 MiB');
   return data;
