@@ -1,4 +1,4 @@
-const WORD = 64;
+const WORD_DIGITS = 64;
 const ELEMENTARY = /^(?:bool|address|string|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(\d{1,3}))$/;
 
 /** Checks whether a text is a comma-separated list of elementary types by their canonical names, such as `int256,string`. */
@@ -26,18 +26,18 @@ export interface Decoded {
 export function decodeAbi(data: string, types: string): readonly Decoded[] | undefined {
   const hex = data.slice(2).toLowerCase();
   const names = types.split(',').map((name) => name.trim());
-  let end = names.length * WORD;
+  let end = names.length * WORD_DIGITS;
   const values: Decoded[] = [];
   for (const [i, name] of names.entries()) {
-    const head = hex.slice(i * WORD, (i + 1) * WORD);
-    if (head.length !== WORD) return undefined;
+    const head = hex.slice(i * WORD_DIGITS, (i + 1) * WORD_DIGITS);
+    if (head.length !== WORD_DIGITS) return undefined;
     let value: string | undefined;
     if (name === 'string' || name === 'bytes') {
       const length = lengthAt(hex, end);
       if (BigInt(`0x${head}`) !== BigInt(end / 2) || length === undefined) return undefined;
-      const start = end + WORD;
+      const start = end + WORD_DIGITS;
       const content = hex.slice(start, start + length * 2);
-      end = start + Math.ceil((length * 2) / WORD) * WORD;
+      end = start + Math.ceil((length * 2) / WORD_DIGITS) * WORD_DIGITS;
       if (hex.length < end || /[^0]/.test(hex.slice(start + length * 2, end))) return undefined;
       value = name === 'bytes' ? `0x${content}` : quotedText(content);
     } else value = wordOf(name, head);
@@ -48,8 +48,8 @@ export function decodeAbi(data: string, types: string): readonly Decoded[] | und
 }
 
 function lengthAt(hex: string, at: number): number | undefined {
-  const word = hex.slice(at, at + WORD);
-  if (word.length !== WORD) return undefined;
+  const word = hex.slice(at, at + WORD_DIGITS);
+  if (word.length !== WORD_DIGITS) return undefined;
   const length = BigInt(`0x${word}`);
   return length <= BigInt(hex.length) ? Number(length) : undefined;
 }

@@ -5,21 +5,21 @@ import { type Address, type Hex, isHex, toBytes, toHex } from './hex.ts';
 import { signatureHex } from './statements.ts';
 
 /** Half a signature, in bytes. */
-const SCALAR = 32;
+const SCALAR_BYTES = 32;
 
 /**
  * Returns r ‖ s in 64 bytes with the s that Ethereum accepts (EIP-2): of s and n − s, which are equally valid, the lower one.
  * If s was negated, the recovery id has to change too.
  */
 function lowS(rs: Uint8Array) {
-  if (rs.length !== 2 * SCALAR) throw new Error('r and s must be 64 bytes');
-  const r = BigInt(toHex(rs.subarray(0, SCALAR)));
-  const s = BigInt(toHex(rs.subarray(SCALAR)));
+  if (rs.length !== 2 * SCALAR_BYTES) throw new Error('r and s must be 64 bytes');
+  const r = BigInt(toHex(rs.subarray(0, SCALAR_BYTES)));
+  const s = BigInt(toHex(rs.subarray(SCALAR_BYTES)));
   if (r === 0n || r >= CURVE_ORDER) throw new Error('r is out of range');
   if (s === 0n || s >= CURVE_ORDER) throw new Error('s is out of range');
   if (s <= CURVE_ORDER >> 1n) return { rs, negated: false };
-  const low = (CURVE_ORDER - s).toString(16).padStart(2 * SCALAR, '0');
-  return { rs: Buffer.concat([rs.subarray(0, SCALAR), Buffer.from(low, 'hex')]), negated: true };
+  const low = (CURVE_ORDER - s).toString(16).padStart(2 * SCALAR_BYTES, '0');
+  return { rs: Buffer.concat([rs.subarray(0, SCALAR_BYTES), Buffer.from(low, 'hex')]), negated: true };
 }
 
 /**

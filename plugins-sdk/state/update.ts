@@ -20,9 +20,9 @@ export async function update(
   for (let tries = 0; tries < TRIES; tries += 1) {
     const next = change(text);
     if (next === text) return text;
-    const standing = await area.compareAndSet(key, text, next, options);
-    if (standing === undefined) return next;
-    text = standing.value;
+    const conflict = await area.compareAndSet(key, text, next, options);
+    if (conflict === undefined) return next;
+    text = conflict.value;
   }
   throw new StateUnavailable('others change the same key of settings.state all the time');
 }

@@ -24,7 +24,7 @@ export interface ClientTls {
 /** Milliseconds for which the addresses of a name are used without another lookup. */
 const ADDRESSES_KEPT_MS = 10_000;
 /** Milliseconds that a repeated lookup may take before the old addresses are used again. */
-const PATIENCE_MS = 250;
+const LOOKUP_TIMEOUT_MS = 250;
 const MOST_NAMES = 1000;
 
 /** Known addresses by host name. Concurrent calls for a name share one lookup. */
@@ -38,13 +38,13 @@ const addresses = new LRUCache<string, LookupAddress[]>({
 
 /**
  * Returns the addresses of a host. Node.js looks names up on a few threads, which silent name servers can block. So when old
- * addresses are known, a lookup is waited for only {@link PATIENCE_MS}. Then the old ones count as fresh again.
+ * addresses are known, a lookup is waited for only {@link LOOKUP_TIMEOUT_MS}. Then the old ones count as fresh again.
  */
 async function addressesOf(host: string): Promise<LookupAddress[]> {
   const found = addresses.fetch(host);
   const old = addresses.get(host, { allowStale: true });
   if (old === undefined) return (await found) ?? [];
-  return (await withTimeout(PATIENCE_MS, found, () => addresses.set(host, old).get(host))) ?? [];
+  return (await withTimeout(LOOKUP_TIMEOUT_MS, found, () => addresses.set(host, old).get(host))) ?? [];
 }
 
 const lookup: LookupFunction = (host, { all }, callback) => {
