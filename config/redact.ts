@@ -25,8 +25,7 @@ export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING)
 export function redactor(values: Iterable<string>): Redact {
   const hide = hiding(values, SHORTEST_SECRET);
   return (error) => {
-    // An error without a message is shown by its name.
-    const text = hide(errorForLog(error, 'message') || String(error));
+    const text = hide(errorForLog(error, 'message'));
     return clipped(printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim()), LONGEST_LINE);
   };
 }

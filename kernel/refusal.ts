@@ -131,11 +131,14 @@ export function refuse(stage: string, refusal: Refusal): never {
   throw asRefusal(refusal, stage);
 }
 
-/** Returns the text of anything that was thrown, for the log. It never throws, even if reading the value does. */
+/**
+ * Returns the text of anything that was thrown, for the log: the name of an error without a text. It never throws, even if
+ * reading the value does.
+ */
 export function errorForLog(error: unknown, shown: 'stack' | 'message' = 'stack'): string {
   try {
     if (isRefusal(error)) return String(error.reason ?? error.message);
-    return error instanceof Error ? String(error[shown] ?? error.message) : String(error);
+    return error instanceof Error ? String(error[shown] || error.message || error.name) : String(error);
   } catch {
     return 'an error that cannot be shown';
   }

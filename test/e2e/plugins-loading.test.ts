@@ -137,6 +137,14 @@ describe('a plugin in doubt stops start-up', () => {
   type Faults = Readonly<Record<string, readonly [text: string, expected: RegExp | string, start?: Start]>>;
   const files: Faults = {
     'throws while it is loaded': ['throw new Error("no\\nway");', /settings\.plugins\[0\]\.source: .*p\.mjs.*no/],
+    'throws an error that cannot be shown': [
+      'throw Object.assign(new Error(), { toString() { throw 1; } });',
+      /plugin "\.\/p\.mjs": cannot be loaded: Error$/,
+    ],
+    'throws an error whose message is no text': [
+      'throw Object.assign(new Error(), { message: undefined });',
+      /plugin "\.\/p\.mjs": cannot be loaded: Error$/,
+    ],
     'is no JavaScript': [
       'export default {\n  name: "p" hooks: {} };',
       /plugin "\.\/p\.mjs": cannot be loaded: Expected "\}" but found "hooks" \(p\.mjs:2\)$/,
