@@ -96,14 +96,12 @@ export class Quota {
   async #change(change: (ledger: Ledger) => Ledger): Promise<void> {
     const { api, area, now } = this.#options;
     const next = (ledger: Ledger) => change(rolled(ledger, now()));
-    const changed = async () => {
-      const options = { ttl: WINDOWS.perDay };
-      const text = area && (await update(area, api, (held) => ledgerText(next(readLedger(held))), options));
-      return text === undefined ? next(this.#ledger) : readLedger(text);
-    };
-    const ledger = await changed().catch(() => next(this.#ledger));
-    // A pause may have begun since the engine was asked.
-    this.#ledger = { ...ledger, until: Math.max(ledger.until, this.#ledger.until) };
+    const options = { ttl: WINDOWS.perDay };
+    const asked = area && update(area, api, (held) => ledgerText(next(readLedger(held))), options);
+    const text = await asked?.catch(() => undefined);
+    // Read only now: other changes may have ended since the engine was asked, and a pause may have begun.
+    const ledger = text === undefined ? next(this.#ledger) : readLedger(text);
+    this.#ledger = { ...ledger, until: Math.max(ledger.until, this.#present.until) };
   }
 
   #refusal(): Refusal {
