@@ -551,7 +551,7 @@ describe('a route', () => {
   });
 
   it('gets the request, and its response is what HTTP would carry', async () => {
-    const harness = await testPlugin(routed);
+    const harness = await testPlugin(routed, { budget: 10_000 });
     const input = { params: { name: 'ada' }, query: 'a=1&a=2', body: 'four', headers: { 'X-Token': 't' }, ip: '::1' };
     assert.deepEqual(await harness.run('route', { route: 'POST /tenants/:name', ...input }), {
       value: json({
