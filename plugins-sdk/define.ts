@@ -121,8 +121,8 @@ export interface Definition<C = unknown> {
   /** Returns advice to the operator in one sentence for the whole config. `config validate` shows it, a start does not. */
   recommend?(endpoints: readonly Endpoint[], config: Readonly<Record<string, unknown>>): string | undefined;
   /**
-   * Returns the signer's address, for a plugin that provides `sign` for all endpoints. If several plugins have one, the first
-   * plugin's is the service's. So the config must leave out a built-in that another plugin replaces.
+   * Returns the signer's address, for a plugin that provides `sign` for all endpoints. Two plugins that have one stop the
+   * start: the config must leave out a built-in that another plugin replaces.
    * @param whole the whole config file, validated.
    */
   signerAddress?(config: C, whole: Readonly<Record<string, unknown>>): Address;

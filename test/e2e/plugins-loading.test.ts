@@ -206,6 +206,10 @@ describe('a plugin in doubt stops start-up', () => {
       `${AT}"signerAddress" returned no address`,
       { without },
     ],
+    'signs beside the built-in plugin that does': [
+      'signerAddress: () => "0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf", setup: () => ({})',
+      'plugins "sign-eip191" and "p" both sign for all endpoints: leave one out',
+    ],
   };
   /** Of a plugin with the name `p`, what its `setup` returns. */
   const returned: Faults = {
