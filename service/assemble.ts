@@ -14,7 +14,7 @@ import type { Services } from '../plugins-sdk/services.ts';
 import type { InBackground } from './background.ts';
 import { describeService } from './description.ts';
 import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
-import { createPluginSet, type ObservedPlugins } from './plugin-set.ts';
+import { createPluginSet } from './plugin-set.ts';
 import { stateDependency } from './state-engine.ts';
 import { packageVersion } from './surroundings.ts';
 import { messageOf } from './text.ts';
@@ -34,12 +34,10 @@ export interface Surroundings extends Omit<Services, OfConfig | OfPlugin> {
 }
 
 /** All plugins of a config, ready to serve, and the operations that operators can run on them. */
-export interface AssembledPlugins extends ObservedPlugins {
-  readonly operations: readonly (readonly [name: string, run: Operation])[];
-}
+export type AssembledPlugins = ReturnType<typeof assemble>;
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
-export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): AssembledPlugins {
+export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings) {
   const { log, meters, ask, background, now } = surroundings;
   const definitions = loaded.plugins.map(({ definition }) => definition);
   const dependencies = stateDependency(definitions, surroundings.stateEngine);

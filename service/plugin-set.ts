@@ -1,6 +1,6 @@
 import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/hooks.ts';
-import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
+import { type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
 import { withTimeout } from '../lib/time/with-timeout.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
 import { messageOf } from './text.ts';
@@ -8,13 +8,9 @@ import { messageOf } from './text.ts';
 /** Milliseconds that a plugin has to start. */
 const START_TIMEOUT_MS = 30_000;
 
-/** Plugins that are ready to serve, and one observer that calls the observers of all of them. */
-export interface ObservedPlugins extends PluginSet {
-  readonly observer: Observer;
-}
-
 /**
  * Registers plugins, whose behaviour was checked, in their order.
+ * @returns the plugins, ready to serve, and one observer that calls the observers of all of them.
  * @param complain called for every failure after which a request goes on.
  * @throws RegistrationError
  */
@@ -22,7 +18,7 @@ export function createPluginSet(
   registrations: readonly Registration[],
   complain: GuardOptions['complain'],
   facts: ServiceFacts,
-): ObservedPlugins {
+) {
   const observer = observeAll(registrations, complain);
   const registry = new Registry({ contracts: contractsFor(facts), complain, observer });
   for (const registration of registrations) registry.register(registration);
