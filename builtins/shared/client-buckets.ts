@@ -69,7 +69,9 @@ export class MergedBuckets implements ClientBuckets {
 
   /** Asks the engine for a token. @param otherwise the decision if the engine fails. */
   async #ask(key: string, otherwise: TokenTake): Promise<TokenTake> {
-    return (await this.#tell(key, 1)) ?? otherwise;
+    const { granted, retryAfter } = (await this.#tell(key, 1)) ?? otherwise;
+    // An operator's engine may grant what is no number: that is no token.
+    return { granted: granted > 0 ? 1 : 0, retryAfter };
   }
 
   #merge(): void {

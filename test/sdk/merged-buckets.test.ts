@@ -55,6 +55,12 @@ describe('limits that replicas share', () => {
     assert.equal(await spend(one, 5, 'b'), 5);
   });
 
+  it('let nobody in for a grant of the engine that is no number', async (t) => {
+    const { replica } = setUp(t, { ...LIMIT, max: 1 });
+    t.mock.method(MemoryArea.prototype, 'takeTokens', async () => ({ left: 0, retryAfter: 5, granted: Number.NaN }));
+    assert.deepEqual(await replica().take('a'), { granted: 0, retryAfter: 5 });
+  });
+
   it('are asked of the engine beyond that', async (t) => {
     const { engine, replica, spend } = setUp(t);
     const [one, other] = [replica(), replica()];
