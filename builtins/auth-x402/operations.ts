@@ -11,7 +11,7 @@ const CURES = {
   held: UNDER_WAY,
   redeemed: UNDER_WAY,
   answered: 'an answer was signed for it: where that did not arrive, free it with --release',
-  left: 'its client left before the answer was signed: where that was no fault of the client, free it with --release',
+  left: 'its client left before an answer could be sent: where that was no fault of the client, free it with --release',
   'given back': 'the client can use it again, while it is not too old',
   released: 'the client can use it again, while it is not too old',
   'used up': 'its requests failed: find out why, then free it with --release',

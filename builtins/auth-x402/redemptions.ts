@@ -124,7 +124,7 @@ export class Redemptions {
     return mark?.state !== 'used up';
   }
 
-  /** Marks that the payment has bought its answer, or that its client left before there was one. */
+  /** Marks that the payment has bought its answer, or that its client left before one could be sent. */
   async spent({ ticket, life }: Redeemed, state: 'answered' | 'left'): Promise<void> {
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state });
     await this.#options.payments.end(ticket, { change, life });

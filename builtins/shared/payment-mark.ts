@@ -9,7 +9,7 @@ export type PaymentState =
   /** On-chain payments: a request has used it, and its end is not known. */
   | 'redeemed'
   | 'answered'
-  /** On-chain payments: the client left before the answer was signed, and got nothing back. */
+  /** On-chain payments: the client left before an answer could be sent, and got nothing back. */
   | 'left'
   | 'given back'
   | 'released'
