@@ -1,6 +1,6 @@
 /** `SignedDataQuorum` accepts k of n good answers, and refuses all of them for one that is not. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { type BaseContract, dataSlice, type JsonRpcSigner, Signature, toBeHex, zeroPadValue } from 'ethers';
 import fc from 'fast-check';
 import { requestHashOf } from '../../verify/index.ts';
@@ -314,9 +314,14 @@ describe('a quorum’s settings', () => {
     assert.equal(await errorOf(contract.getFunction('accept').staticCall(), contract.interface), 'NotReady(0)');
   });
 
-  describe('change in two steps', async () => {
-    const other = await chain.provider.getSigner(1);
-    const contract = await quorum({ owner: deployer.address }, DAY);
+  describe('change in two steps', () => {
+    let other: JsonRpcSigner;
+    let contract: BaseContract;
+    // Not while another suite deploys: two transactions would have one nonce.
+    before(async () => {
+      other = await chain.provider.getSigner(1);
+      contract = await quorum({ owner: deployer.address }, DAY);
+    });
     const send = async (from: JsonRpcSigner, name: string, ...args: readonly unknown[]) => {
       const sent = await contract
         .connect(from)
