@@ -26,8 +26,9 @@ function resolve({ declared }: Prepared, given: Parameters): Values {
 
 function requireAll({ declared }: Prepared, values: Values): void {
   const missing = declared.filter(({ required }, index) => required && values[index] === undefined);
-  const names = new Set(missing.map(({ name }) => name));
-  if (names.size > 0) throw new Refusal(400, `Missing required parameter(s): ${[...names].join(', ')}`);
+  if (missing.length === 0) return;
+  const names = [...new Set(missing.map(({ name }) => name))];
+  throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
 }
 
 /** Refuses numbers that a double would round: a receipt signs canonical JSON (RFC 8785), whose numbers are doubles. */
