@@ -31,12 +31,12 @@ const none = Object.freeze({});
 export function hooksWithKeys(hooks: SimplePlugin['hooks'], keys: readonly ConfigKey[]): Taps {
   if (keys.length === 0) return hooks;
   const made = new WeakMap<Endpoint, object>();
-  const make = (endpoint: Endpoint) =>
-    deepFreeze(Object.fromEntries(keys.map((key) => [key.path, withDefaults(key.schema, key.of(endpoint))])));
   const valuesAt = (endpoint: Endpoint): object => {
-    const values = made.get(endpoint) ?? make(endpoint);
-    made.set(endpoint, values);
-    return values;
+    const known = made.get(endpoint);
+    if (known !== undefined) return known;
+    const values = keys.map((key) => [key.path, withDefaults(key.schema, key.of(endpoint))]);
+    made.set(endpoint, deepFreeze(Object.fromEntries(values)));
+    return valuesAt(endpoint);
   };
   const extended = (hook: Hook) => (context: Readonly<Record<string, unknown>>) => {
     const { endpoint } = insideOf(context) ?? {};
