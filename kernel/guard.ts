@@ -53,17 +53,17 @@ export function guarded(tap: Tap): Tapped | Wrapper {
   if (own.kind === 'around')
     return ((rest) => (value, exchange, core) =>
       new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).run()) as Wrapper;
-  const isPlain = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public;
+  const isDirect = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public;
   return (value, args, done) => {
     const given = value === args[0] ? args : args.with(0, value);
-    const result = isPlain ? plainly(own, given) : new Call(own, given).run();
+    const result = isDirect ? callDirectly(own, given) : new Call(own, given).run();
     if (result instanceof Promise) result.then((answer) => done(null, answer), done);
     else done(null, result);
   };
 }
 
 /** Calls a built-in's function. If it returns no promise, as most do, the guard costs just two readings of the clock. */
-function plainly(tap: Guarded, args: Args): unknown {
+function callDirectly(tap: Guarded, args: Args): unknown {
   const { budget, plugin, fn, contract } = tap;
   const exchange = args.at(-1) as Exchange;
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
@@ -229,7 +229,7 @@ class Call {
     if (this.#pauses > 0) charge?.resume();
     const milliseconds = this.#begun === undefined ? 0 : (charge?.end(this.#begun) ?? 0);
     if (outcome === 'done' && (isTrusted || charge === undefined)) return;
-    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, budget: charge, outcome });
+    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, charge, outcome });
   }
 
   /** Does work whose time is not charged. The plugin may ignore the promise, so its rejection is marked as handled. */

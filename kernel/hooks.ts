@@ -33,8 +33,8 @@ export interface CallEvent {
   readonly stage: string;
   /** Time that the call used, without the calls inside it; 0 if no budget was left for it. */
   readonly milliseconds: number;
-  /** The plugin's budget in this request, in milliseconds; absent for a plugin without one. */
-  readonly budget: Pick<Charge, 'total' | 'remaining'> | undefined;
+  /** What the plugin's budget in this request was and what is left, in milliseconds; absent for a plugin without a budget. */
+  readonly charge: Pick<Charge, 'total' | 'remaining'> | undefined;
   readonly outcome: 'done' | 'failed' | 'exhausted';
 }
 

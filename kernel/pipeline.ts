@@ -6,6 +6,7 @@ import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
 import type { StageName } from './stages.ts';
 import type {
   ApiResponse,
+  AttachedStatement,
   AuthMethod,
   Awaitable,
   BodyStream,
@@ -20,7 +21,6 @@ import type {
   Run,
   SignedParts,
   SignedResponse,
-  StatementBeside,
 } from './values.ts';
 
 /** What the pipeline needs beside plugins. */
@@ -226,8 +226,8 @@ class RequestLifecycle {
     const signed = await hooks.ask('sign', [signRequest, exchange]);
     const { node, signature, digest, ...rest } =
       signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
-    const beside = statements.length > 0 ? { ...rest.beside, ...membersOf(statements, rest.statements) } : rest.beside;
-    return { node, signature, digest, beside, endpointId, timestamp, data, field, value: showsBytes ? data : value };
+    const extra = statements.length > 0 ? { ...rest.extra, ...membersOf(statements, rest.statements) } : rest.extra;
+    return { node, signature, digest, extra, endpointId, timestamp, data, field, value: showsBytes ? data : value };
   }
 
   /** Concludes the request as refused if its mode ended without calling `run`. */
@@ -274,12 +274,12 @@ class RequestLifecycle {
 /** The reason of a refusal for a request whose outcome is known already. */
 const ENDED = 'the request has ended';
 
-const nothing: readonly StatementBeside[] = Object.freeze([]);
+const nothing: readonly AttachedStatement[] = Object.freeze([]);
 
 const missing = () => refuse('sign', refusals.internal('a statement has no signature'));
 
 /** Returns the members of an answer that show its statements, each with its signature. */
-function membersOf(statements: readonly StatementBeside[], signatures: readonly Hex[] = []): Record<string, Json> {
+function membersOf(statements: readonly AttachedStatement[], signatures: readonly Hex[] = []): Record<string, Json> {
   return Object.fromEntries(
     statements.map(({ name, shown }, index) => [name, { ...shown, signature: signatures[index] ?? missing() }]),
   );

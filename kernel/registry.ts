@@ -98,7 +98,7 @@ export class Registry {
   }
 
   #addHook(registration: Registration, stage: string, entry: unknown): void {
-    if (!Object.hasOwn(stages, stage) || stageOf(stage as StageName).beside)
+    if (!Object.hasOwn(stages, stage) || stageOf(stage as StageName).ownMember)
       throw new RegistrationError(`plugin "${registration.name}": there is no hook "${stage}"`);
     if (entry === undefined) return;
     const { variants } = stageOf(stage as StageName);

@@ -29,7 +29,7 @@ export interface Stage {
   /** Built-ins are called after operators' plugins, as at pick and around stages. */
   readonly builtinsLast?: true;
   /** Plugins give its functions by a member of their own (`routes`, `vary`), not under `hooks`. */
-  readonly beside?: true;
+  readonly ownMember?: true;
   /** A public hook: functions get one context instead of the arguments. Any error is a drop (403), unless it fails open. */
   readonly public?: true;
   /** Whether its functions can alter what is signed, or what is sent as the signed answer. */
@@ -42,14 +42,14 @@ export interface Stage {
  */
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
-  route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', beside: true },
+  route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', ownMember: true },
   resolve: { kind: 'pick', takes: ['endpointId'], returns: 'endpoint', required: true, alters: true },
   parseBody: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters', required: true, alters: true },
   onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', public: true },
   price: { kind: 'pick', takes: ['parameters'], returns: 'amount', variants: 'price' },
   authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
   validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', builtinsLast: true, alters: true },
-  vary: { kind: 'map', takes: ['variation'], returns: 'variation', beside: true },
+  vary: { kind: 'map', takes: ['variation'], returns: 'variation', ownMember: true },
   prepare: { kind: 'pick', takes: ['parameters', 'variation'], returns: 'question', required: true, alters: true },
   present: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', alters: true },
   answer: { kind: 'around', takes: ['question'], returns: 'signedResponse', alters: true },

@@ -57,10 +57,10 @@ export const SignedResponse = {
   },
 
   /** Serialises an answer's parts. @throws TypeError if two members would have one name. */
-  of({ node, endpointId, timestamp, field, value, signature, beside, proof }: Shown): SignedResponse {
-    if (Object.hasOwn(beside ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
+  of({ node, endpointId, timestamp, field, value, signature, extra, proof }: Shown): SignedResponse {
+    if (Object.hasOwn(extra ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
     const shown = JsonText.is(value) ? value : JsonText.stringify(value);
-    const further = beside === undefined ? '' : `,${JSON.stringify(beside).slice(1, -1)}`;
+    const further = extra === undefined ? '' : `,${JSON.stringify(extra).slice(1, -1)}`;
     const tail = proof === undefined ? further : `${further},"proof":${JSON.stringify(proof)}`;
     return new SignedJson(
       `{"node":"${node}","endpointId":"${endpointId}","timestamp":${timestamp},` +

@@ -17,7 +17,7 @@ export type ContextStage = NamesWith<{ readonly public: true }>;
 /** The stages whose functions take the arguments that the table of stages names. */
 export type InnerStage = Exclude<StageName, ContextStage>;
 /** The stages whose functions are members of a plugin's `hooks`. */
-export type HookStage = Exclude<StageName, NamesWith<{ readonly beside: true }>>;
+export type HookStage = Exclude<StageName, NamesWith<{ readonly ownMember: true }>>;
 /** The names of the values that functions of inner stages return. */
 export type InnerResult = { [N in InnerStage]: Row<N> extends { returns: infer R } ? R : never }[InnerStage];
 

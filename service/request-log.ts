@@ -84,21 +84,21 @@ function textOf(all: Used): string {
 /** Returns an observer that warns of slow and failing plugins: with the hook, and the time that each hook has used. */
 function pluginCalls(log: Log): (event: CallEvent) => void {
   const usedOf = new WeakMap<object, Used>();
-  return ({ exchange, plugin, stage, milliseconds, budget, outcome }) => {
-    if (budget === undefined) return;
+  return ({ exchange, plugin, stage, milliseconds, charge, outcome }) => {
+    if (charge === undefined) return;
     const origin = control.originOf(exchange);
     // Shared work uses what was left of the budget of the request that began it.
-    const begun = (origin && control.charge(origin, plugin)) ?? budget;
-    const before = usedOf.get(budget) ?? usedOf.get(begun) ?? [];
+    const begun = (origin && control.charge(origin, plugin)) ?? charge;
+    const before = usedOf.get(charge) ?? usedOf.get(begun) ?? [];
     const all = milliseconds > 0 ? [...before, { stage, milliseconds }] : before;
-    usedOf.set(budget, all);
+    usedOf.set(charge, all);
     const used = all.reduce((sum, each) => sum + each.milliseconds, 0);
     // Only the hook that crossed the line is named, not those after it.
-    if (outcome === 'done' && (used < budget.total * SLOW || used - milliseconds >= budget.total * SLOW)) return;
+    if (outcome === 'done' && (used < charge.total * SLOW || used - milliseconds >= charge.total * SLOW)) return;
     const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
     log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
       requestId: exchange.requestId,
-      budget: `${round(used)} of ${budget.total} ms`,
+      budget: `${round(used)} of ${charge.total} ms`,
       used: textOf(all),
     });
   };

@@ -71,7 +71,7 @@ const keys = paymentKeys('x402');
 /** The payment that admitted a request. */
 interface Bought extends Redeemed {
   /** What became of the payment. The first answer spends it; it covers all answers of its request. */
-  fate: 'held' | 'spent' | 'returned';
+  status: 'held' | 'spent' | 'returned';
   /** Ends the debt to the payer. Called once the payer has an answer, or has the payment back. */
   answered(): void;
 }
@@ -95,7 +95,7 @@ export const authX402 = definePlugin({
 
 /** Refuses further answers of a request whose payment was given back: a mode may go on after a refusal. */
 function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
-  if (redeemed.get(exchange)?.fate === 'returned') throw givenBack();
+  if (redeemed.get(exchange)?.status === 'returned') throw givenBack();
 }
 
 /** Makes the `concluded` function: gives the payment of a refused request back, and counts the outcome of its proof. */
@@ -112,8 +112,8 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
       if (ended !== undefined) reports.counts.add(ended);
     }
     // A client that leaves gets no refund: else it could have the upstream work for free.
-    if (payment?.fate !== 'held') return undefined;
-    payment.fate = outcome.kind === 'refused' ? 'returned' : 'spent';
+    if (payment?.status !== 'held') return undefined;
+    payment.status = outcome.kind === 'refused' ? 'returned' : 'spent';
     if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
     payment.answered();
     // In the background: this mark is for operators only, so the response need not wait for it.
@@ -157,7 +157,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     // The name has the signer in it: a proof that the payer did not sign cannot even hold the payment, and so block the payer.
     const ticket = ticketFor(`${proof.txHash}:${signer}`, aboutOf(facts, exchange, termsOf(method), now()));
     const bought = await redemptions.redeem({ ticket, verify, isOver });
-    redeemed.set(exchange, { ...bought, fate: 'held', answered: debts.owe(lostOf(ticket)) });
+    redeemed.set(exchange, { ...bought, status: 'held', answered: debts.owe(lostOf(ticket)) });
     paidBy.set(exchange, { network: ticket.about.network, ...facts });
     reports.tell(ticket.about, exchange.endpoint, 'redeemed');
   };

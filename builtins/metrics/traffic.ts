@@ -111,16 +111,16 @@ export function pluginCalls(meters: Meters): (event: CallEvent) => void {
   const used = meters.counter(PLUGIN_SECONDS);
   const ratio = meters.histogram(BUDGET_USED);
   const known = new Set<string>();
-  return ({ plugin, stage, milliseconds, budget, outcome }) => {
+  return ({ plugin, stage, milliseconds, charge, outcome }) => {
     // A later stage's refusal also passes through the mode (`present`), where it would count twice.
-    if (budget === undefined && stage === 'present') return;
+    if (charge === undefined && stage === 'present') return;
     calls({ plugin, stage, outcome });
-    if (budget === undefined) return;
+    if (charge === undefined) return;
     const key = `${stage} ${plugin}`;
     if (!known.has(key)) for (const each of ['done', 'failed', 'exhausted']) calls({ plugin, stage, outcome: each }, 0);
     known.add(key);
     if (milliseconds > 0) used({ plugin, stage }, seconds(milliseconds));
-    const { total, remaining } = budget;
+    const { total, remaining } = charge;
     ratio({ plugin, stage }, Math.min((total - remaining) / total, 1));
   };
 }

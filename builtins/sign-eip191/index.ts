@@ -89,15 +89,15 @@ function entryOf(
   return { node: address, signature, ...Object.fromEntries(named) };
 }
 
-/** Makes the function that signs answers and the statements beside them, and nothing else. */
+/** Makes the function that signs answers and the statements attached to them, and nothing else. */
 function signingBy(endpoints: readonly Endpoint[], current: Signatory, next: Signatory | undefined) {
   const idOf = perEndpoint(endpoints, ({ id }) => toBytes(id));
   const wantsAll = perEndpoint(endpoints, (endpoint) => signaturesKey.of(endpoint) ?? false);
   return (request: SignRequest, exchange: Exchange): Signed | Promise<Signed> => {
     const { endpoint } = exchange;
-    const beside = request.statements?.map(({ typed }) => typed as Statement) ?? [];
+    const attached = request.statements?.map(({ typed }) => typed as Statement) ?? [];
     const answer = answerStatement(request, idOf(endpoint));
-    const all = [answer, ...beside];
+    const all = [answer, ...attached];
     const byCurrent = current.sign(all, exchange);
     const byNext = wantsAll(endpoint) ? (next?.sign(all, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
@@ -106,7 +106,7 @@ function signingBy(endpoints: readonly Endpoint[], current: Signatory, next: Sig
       const signed = { node, signature, digest: answer.digest, ...(statements.length > 0 && { statements }) };
       if (others === undefined) return markChecked(signed);
       const more = next ? [entryOf(next, request, others)] : [];
-      return markChecked({ ...signed, beside: { signatures: [entryOf(current, request, own), ...more] } });
+      return markChecked({ ...signed, extra: { signatures: [entryOf(current, request, own), ...more] } });
     };
     if (!(byCurrent instanceof Promise) && !(byNext instanceof Promise)) return together(byCurrent, byNext);
     return Promise.all([byCurrent, byNext]).then(([own, others]) => together(own, others));

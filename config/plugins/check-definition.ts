@@ -63,7 +63,7 @@ const definition: Members<Definition> = {
 
 const hooks = Object.fromEntries(
   stageNames
-    .filter((name) => !stageOf(name).beside)
+    .filter((name) => !stageOf(name).ownMember)
     .map((name): [string, TSchema] => [name, stageOf(name).variants === undefined ? aFunction : tableOf(aFunction)]),
 );
 const observer: Members<Observer> = { stage: aFunction, call: aFunction, response: aFunction };

@@ -31,7 +31,7 @@ export interface Vouchers {
 }
 
 /** Facts of a checked answer. They are kept, so that no signature is recovered twice, and none that was made here. */
-interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'digest' | 'beside'> {
+interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'digest' | 'extra'> {
   readonly requestHash: Hex | undefined;
   readonly isMadeHere: boolean;
   /** Made on first use. */
@@ -42,10 +42,10 @@ const knownOf = (answer: SignedResponse) => noteOf(answer) as Known | undefined;
 
 /** Makes an answer that was checked when it was signed. It is for the kernel alone. */
 export function madeHere(parts: SignedParts, question: Question): SignedResponse {
-  const { endpointId, node, timestamp, data, digest, beside } = parts;
+  const { endpointId, node, timestamp, data, digest, extra } = parts;
   const requestHash = requestHashOf(question);
   const answer = SignedResponse.of(parts);
-  note(answer, { endpointId, requestHash, node, timestamp, data, digest, beside, isMadeHere: true });
+  note(answer, { endpointId, requestHash, node, timestamp, data, digest, extra, isMadeHere: true });
   return answer;
 }
 
@@ -70,9 +70,9 @@ export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
 }
 
 function factsOf(known: Known): SignedFacts {
-  const { endpointId, requestHash, node, timestamp, data, beside, isMadeHere } = known;
+  const { endpointId, requestHash, node, timestamp, data, extra, isMadeHere } = known;
   const digest = toHex(known.digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
-  const entries = Array.isArray(beside?.signatures) ? beside.signatures : [];
+  const entries = Array.isArray(extra?.signatures) ? extra.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
   return { endpointId, requestHash, digest, timestamp, signers: [node, ...others], isMadeHere };
 }
@@ -106,7 +106,7 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
   );
   ensure(Number(timestamp) >= 0 && Number(timestamp) <= Math.floor(now() / 1000), `of the future: ${timestamp}`);
   const requestHash = isRecord(receipt) && isHex(receipt.requestHash) ? receipt.requestHash : undefined;
-  const beside = { receipt, signatures } as Signed['beside'];
+  const extra = { receipt, signatures } as Signed['extra'];
   try {
     const request = { endpointId, timestamp: Number(timestamp), ...signedDataOf(members) };
     const stated = requestHash === undefined ? undefined : receiptBeside(request, requestHash);
@@ -114,8 +114,8 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
     if (stated !== undefined && dataHash !== stated.shown.dataHash)
       throw new TypeError('the receipt is not of this request and this answer');
     const statements = stated && { statements: [second] };
-    requireSigned({ node, signature, beside, ...statements }, { ...request, ...(stated && { statements: [stated] }) });
-    const found = { ...request, requestHash, node, beside, isMadeHere: false };
+    requireSigned({ node, signature, extra, ...statements }, { ...request, ...(stated && { statements: [stated] }) });
+    const found = { ...request, requestHash, node, extra, isMadeHere: false };
     note(answer, found);
     return found;
   } catch (error) {

@@ -140,10 +140,10 @@ function jsonOf(value: unknown): JsonText {
   }
 }
 
-/** Names that no member of `beside` can have: their members show the signed value or statements. */
+/** Names that no member of `extra` can have: their members show the signed value or statements. */
 const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData', 'receipt']);
 
-const SIGNED = ['node', 'signature', 'statements', 'beside'];
+const SIGNED = ['node', 'signature', 'statements', 'extra'];
 
 /** Reads the result of `sign`, and checks its signatures unless they are marked as checked. @throws Refusal 502 */
 function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
@@ -154,13 +154,13 @@ function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   const { statements: signed = [] } = members;
   const isWhole = Array.isArray(signed) && signed.length === asked.length && signed.every(isHex);
   ensure(isWhole, `statements must hold ${asked.length} signatures, of what is to be signed beside the answer`);
-  const beside = members.beside === undefined ? undefined : jsonObject(members.beside, 'beside');
-  for (const name of Object.keys(beside ?? {}))
+  const extra = members.extra === undefined ? undefined : jsonObject(members.extra, 'extra');
+  for (const name of Object.keys(extra ?? {}))
     ensure(!SHOWN.has(name) && asked.every((one) => one.name !== name), `the field ${name} has another meaning`);
-  const { signatures = [] } = beside ?? {};
+  const { signatures = [] } = extra ?? {};
   ensure(Array.isArray(signatures) && signatures.every(isRecord), 'signatures is no list of objects');
   const statements = asked.length === 0 ? undefined : [...signed];
-  const result = { node, signature, ...(statements && { statements }), ...(beside && { beside }) } as Signed;
+  const result = { node, signature, ...(statements && { statements }), ...(extra && { extra }) } as Signed;
   requireSigned(result, given as SignRequest);
   return result;
 }

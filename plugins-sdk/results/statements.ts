@@ -1,4 +1,4 @@
-import type { StatementBeside } from '../../kernel/values.ts';
+import type { AttachedStatement } from '../../kernel/values.ts';
 import { keccak256 } from '../../lib/eth/keccak.ts';
 import { ADDED } from './answers.ts';
 import { ensure, isString, jsonObject, membersOf, RESERVED } from './members.ts';
@@ -10,11 +10,11 @@ const STATEMENT = ['name', 'shown', 'typed'];
  * can be neither a message nor a transaction.
  * @throws WrongShape
  */
-export function statementsIn(value: unknown, [before]: readonly unknown[]): readonly StatementBeside[] {
+export function statementsIn(value: unknown, [before]: readonly unknown[]): readonly AttachedStatement[] {
   ensure(Array.isArray(value), 'it must be a list of statements');
-  const known: ReadonlySet<unknown> = new Set(before as readonly StatementBeside[]);
+  const known: ReadonlySet<unknown> = new Set(before as readonly AttachedStatement[]);
   // A plugin's array may have its own `map`.
-  const statements = Array.from(value, (one) => (known.has(one) ? (one as StatementBeside) : statementOf(one)));
+  const statements = Array.from(value, (one) => (known.has(one) ? (one as AttachedStatement) : statementOf(one)));
   const kept: ReadonlySet<unknown> = new Set(statements);
   ensure(
     [...known].every((one) => kept.has(one)),
@@ -28,7 +28,7 @@ export function statementsIn(value: unknown, [before]: readonly unknown[]): read
 /** Names that no statement can have. The name `receipt` is free for receipts. */
 const UNSTATED: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData', 'signatures']);
 
-function statementOf(value: unknown): StatementBeside {
+function statementOf(value: unknown): AttachedStatement {
   const { name, shown, typed } = membersOf(value, STATEMENT);
   ensure(isString(name) && name !== '' && !UNSTATED.has(name), 'a statement needs a name that no other member has');
   const { preimage, data } = membersOf(typed, ['preimage', 'data']);
@@ -40,5 +40,5 @@ function statementOf(value: unknown): StatementBeside {
   ensure(bytes.length === 66 && bytes[0] === 0x19 && bytes[1] === 1, 'a statement is EIP-712 typed data');
   const json = jsonObject(data.call(typed), 'data');
   const statement = { kind: 'typed', hash: keccak256(bytes), preimage: () => bytes, data: () => json } as const;
-  return Object.freeze({ name, shown: jsonObject(shown, 'shown'), typed: statement }) as StatementBeside;
+  return Object.freeze({ name, shown: jsonObject(shown, 'shown'), typed: statement }) as AttachedStatement;
 }

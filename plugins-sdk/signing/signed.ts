@@ -22,12 +22,12 @@ export const isChecked = known.has;
 export const listedAs = (statement: string) => `${statement}Signature`;
 
 /** Checks every signature of a result of `sign`, those of statements and of further signers included. @throws Refusal 502 */
-export function requireSigned({ node, signature, statements = [], beside }: Signed, request: SignRequest): void {
+export function requireSigned({ node, signature, statements = [], extra }: Signed, request: SignRequest): void {
   const answer = answerStatement(request);
   const asked = request.statements ?? [];
   requireBy(node, signature, answer);
   for (const [index, { typed }] of asked.entries()) requireBy(node, statements[index], typed as Statement);
-  const { signatures } = beside ?? {};
+  const { signatures } = extra ?? {};
   for (const entry of Array.isArray(signatures) ? signatures : []) {
     requireBy(entry.node, entry.signature, answer);
     for (const [name, other] of Object.entries(entry)) {

@@ -43,7 +43,7 @@ export const inside = {
   /** Returns an answer that passes as signed by the service. */
   answer: (question: Question, endpointId: Hex) =>
     madeHere(
-      { ...sample, endpointId, field: 'data', value: sample.data, beside: undefined, proof: undefined },
+      { ...sample, endpointId, field: 'data', value: sample.data, extra: undefined, proof: undefined },
       question,
     ),
   callApi: (request: OutgoingRequest) => ({ data: null, status: 200, text: 'null', request }),

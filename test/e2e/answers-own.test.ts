@@ -153,11 +153,11 @@ describe('an answer that a plugin brings along', () => {
     const data = '0x07';
     const shown = { endpointId, timestamp, data } as const;
     const stated = requestHash && receiptBeside(shown, requestHash);
-    const beside = stated && { receipt: { ...stated.shown, signature: by.sign(stated.typed) } };
+    const extra = stated && { receipt: { ...stated.shown, signature: by.sign(stated.typed) } };
     const parts = { node: by.address, endpointId, timestamp, field: 'data', value: data, proof: undefined };
     const signed = {
       signature: by.sign(answerStatement(shown)),
-      ...(beside && { beside: JSON.parse(JSON.stringify(beside)) }),
+      ...(extra && { extra: JSON.parse(JSON.stringify(extra)) }),
     };
     return SignedResponse.of({ ...parts, ...signed });
   };

@@ -41,10 +41,10 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
 
   it('may put other members beside its signature, and none that have a meaning', async (t) => {
     const signature = 'node: by.address, signature: await by.signMessage(digest)';
-    const { body } = await ask(t, `{ ${signature}, beside: { keyVersion: 3 } }`);
+    const { body } = await ask(t, `{ ${signature}, extra: { keyVersion: 3 } }`);
     assert.equal(body.keyVersion, 3);
     for (const field of ['timestamp', 'requestId', 'status', 'done']) {
-      const { status, reason } = await ask(t, `{ ${signature}, beside: { ${field}: 3 } }`);
+      const { status, reason } = await ask(t, `{ ${signature}, extra: { ${field}: 3 } }`);
       assert.equal(status, 500);
       const shape = 'plugin "own": Error: returned something of the wrong shape';
       assert.ok(String(reason).startsWith(`${shape}: the field ${field} has another meaning\n`), String(reason));
@@ -52,7 +52,7 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
   });
 
   it('cannot show another data beside the one that it signed', async (t) => {
-    const shown = "{ node: by.address, signature: await by.signMessage(digest), beside: { data: '0x08' } }";
+    const shown = "{ node: by.address, signature: await by.signMessage(digest), extra: { data: '0x08' } }";
     const { status, reason } = await ask(t, shown, { encoding: { type: 'uint256', path: '$.price' } });
     assert.equal(status, 500);
     assert.match(String(reason), /^plugin "own": Error: returned something of the wrong shape: the field data has/);
@@ -71,7 +71,7 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
 
   it('may make receipts and signatures of its own, which are those of the answer', async (t) => {
     const entry = '{ node: by.address, signature, receiptSignature: receipt }';
-    const result = `statements: [receipt], beside: { signatures: [${entry}] }`;
+    const result = `statements: [receipt], extra: { signatures: [${entry}] }`;
     const { status, body } = await ask(t, answered(result), { receipt: true });
     assert.equal(status, 200);
     const verified = verifyResponse(body, { node: SECOND.address, parameters: {} });
@@ -81,7 +81,7 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
     assert.deepEqual(body.signatures, [own]);
   });
 
-  const listed = (entry: string) => `statements: [receipt], beside: { signatures: [${entry}] }`;
+  const listed = (entry: string) => `statements: [receipt], extra: { signatures: [${entry}] }`;
   for (const [what, result, changed] of [
     ['a receipt by nobody', 'statements: [signature]', ''],
     ['a receipt of another request', 'statements: [receipt]', `requestHash: ${OTHER}`],
@@ -98,10 +98,10 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
 
   for (const [what, result] of [
     ['no receipt', 'statements: undefined'],
-    ['a receipt as a member of its own', 'beside: { receipt }'],
+    ['a receipt as a member of its own', 'extra: { receipt }'],
     ['two signatures of one receipt', 'statements: [receipt, receipt]'],
-    ['signatures that are no list', 'statements: [receipt], beside: { signatures: {} }'],
-    ['a list of texts', "statements: [receipt], beside: { signatures: ['0x12'] }"],
+    ['signatures that are no list', 'statements: [receipt], extra: { signatures: {} }'],
+    ['a list of texts', "statements: [receipt], extra: { signatures: ['0x12'] }"],
   ] as const) {
     it(`fails with ${what}`, async (t) => {
       assert.equal((await ask(t, answered(result), { receipt: true })).status, 500);

@@ -148,7 +148,7 @@ describe('what a plugin gets is its own to look at only', () => {
 it('what stands beside a signature is not named as the value is', async () => {
   const hooks = {
     encode: () => ({ bytes: '0x01', field: 'price', value: '0x01' }),
-    sign: () => markChecked({ node: NODE, signature: SIGNATURE, beside: { price: 2 } }),
+    sign: () => markChecked({ node: NODE, signature: SIGNATURE, extra: { price: 2 } }),
   };
   await assert.rejects(serve('sync', hooks), { status: 500, reason: /two members of an answer are named price/ });
 });

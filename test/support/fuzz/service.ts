@@ -142,12 +142,12 @@ export class FuzzedService {
   }
 
   /** In a calm service time passes only in what plugins wait for; those who watch may do so beside a further run. */
-  #called({ exchange, plugin, stage, budget, outcome }: CallEvent): void {
-    if (!this.#isCalm || budget === undefined || stageOf(stage as StageName).kind === 'watch') return;
-    if (outcome === 'exhausted' || budget.remaining !== budget.total)
+  #called({ exchange, plugin, stage, charge, outcome }: CallEvent): void {
+    if (!this.#isCalm || charge === undefined || stageOf(stage as StageName).kind === 'watch') return;
+    if (outcome === 'exhausted' || charge.remaining !== charge.total)
       this.#traces
         .get(exchange.requestId)
-        ?.blame(`${plugin} was charged ${budget.total - budget.remaining} at ${stage}`);
+        ?.blame(`${plugin} was charged ${charge.total - charge.remaining} at ${stage}`);
   }
 
   #misbehaving(plugin: number) {
@@ -159,7 +159,7 @@ export class FuzzedService {
       if (stage === 'present') return { [`once${plugin}`]: at(stage) };
       return stage === 'authenticate' ? { [`odd${plugin}`]: at(stage) } : at(stage);
     };
-    const names = stageNames.filter((stage) => !stageOf(stage).beside);
+    const names = stageNames.filter((stage) => !stageOf(stage).ownMember);
     return {
       hooks: Object.fromEntries(names.map((stage) => [stage, tableOf(stage)])),
       vary: at('vary') as () => undefined,

@@ -1,11 +1,11 @@
 import type { StageName } from '../../../kernel/stages.ts';
 import type {
   SignedResponse as Answer,
+  AttachedStatement,
   Endpoint,
   Hex,
   Parameters,
   SignRequest,
-  StatementBeside,
 } from '../../../kernel/values.ts';
 import { toHex } from '../../../lib/eth/hex.ts';
 import { keccak256 } from '../../../lib/eth/keccak.ts';
@@ -39,7 +39,7 @@ export function sign(request: SignRequest) {
 }
 
 /** The receipts of the second endpoint, as the built-in states them. */
-export function statementsOf(others: readonly StatementBeside[], request: SignRequest): readonly StatementBeside[] {
+export function statementsOf(others: readonly AttachedStatement[], request: SignRequest): readonly AttachedStatement[] {
   const { requestHash } = request.question as AskedQuestion;
   return requestHash === undefined ? others : [...others, receiptBeside(request, requestHash)];
 }
@@ -124,7 +124,7 @@ export function soundResult(
     encode: () => (draw.chance(0.5) ? { bytes: '0x02', field: 'data', value: '0x02' } : raw),
     encrypt: () => '0x03',
     onBeforeSign: () => ({ data: '0x04' }),
-    statements: () => statementsOf(value as readonly StatementBeside[], args[1] as SignRequest),
+    statements: () => statementsOf(value as readonly AttachedStatement[], args[1] as SignRequest),
     sign: () => sign(value as SignRequest),
     attest: () => ({ proof: 1 }),
     approve: ignore,
