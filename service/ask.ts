@@ -5,12 +5,11 @@ import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/hooks.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
 import { isStream } from '../kernel/pipeline.ts';
-import { asRefusal } from '../kernel/refusal.ts';
+import { asRefusal, errorForLog } from '../kernel/refusal.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import { askedFor } from '../plugins-sdk/context-keys.ts';
 import { takeParameters } from '../plugins-sdk/hooks/results.ts';
 import type { AskedResponse, AskOptions } from '../plugins-sdk/services.ts';
-import { messageOf } from './text.ts';
 
 /** A request that a plugin makes on behalf of a client. */
 interface Asked extends Partial<AskOptions> {
@@ -80,7 +79,7 @@ function parametersOf({ parameters }: Asked): Parameters {
   try {
     return takeParameters({ parameters });
   } catch (error) {
-    throw new TypeError(`parameters: ${messageOf(error)}`);
+    throw new TypeError(`parameters: ${errorForLog(error, 'message')}`);
   }
 }
 

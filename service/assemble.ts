@@ -17,7 +17,6 @@ import { type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { createPluginSet } from './plugin-set.ts';
 import { stateDependency } from './state-engine.ts';
 import { packageVersion } from './surroundings.ts';
-import { messageOf } from './text.ts';
 
 /** Names of the services that follow from the config, and of those that differ by plugin or come from the program. */
 type OfConfig = 'config' | 'answerConfig' | 'endpoints' | 'credentials' | 'exposed' | 'describe' | 'path' | 'hide';
@@ -161,6 +160,7 @@ function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hid
     return checkBehaviour(definition.setup(services, config));
   } catch (error) {
     const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
-    throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
+    const why = hide(errorForLog(error, 'message'));
+    throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${why}`);
   }
 }

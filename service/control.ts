@@ -5,9 +5,10 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { errorForLog } from '../kernel/refusal.ts';
 import type { Operation, OperationResult } from '../plugins-sdk/define.ts';
 import type { Log } from '../plugins-sdk/log.ts';
-import { codeOf, messageOf } from './text.ts';
+import { codeOf } from './text.ts';
 
 /** An operation that an operator asks for, with its arguments by name. */
 export interface AskedOperation {
@@ -62,7 +63,7 @@ export async function runOperation(operations: Operations, { name, words }: Aske
 export function controlAt(path: string, log: Log, operations: () => Operations) {
   let server: Server | undefined;
   const unreachable = (error: unknown) =>
-    log.warn('operators cannot reach this service by commands', { path, detail: messageOf(error) });
+    log.warn('operators cannot reach this service by commands', { path, detail: errorForLog(error, 'message') });
   return {
     /** Listens, unless it does already or no plugin has an operation. A service that cannot listen serves all the same. */
     open: async (): Promise<void> => {
@@ -91,7 +92,7 @@ async function answer(socket: Socket, operations: () => Operations): Promise<voi
     const asked = await text(socket.iterator({ destroyOnReturn: false }));
     said = { results: await runOperation(operations(), JSON.parse(asked)) };
   } catch (error) {
-    said = { error: messageOf(error) };
+    said = { error: errorForLog(error, 'message') };
   } finally {
     clearInterval(heartbeat);
   }

@@ -1,9 +1,9 @@
 import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/hooks.ts';
+import { errorForLog } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
 import { withTimeout } from '../lib/time/with-timeout.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
-import { messageOf } from './text.ts';
 
 /** Milliseconds that a plugin has to start. */
 const START_TIMEOUT_MS = 30_000;
@@ -32,7 +32,7 @@ export async function startPlugin({ name, plugin }: Registration, hide: (text: s
       throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);
     });
   } catch (error) {
-    throw new RegistrationError(`plugin "${name}" cannot start: ${hide(messageOf(error))}`);
+    throw new RegistrationError(`plugin "${name}" cannot start: ${hide(errorForLog(error, 'message'))}`);
   }
 }
 

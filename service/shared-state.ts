@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { errorForLog } from '../kernel/refusal.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
@@ -11,7 +12,6 @@ import {
   StateUnavailable,
   StateUnreadable,
 } from '../plugins-sdk/state/area.ts';
-import { messageOf } from './text.ts';
 
 /** The commands under the names that metrics use. They stay when a method is renamed. */
 const COMMANDS = ['get', 'swap', 'take'] as const;
@@ -103,12 +103,12 @@ export class StateClient implements SharedState {
         throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIMEOUT_MS} ms`);
       });
     } catch (error) {
-      throw new Error(this.#use.hide(messageOf(error)));
+      throw new Error(this.#use.hide(errorForLog(error, 'message')));
     }
     // An engine that answers may still refuse some commands, such as keys with this prefix, or any write.
     // A full engine of a single process must start all the same, or no request could be served until there is room.
     await this.#write(this.processes === 'many' ? '' : undefined).catch((error: unknown) => {
-      throw new Error(`settings.state: ${this.#use.hide(messageOf(error))}`);
+      throw new Error(`settings.state: ${this.#use.hide(errorForLog(error, 'message'))}`);
     });
     this.#look(PROBE_INTERVAL_MS);
   }
@@ -180,7 +180,7 @@ export class StateClient implements SharedState {
       // The rest of the engine is sound, and the part that is away rejects at once.
       if (error instanceof StatePartUnavailable) throw error;
       this.#refusesWrites ||= command !== 'get';
-      throw this.#failed(this.#use.hide(messageOf(error)));
+      throw this.#failed(this.#use.hide(errorForLog(error, 'message')));
     }
   }
 

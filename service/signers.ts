@@ -1,4 +1,5 @@
 import type { LoadedConfig } from '../config/index.ts';
+import { errorForLog } from '../kernel/refusal.ts';
 import type { Address } from '../lib/eth/hex.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import { signerKey } from '../plugins-sdk/keys.ts';
@@ -15,7 +16,6 @@ import type {
 } from '../plugins-sdk/signing/signers.ts';
 import { type Environment, MissingKey, type SignerRole, VARIABLES } from '../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';
-import { messageOf } from './text.ts';
 
 /** The type of the signer where a config names none: the key from the environment. */
 const ENVIRONMENT = 'environment';
@@ -157,7 +157,7 @@ export class Signers implements Signing {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
       // The start adds where it looked for a missing key. A local key is not in the config, so its error names no config path.
       if (error instanceof MissingKey) throw error;
-      throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
+      throw new Error(`${type.local ? '' : at}${hide(errorForLog(error, 'message'))}`);
     });
     // Only the process's own key counts as local; any other signer is checked, whatever its type says.
     const local = type.local === true && signer === this.#keys.get(role);

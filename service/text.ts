@@ -1,4 +1,3 @@
-import { errorForLog } from '../kernel/refusal.ts';
 import { unicodeEscape } from '../lib/text/unicode-escape.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
@@ -27,9 +26,4 @@ export function align(rows: readonly (readonly string[])[]): string[] {
 /** Returns the code of a system error, such as `ENOENT`, or `unknown`. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-}
-
-/** Returns the text of a thrown value, without a stack where there is a message. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : errorForLog(error);
 }

@@ -1,4 +1,4 @@
-import { isRefusal } from '../../kernel/refusal.ts';
+import { errorForLog } from '../../kernel/refusal.ts';
 import { WrongShape } from '../../kernel/stages.ts';
 import type { Question, Signed, SignedParts, SignRequest } from '../../kernel/values.ts';
 import { dataDigest } from '../../lib/eth/eip191.ts';
@@ -119,12 +119,8 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
     note(answer, found);
     return found;
   } catch (error) {
-    throw new WrongShape(`returned an answer that cannot be verified: ${reasonOf(error)}`);
+    throw new WrongShape(`returned an answer that cannot be verified: ${errorForLog(error, 'message')}`);
   }
-}
-
-function reasonOf(error: unknown): string {
-  return String((isRefusal(error) ? error.reason : undefined) ?? (error instanceof Error ? error.message : error));
 }
 
 /** Names of members that modes add in front of an answer's. */

@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts';
+import { errorForLog, Refusal } from '../../kernel/refusal.ts';
 import type { Signed, SignRequest } from '../../kernel/values.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import { type Hex, isSameHex } from '../../lib/eth/hex.ts';
@@ -44,7 +44,7 @@ function requireBy(node: unknown, signature: unknown, statement: Statement): voi
   try {
     by = recoverFromHash(statement.hash, signature as Hex);
   } catch (error) {
-    throw refusal(error instanceof Error ? error.message : String(error));
+    throw refusal(errorForLog(error, 'message'));
   }
   if (!isSameHex(by, String(node))) throw refusal(`the signature is by ${by}, not by ${node}`);
 }

@@ -1,5 +1,5 @@
 import { inspect, types } from 'node:util';
-import { errorForLog, isRefusal, type Refusal } from '../../kernel/refusal.ts';
+import { errorForLog, type Refusal } from '../../kernel/refusal.ts';
 import type { Complaint, HookOutcome } from './inputs.ts';
 
 /** Returns the outcome of a stage: a new value, or `passed` if it is absent or the given one. */
@@ -22,6 +22,5 @@ export function complaint(hook: string, requestId: string, detail: string): Comp
 
 /** Returns the text of an error, for complaints. */
 export function errorText(error: unknown): string {
-  if (isRefusal(error)) return error.reason ?? error.message;
   return types.isNativeError(error) ? errorForLog(error) : inspect(error);
 }

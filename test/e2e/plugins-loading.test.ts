@@ -186,6 +186,10 @@ describe('a plugin in doubt stops start-up', () => {
       /: the default export: version: unknown key, known keys: name, .*, openapi, setup$/,
     ],
     'has a hook that is no function': ['hooks: { onBeforeSign: 1 }', /"onBeforeSign" must be a function/],
+    'throws an error without a text': [
+      'setup() { throw new RangeError(); }',
+      /: plugin "p" of \.\/p\.mjs cannot be set up: RangeError$/,
+    ],
     'takes no config': ['hooks: {}', /settings\.plugins\[0\]\.config: .*takes no config/, { config: { a: 1 } }],
     'has an auth type that it does not check': [
       'auth: { t: {} }, setup: () => ({})',
