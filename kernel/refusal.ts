@@ -1,25 +1,8 @@
 /** Marks a refusal across module copies: a plugin may load another copy of the SDK than the service. */
 const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
 
-/** The optional parts of a {@link Refusal}. */
-export interface RefusalOptions {
-  /** Replaces the standard body `{"error": message}`. */
-  readonly body?: Readonly<Record<string, unknown>>;
-  /** Headers of the response. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** What really happened. It is for the log, and never reaches a client. */
-  readonly reason?: string | undefined;
-  /** The upstream's HTTP status, if it answered; for plugins that decide whether to call it again. */
-  readonly upstreamStatus?: number | undefined;
-  /** Milliseconds for which the upstream asked not to be called (`Retry-After`). */
-  readonly retryAfter?: number | undefined;
-  /** One of a few words for the cause, such as `timeout`, by which failures are counted and searched. Clients never see it. */
-  readonly failureClass?: string | undefined;
-  /** Whether a plugin or the service itself is to blame, whatever the status. The log then warns operators. */
-  readonly fault?: boolean;
-  /** The stage that refused; the kernel fills it in. */
-  readonly stage?: string | undefined;
-}
+/** The members of a {@link Refusal} that its maker may give. */
+export type RefusalOptions = Partial<Omit<Refusal, 'status' | 'stack' | 'cause' | 'message' | 'name' | typeof brand>>;
 
 /**
  * An answer other than success. Inner stages may throw one; the client gets its status and its message or body. Any other
@@ -29,13 +12,21 @@ export interface RefusalOptions {
 export class Refusal extends Error {
   readonly [brand] = true;
   declare readonly status: number;
+  /** The response's body; by default `{"error": message}`. */
   declare readonly body: Readonly<Record<string, unknown>>;
+  /** Headers of the response. */
   declare readonly headers: Readonly<Record<string, string>>;
+  /** What really happened. It is for the log, and never reaches a client. */
   declare readonly reason: string | undefined;
+  /** The upstream's HTTP status, if it answered; for plugins that decide whether to call it again. */
   declare readonly upstreamStatus: number | undefined;
+  /** Milliseconds for which the upstream asked not to be called (`Retry-After`). */
   declare readonly retryAfter: number | undefined;
+  /** One of a few words for the cause, such as `timeout`, by which failures are counted and searched. Clients never see it. */
   declare readonly failureClass: string | undefined;
+  /** Whether a plugin or the service is to blame, so that the log warns operators. By default true for statuses from 500 on. */
   declare readonly fault: boolean;
+  /** The stage that refused; the kernel fills it in. */
   declare readonly stage: string | undefined;
 
   /**
