@@ -1,12 +1,11 @@
-import { isBytes32 } from '../../lib/eth/hex.ts';
+import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { type Log, silentLog } from '../../plugins-sdk/log.ts';
 import { operate } from '../../service/index.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
-import { type Given, requireWith, UsageError } from '../arguments.ts';
+import { ADDRESS_RULE, checkedOption, type Given, requireWith, UsageError } from '../arguments.ts';
 import { givenService } from './given-config.ts';
 
-const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const RPC = /^eip155:([1-9]\d{0,14})=(https?:\/\/.+)$/;
 
 /** Prints open payments or one payment, releases one, or asks a chain about all that are unknown. */
@@ -21,9 +20,7 @@ export function payments(given: Given, id: string): Promise<number> {
 /** Lets a payment be used again. */
 function release(given: Given, id: string): Promise<number> {
   if (id === '') throw new UsageError('option --release needs a payment: write payments <tx|nonce> --release');
-  const payer = given.optional('payer');
-  if (payer !== undefined && !ADDRESS.test(payer))
-    throw new UsageError('--payer must be an address: 0x and 40 hex digits');
+  const payer = checkedOption(given, 'payer', isAddress, ADDRESS_RULE);
   const words = { id: idOf(id), ...(payer && { payer }), ...(given.flag('force') && { force: 'yes' }) };
   return ask(given, 'payments release', words);
 }

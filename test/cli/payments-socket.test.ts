@@ -171,7 +171,7 @@ describe('the socket that commands ask', () => {
   it('hears the payer, and what is refused is an error beside what was done', async (t) => {
     const temporary = await ownTemporary(t);
     const { file, path } = await configIn(t);
-    const payer = `0x${'aA'.repeat(20)}`;
+    const payer = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
     const nothing = () => undefined;
     const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
     const run: Operation = async (words) => [{ result: `done for ${words.payer}` }, { refused: 'not this one' }];
@@ -186,7 +186,8 @@ describe('the socket that commands ask', () => {
     const [done, wrong] = await Promise.all([release('--payer', payer), release('--payer', '0x12')]);
     const stdout = `result  done for ${payer}\n\nrefused  not this one\n`;
     assert.deepEqual(done, { code: 1, stdout, stderr: 'error: not this one\n' });
-    const stderr = 'error: --payer must be an address: 0x and 40 hex digits\n';
+    const rule = '<address> must be 0x and 40 hex digits, mixed-case only with the right checksum';
+    const stderr = `error: option --payer ${rule}\n`;
     assert.deepEqual(wrong, { code: 1, stdout: '', stderr });
   });
 });
