@@ -23,10 +23,7 @@ const retry = optionalKey(
     {
       attempts: Type.Integer({ minimum: 2, maximum: 10, description: 'Upstream calls, the first included' }),
       on: Type.Optional(
-        Type.Array(Type.Enum(kinds), {
-          minItems: 1,
-          description: 'Failures that are retried; default all',
-        }),
+        Type.Array(Type.Enum(kinds), { minItems: 1, description: 'Failures that are retried; default all' }),
       ),
       methods: Type.Optional(
         Type.Array(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), {

@@ -16,11 +16,7 @@ export const ground: OpenApiPart = {
       schema: refTo('schemas', 'Bytes32'),
     },
     RetryAfter: { description: 'Seconds to wait', required: true, schema: { type: 'integer', minimum: 0 } },
-    NoStore: {
-      description: 'Nobody on the way may keep the response',
-      required: true,
-      schema: { const: 'no-store' },
-    },
+    NoStore: { description: 'Nobody on the way may keep the response', required: true, schema: { const: 'no-store' } },
   },
   operation: () => ({
     responses: {

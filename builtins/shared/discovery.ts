@@ -44,9 +44,7 @@ const Details = closedObject({
 export const openapiKey = optionalKey(
   'settings',
   'openapi',
-  Type.Union([Type.Boolean(), Details], {
-    description: 'Serves GET /openapi.json; default false',
-  }),
+  Type.Union([Type.Boolean(), Details], { description: 'Serves GET /openapi.json; default false' }),
 );
 
 /** Returns the operator's details of the service, for the OpenAPI document. */

@@ -4,13 +4,9 @@ import { type Json, type Static, Type } from '../../plugins-sdk/index.ts';
 const FreshSchema = closedObject(
   {
     path: Type.String({ minLength: 1, description: "JSONPath of the answer's time" }),
-    maxAge: millisecondsSchema('Largest distance of that time from now', {
-      maximum: Number.MAX_SAFE_INTEGER,
-    }),
+    maxAge: millisecondsSchema('Largest distance of that time from now', { maximum: Number.MAX_SAFE_INTEGER }),
     unit: Type.Optional(
-      Type.Enum(['s', 'ms', 'iso'], {
-        description: 'Unix seconds or milliseconds, or text of RFC 3339; default s',
-      }),
+      Type.Enum(['s', 'ms', 'iso'], { description: 'Unix seconds or milliseconds, or text of RFC 3339; default s' }),
     ),
   },
   'How old the answer may be; default any',

@@ -25,11 +25,7 @@ const breaker = optionalKey(
       Type.Boolean(),
       closedObject({
         failures: Type.Optional(
-          Type.Integer({
-            minimum: 1,
-            maximum: 1000,
-            description: 'Failures in a row that open it; default 5',
-          }),
+          Type.Integer({ minimum: 1, maximum: 1000, description: 'Failures in a row that open it; default 5' }),
         ),
         openFor: Type.Optional(millisecondsSchema('Time until one call tries the host again; default 30s')),
       }),

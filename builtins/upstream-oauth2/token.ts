@@ -16,9 +16,7 @@ export const Settings = closedObject(
       }),
     ),
     clientAuth: Type.Optional(
-      Type.Enum(['basic', 'post'], {
-        description: 'How id and secret are sent: header or body; default basic',
-      }),
+      Type.Enum(['basic', 'post'], { description: 'How id and secret are sent: header or body; default basic' }),
     ),
   },
   'OAuth 2.0 by client credentials (RFC 6749, section 4.4); default none',
