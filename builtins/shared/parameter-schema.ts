@@ -1,5 +1,6 @@
 import { createContext, Script } from 'node:vm';
 import type { TLocalizedValidationError } from 'typebox/error';
+import { plainDigits } from '../../lib/json/numbers.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import {
   childPath,
@@ -59,7 +60,7 @@ export function parameterSchema(
   at: string,
 ): { readonly findings: readonly Finding[]; readonly misfit: Misfit } {
   const findings = faultsIn(schema, at);
-  const validator = findings.length === 0 && isRecord(schema) ? compileSchema(schema) : undefined;
+  const validator = findings.length === 0 && isRecord(schema) ? compileSchema(Object(withSteps(schema))) : undefined;
   if (validator === undefined) {
     const uncompiled = findings.length === 0 ? [errorAt(at, 'cannot be compiled')] : findings;
     return { findings: uncompiled, misfit: () => undefined };
@@ -73,6 +74,29 @@ export function parameterSchema(
     return secret && why !== undefined ? MISFIT : why;
   };
   return { findings, misfit };
+}
+
+/** Values of these keywords are no schemas. */
+const DATA = new Set(['const', 'enum', 'examples']);
+
+/** Puts {@link isMultiple} in the place of `multipleOf`: the library allows for errors of rounding, too much or too little. */
+function withSteps(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withSteps);
+  if (!isRecord(schema)) return schema;
+  const inner = Object.entries(schema).map(([key, value]) => [key, DATA.has(key) ? value : withSteps(value)]);
+  const { multipleOf: step, ...rest } = Object.fromEntries(inner);
+  if (typeof step !== 'number') return Object.fromEntries(inner);
+  const check = (value: unknown) => isMultiple(value, step);
+  return { ...rest, '~refine': [{ check, error: () => `must be multiple of ${step}` }] };
+}
+
+/** Whether a number is a whole multiple of another by the digits of both; true for what is no number. */
+function isMultiple(value: unknown, step: number): boolean {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return true;
+  const parts = [value, step].map((each) => plainDigits(each).split('.'));
+  const places = Math.max(...parts.map(([, fraction = '']) => fraction.length));
+  const [whole = 0n, unit = 1n] = parts.map(([digits, fraction = '']) => BigInt(digits + fraction.padEnd(places, '0')));
+  return whole % unit === 0n;
 }
 
 /** Returns the schema that is published for a parameter; undefined for a secret one. */

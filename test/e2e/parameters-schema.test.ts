@@ -13,6 +13,11 @@ const endpoints = {
   symbol: query({ type: 'string', pattern: '^[A-Z]{2,10}(,[A-Z]{2,10})*$' }, { default: 'BTC' }),
   choice: query({ enum: ['usd', 'eur', 7] }),
   length: query({ type: 'string', minLength: 2, maxLength: 3 }),
+  cents: query({ type: 'number', multipleOf: 0.01 }),
+  steps: body({
+    items: { anyOf: [{ multipleOf: 0.5 }, { multipleOf: 0.3 }] },
+    properties: { n: { multipleOf: 1e-8 } },
+  }),
   hidden: query({ enum: ['hunter2'] }, { secret: true }),
   evil: query({ pattern: '^(([a-z])+.)+[A-Z]([a-z])+$' }),
   looking: query({ pattern: '^(?!x)(\\w)-\\1\\b' }),
@@ -42,7 +47,7 @@ describe('schemas of parameters', async () => {
     for (const name of ['testValidate', 'testBefore']) Reflect.deleteProperty(globalThis, name);
   });
 
-  const nameOf = (endpoint: string) => (['order', 'form'].includes(endpoint) ? 'b' : 'q');
+  const nameOf = (endpoint: string) => (['order', 'form', 'steps'].includes(endpoint) ? 'b' : 'q');
   const take = async (endpoint: string, ...values: unknown[]) => {
     for (const value of values) await ask(endpoint, { [nameOf(endpoint)]: value });
   };
@@ -69,6 +74,14 @@ describe('schemas of parameters', async () => {
     await refuse('length', 'must not have more than 3 characters', 'abcd');
     await take('either', 5, '5');
     await refuse('either', 'must be integer', 'x');
+  });
+
+  it('a multiple is one by its digits, however large or close to one it is', async () => {
+    await take('cents', 0.3, -1_234_567.89, 12_345_678.91, 9_999_999_999.99, 1e21, 0);
+    await refuse('cents', 'must be multiple of 0.01', 0.015, 5.000_000_000_01, 12_345_678.915, 5e-324);
+    await take('steps', [1.5, 0.9, 'x', 7.2], { n: 12_345_678.123_456_78 }, 0.7);
+    await refuse('steps', '/0 must be multiple of 0.5', [0.7], [0.300_000_000_01]);
+    await refuse('steps', '/n must be multiple of 1e-8', { n: 0.000_000_005 });
   });
 
   it('what is not given is not checked, and neither is null outside a body', async () => {
