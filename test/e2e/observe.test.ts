@@ -22,8 +22,8 @@ export default {
     observe: {
       stage: ({ exchange: { requestId }, stage, milliseconds, outcome }) =>
         tell('stage', { requestId, stage, outcome, timed: typeof milliseconds }),
-      call: ({ exchange: { requestId }, plugin, stage, milliseconds, budget, outcome }) =>
-        tell('call', { requestId, plugin, stage, outcome, used: milliseconds > 0, remaining: budget?.remaining }),
+      call: ({ exchange: { requestId }, plugin, stage, milliseconds, charge, outcome }) =>
+        tell('call', { requestId, plugin, stage, outcome, used: milliseconds > 0, remaining: charge?.remaining }),
       response: ({ requestId, resolved, route }, status) =>
         tell('response', { requestId, route, endpoint: resolved?.name, status }),
     },
