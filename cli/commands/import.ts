@@ -75,10 +75,10 @@ function optionsOf(given: Given, source: string) {
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
 
-/** Reads the methods of `--only`. @throws UsageError for an unknown method, which would silently select nothing. */
+/** Reads the methods of `--only`. @throws UsageError for an unknown method or none, which would silently select nothing or all. */
 function methodsIn(text: string): string[] {
   const named = text.toUpperCase().match(/[^\s,]+/g) ?? [];
-  const wrong = named.find((word) => !METHODS.includes(word));
+  const wrong = named.length === 0 ? text : named.find((word) => !METHODS.includes(word));
   if (wrong === undefined) return named;
   throw new UsageError(
     `option --only <methods> takes methods such as GET,POST, not ${wrong}${suggestion(wrong, METHODS)}`,
