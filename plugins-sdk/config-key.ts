@@ -2,7 +2,6 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import type { Endpoint } from '../kernel/values.ts';
 import { isRecord } from '../lib/json/value.ts';
-import { compileSchema } from './schema/compile.ts';
 
 /** The TypeScript type of a schema's values. */
 export type { Static } from 'typebox';
@@ -31,10 +30,9 @@ export interface ConfigKey<S extends TSchema = TSchema> {
  *   goes into the published JSON Schema.
  */
 export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
-  const fits = checkerOf(schema);
   const narrow = (value: unknown): Static<S> | undefined => {
     if (value === undefined) return undefined;
-    if (!fits(value)) throw new Error(`config key ${path} was not validated`);
+    if (!Check(schema, value)) throw new Error(`config key ${path} was not validated`);
     return value as Static<S>;
   };
   const steps = path.split('.');
@@ -63,17 +61,4 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
 /** Declares an optional config key. See {@link configKey}. */
 export function optionalKey<S extends TSchema>(level: Level, path: string, schema: S) {
   return configKey(level, path, Type.Optional(schema));
-}
-
-/** Number of checks from which on a compiled schema costs less, its compilation included. */
-const MANY = 50;
-
-function checkerOf(schema: TSchema): (value: unknown) => boolean {
-  let checks = 0;
-  let compiled: ReturnType<typeof compileSchema>;
-  return (value) => {
-    checks += 1;
-    if (checks === MANY) compiled = compileSchema(schema);
-    return compiled === undefined ? Check(schema, value) : compiled.Check(value);
-  };
 }
