@@ -81,11 +81,9 @@ interface StartOptions extends ServiceOptions {
 export async function startService(options: StartOptions): Promise<Service> {
   const { file, env, log, news = log, link } = options;
   const signers = new Signers(env, log);
-  const requests = { isJson: log.format === 'json', isTraced: false };
-  const own = definitions(signers, requests);
   const load = async (variables: Environment, told: Log): Promise<LoadedConfig> => {
-    // `isTraced` is shared but safe: loads run one after the other, and the plugins of this config are set up next.
-    requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
+    const isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
+    const own = definitions(signers, { isJson: log.format === 'json', isTraced });
     // Checked first, so that the error for an unusable proxy does not name the first plugin that reads it.
     proxiesInForce();
     const loaded = await loadConfig({ file, env: variables, builtins: own });

@@ -22,7 +22,7 @@ const slowKey = optionalKey(
 export interface RequestLogSettings {
   /** Whether each line has all facts of its request as fields, for programs; otherwise it is short, for people. */
   readonly isJson: boolean;
-  /** Whether to log each stage's duration, in a line of its own and in the request's timeline; read at each set-up. */
+  /** Whether to log each stage's duration, in a line of its own and in the request's timeline. */
   readonly isTraced: boolean;
 }
 
@@ -105,14 +105,13 @@ function pluginCalls(log: Log): (event: CallEvent) => void {
 }
 
 /** Logs one line per request, one per plugin that failed or used half of its budget, and one per slow request. */
-export function requestLog(settings: RequestLogSettings) {
+export function requestLog({ isJson, isTraced }: RequestLogSettings) {
   return definePlugin({
     name: 'request-log',
     required: true,
     keys: [slowKey],
     changesAnswers: false,
     setup({ log, hide, config }) {
-      const { isJson, isTraced } = settings;
       const slow = slowKey.in(config);
       const timelines = new ContextKey<StageTime[]>('timeline');
       const note = ({ exchange, stage, milliseconds }: StageEvent) => {
