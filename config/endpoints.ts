@@ -1,7 +1,6 @@
 import type { AuthMethod } from '../kernel/values.ts';
-import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import { type EndpointDraft, errorAt, type Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
-import { errorAt } from './findings.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
-import type { Finding } from '../plugins-sdk/define.ts';
+import { type Finding, warningAt } from '../plugins-sdk/define.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { decode, readBounded } from './files.ts';
-import { warningAt } from './findings.ts';
 
 /** The sources of the variables of a configuration. */
 export interface EnvironmentOptions {

@@ -3,7 +3,8 @@ import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { withTimeout } from '../lib/time/with-timeout.ts';
-import { ConfigErrors, errorAt } from './findings.ts';
+import { errorAt } from '../plugins-sdk/define.ts';
+import { ConfigErrors } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;
 const READ_TIMEOUT_MS = 5000;

@@ -1,8 +1,6 @@
 import type { Finding } from '../plugins-sdk/define.ts';
 import { printable } from '../plugins-sdk/schema/path.ts';
 
-export { errorAt, warningAt } from '../plugins-sdk/schema/finding.ts';
-
 /** A finding with its place for people: the endpoint that it is about, and the line of the file. */
 export interface LocatedFinding extends Finding {
   readonly where?: string;

@@ -6,10 +6,10 @@ import {
   type CheckContext,
   type Definition,
   type EndpointDraft,
+  errorAt,
   type Finding,
   identityParts,
 } from '../plugins-sdk/define.ts';
-import { errorAt } from './findings.ts';
 
 /**
  * Returns the text whose hash is an endpoint's ID: canonical JSON (RFC 8785) of the members that plugins contribute. A member

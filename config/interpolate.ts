@@ -1,7 +1,6 @@
-import type { Finding } from '../plugins-sdk/define.ts';
+import { errorAt, type Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
-import { errorAt } from './findings.ts';
 import { writtenNumbers } from './tree.ts';
 
 const TOKEN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;

@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
 import { errorForLog } from '../kernel/refusal.ts';
 import type { Endpoint } from '../kernel/values.ts';
-import type { Definition, Finding } from '../plugins-sdk/define.ts';
+import { type Definition, errorAt, type Finding, warningAt } from '../plugins-sdk/define.ts';
 import { isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
 import { shortDurations } from '../plugins-sdk/schema/short-durations.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { checkNames } from './endpoints.ts';
-import { ConfigErrors, errorAt, findingLine, type LocatedFinding, warningAt } from './findings.ts';
+import { ConfigErrors, findingLine, type LocatedFinding } from './findings.ts';
 import { endpointId } from './identity.ts';
 import { type Interpolated, interpolate } from './interpolate.ts';
 import { withMapFiles } from './map-files.ts';

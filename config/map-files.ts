@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import type { Finding } from '../plugins-sdk/define.ts';
+import { errorAt, type Finding } from '../plugins-sdk/define.ts';
 import { MapSchema } from '../plugins-sdk/keys.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
-import { ConfigErrors, errorAt, findingLine } from './findings.ts';
+import { ConfigErrors, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { readConfigFile } from './yaml.ts';
 

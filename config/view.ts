@@ -1,11 +1,17 @@
 import { resolve } from 'node:path';
 import type { TSchema } from 'typebox';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
-import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import {
+  type CheckContext,
+  type Definition,
+  type EndpointDraft,
+  errorAt,
+  type Finding,
+  warningAt,
+} from '../plugins-sdk/define.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import { draftEndpoints, ownerOf } from './endpoints.ts';
-import { errorAt, warningAt } from './findings.ts';
 import { identityText } from './identity.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
 import type { Redact } from './redact.ts';

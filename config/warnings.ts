@@ -1,7 +1,6 @@
 import { plainDigits } from '../lib/json/numbers.ts';
-import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import { type EndpointDraft, type Finding, warningAt } from '../plugins-sdk/define.ts';
 import { childPath, isRecord, isWithin, walk } from '../plugins-sdk/schema/path.ts';
-import { warningAt } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { PARAMETER } from './map-files.ts';
 import { writtenNumbers } from './tree.ts';

@@ -1,8 +1,8 @@
 import { Composer, type CST, isMap, Lexer, LineCounter, Parser } from 'yaml';
-import type { Finding } from '../plugins-sdk/define.ts';
+import { errorAt, type Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import { decode, readBounded } from './files.ts';
-import { ConfigErrors, errorAt } from './findings.ts';
+import { ConfigErrors } from './findings.ts';
 import { TreeBuilder, type TreeLimits } from './tree.ts';
 import { type At, syntaxErrors } from './yaml-faults.ts';
 

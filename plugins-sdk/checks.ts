@@ -1,15 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import { isAddress } from '../lib/eth/hex.ts';
 import { isReadableOnTheWay } from '../lib/http/target.ts';
-import type { CheckContext, EndpointDraft, Finding } from './define.ts';
+import { type CheckContext, type EndpointDraft, errorAt, type Finding, warningAt } from './define.ts';
 import { keys, type Parameter } from './keys.ts';
-import { errorAt as error, warningAt as warning } from './schema/finding.ts';
-
-export { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
 /** Finds a wrong EIP-55 checksum of an address. */
 export function checkAddress(path: string, address: string): Finding[] {
-  return isAddress(address) ? [] : [error(path, 'the checksum of the address is wrong (EIP-55)')];
+  return isAddress(address) ? [] : [errorAt(path, 'the checksum of the address is wrong (EIP-55)')];
 }
 
 /**
@@ -17,7 +14,7 @@ export function checkAddress(path: string, address: string): Finding[] {
  * @param harm what a machine on the way could do, such as "change what gets signed".
  */
 export function checkPlainHttp(path: string, url: string | undefined, harm: string): Finding[] {
-  return isReadableOnTheWay(url) ? [warning(path, `is plain HTTP: anyone on the way could ${harm}; use https`)] : [];
+  return isReadableOnTheWay(url) ? [warningAt(path, `is plain HTTP: anyone on the way could ${harm}; use https`)] : [];
 }
 
 const NO_ROOT = 'holds no root certificate, so that no server is trusted: add the one that signed it';
@@ -25,7 +22,7 @@ const NO_ROOT = 'holds no root certificate, so that no server is trusted: add th
 /** Warns if a PEM text holds certificates but no root: TLS trusts only the given roots. */
 export function checkAuthorities(path: string, pem: string | undefined): Finding[] {
   const texts = pem?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return texts.length === 0 || texts.some(isRoot) ? [] : [warning(path, NO_ROOT)];
+  return texts.length === 0 || texts.some(isRoot) ? [] : [warningAt(path, NO_ROOT)];
 }
 
 function isRoot(certificate: string): boolean {
@@ -41,10 +38,10 @@ function isRoot(certificate: string): boolean {
 /** Finds a port or brackets in a host to listen on. */
 export function checkHost(path: string, host: string | undefined): Finding[] {
   const [, bare] = /^\[(.*)\]$/.exec(host ?? '') ?? [];
-  if (bare !== undefined) return [error(path, `has brackets, which belong to URLs: write ${bare}`)];
+  if (bare !== undefined) return [errorAt(path, `has brackets, which belong to URLs: write ${bare}`)];
   const [, name, port] = /^([^:]+|\[.*\]):(\d+)$/.exec(host ?? '') ?? [];
   if (name === undefined) return [];
-  return [error(path, `holds a port: write host: ${name.replace(/^\[|\]$/g, '')} and port: ${port}`)];
+  return [errorAt(path, `holds a port: write host: ${name.replace(/^\[|\]$/g, '')} and port: ${port}`)];
 }
 
 /** Returns the config path of an endpoint's API. */
@@ -92,8 +89,8 @@ export function isToken(text: string): boolean {
 
 /** Finds a header name that is invalid or must not be configured. */
 export function checkHeaderName(path: string, name: string): Finding[] {
-  if (!isToken(name)) return [error(path, 'is no valid header name')];
-  if (RESERVED_HEADERS.has(name.toLowerCase())) return [error(path, `the header ${name} cannot be configured`)];
+  if (!isToken(name)) return [errorAt(path, 'is no valid header name')];
+  if (RESERVED_HEADERS.has(name.toLowerCase())) return [errorAt(path, `the header ${name} cannot be configured`)];
   return [];
 }
 

@@ -12,12 +12,16 @@ export {
   checkPlainHttp,
   type DeclaredParameter,
   declaredParameters,
-  error,
   isHeaderValue,
-  warning,
 } from './checks.ts';
 export { type ConfigKey, optionalKey } from './config-key.ts';
-export type { CheckContext, EndpointDraft, Finding } from './define.ts';
+export {
+  type CheckContext,
+  type EndpointDraft,
+  errorAt as error,
+  type Finding,
+  warningAt as warning,
+} from './define.ts';
 export {
   AddressSchema,
   addressSchema,
@@ -33,7 +37,7 @@ export {
   stateKey,
   strictKey,
 } from './keys.ts';
-export { closedObject } from './schema/closed-object.ts';
+export { closedObject } from './schema/close.ts';
 export { compileSchema } from './schema/compile.ts';
 export { DURATION } from './schema/duration.ts';
 export { explain } from './schema/explain.ts';

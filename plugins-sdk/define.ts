@@ -20,6 +20,16 @@ export interface Finding {
   readonly message: string;
 }
 
+/** Makes a finding that stops the start. */
+export function errorAt(path: string, message: string): Finding {
+  return { level: 'error', path, message };
+}
+
+/** Makes a finding that does not stop the start. */
+export function warningAt(path: string, message: string): Finding {
+  return { level: 'warning', path, message };
+}
+
 /** An endpoint of the config, before it has an ID. */
 export interface EndpointDraft extends Omit<Endpoint, 'id'> {
   /** Config path of the endpoint. */

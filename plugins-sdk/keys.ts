@@ -2,7 +2,7 @@ import { type Static, type TNumberOptions, Type } from 'typebox';
 import type { Endpoint, Json } from '../kernel/values.ts';
 import { LONGEST_TIMER } from '../lib/time/timer.ts';
 import { configKey, optionalKey } from './config-key.ts';
-import { closedObject } from './schema/closed-object.ts';
+import { closedObject } from './schema/close.ts';
 import { DURATION } from './schema/duration.ts';
 
 /** Returns the schema of an EVM address. `checkAddress` checks its checksum. */

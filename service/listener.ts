@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { ListenAddress } from '../lib/http/listen.ts';
 import { atMostEvery } from '../lib/time/at-most-every.ts';
-import { checkHost, warning } from '../plugins-sdk/checks.ts';
+import { checkHost } from '../plugins-sdk/checks.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey, Type } from '../plugins-sdk/config-key.ts';
 import { type ConnectionLimit, type ConnectionLimits, limitConnections } from '../plugins-sdk/connection-limits.ts';
-import { type Definition, definePlugin, type Finding } from '../plugins-sdk/define.ts';
+import { type Definition, definePlugin, type Finding, warningAt } from '../plugins-sdk/define.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { MOST_WORKERS } from './workers/count.ts';
 
@@ -85,7 +85,7 @@ function checkShare(config: Config, plugins: readonly Definition[]): Finding[] {
   const share = perAddressKey.in(config);
   const { max } = connectionLimitsOf(config, plugins);
   if (share === undefined || share <= max) return [];
-  return [warning('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
+  return [warningAt('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
 }
 
 /** Makes the plugin that owns the service's own config keys. @param plugins the other built-ins. */

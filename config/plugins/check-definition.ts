@@ -4,7 +4,7 @@ import type { Observer } from '../../kernel/hooks.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time/timer.ts';
 import { type Behaviour, type Definition, identityParts } from '../../plugins-sdk/define.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { closedObject } from '../../plugins-sdk/schema/close.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { findingLine } from '../findings.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';

@@ -1,10 +1,9 @@
 import { Check } from 'typebox/value';
 import { hint } from '../../lib/text/suggest.ts';
-import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { type Definition, errorAt, type Finding, type SimplePlugin, warningAt } from '../../plugins-sdk/define.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
-import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { checkDefinition, isDefinition, signingWarning, simplePlugin } from './check-definition.ts';

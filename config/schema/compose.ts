@@ -1,8 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
-import { close, copyWith } from '../../plugins-sdk/schema/close.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { close, closedObject, copyWith } from '../../plugins-sdk/schema/close.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Claims, keyTrees, membersOf } from './key-tree.ts';
 import { PluginsSchema } from './plugin-entry.ts';

@@ -1,9 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import type { Definition, Finding } from '../../plugins-sdk/define.ts';
-import { close } from '../../plugins-sdk/schema/close.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { type Definition, errorAt, type Finding } from '../../plugins-sdk/define.ts';
+import { close, closedObject } from '../../plugins-sdk/schema/close.ts';
 import { lineage } from '../../plugins-sdk/schema/path.ts';
-import { errorAt } from '../findings.ts';
 
 /** Records which plugin owns what. A second claim to the same thing is a finding. */
 export class Claims {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
-import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { closedObject } from '../../plugins-sdk/schema/close.ts';
 
 /** One entry of `settings.plugins`. */
 export const PluginEntrySchema = closedObject({

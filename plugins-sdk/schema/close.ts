@@ -1,5 +1,10 @@
-import type { TSchema } from 'typebox';
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { isRecord } from './path.ts';
+
+/** Returns the schema of a mapping that forbids other members. */
+export function closedObject<P extends TProperties>(members: P, description?: string): TObject<P> {
+  return Type.Object(members, { additionalProperties: false, ...(description !== undefined && { description }) });
+}
 
 /**
  * Returns a schema that forbids unknown keys in each mapping, unless the mapping itself says what they may be. Schemas under

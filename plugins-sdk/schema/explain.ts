@@ -1,9 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
 import { hint, nearest } from '../../lib/text/suggest.ts';
-import type { Finding } from '../define.ts';
+import { errorAt, type Finding } from '../define.ts';
 import { isDuration } from './duration.ts';
-import { errorAt } from './finding.ts';
 import { limits } from './limits.ts';
 import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
 import { childPath, isRecord } from './path.ts';

@@ -1,11 +1,10 @@
 import type { TSchema } from 'typebox';
 import { Default } from 'typebox/value';
-import type { ConfigSchema, Finding } from '../define.ts';
+import { type ConfigSchema, errorAt, type Finding } from '../define.ts';
 import { close } from './close.ts';
 import { type ConvertLeaf, convert } from './convert.ts';
 import { withDefaults } from './defaults.ts';
 import { explain } from './explain.ts';
-import { errorAt } from './finding.ts';
 import { childPath, isRecord } from './path.ts';
 import { shortDurations } from './short-durations.ts';
 

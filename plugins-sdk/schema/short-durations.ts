@@ -1,8 +1,7 @@
 import type { TSchema } from 'typebox';
-import type { Finding } from '../define.ts';
+import { type Finding, warningAt } from '../define.ts';
 import { convert, fromText } from './convert.ts';
 import { DURATION } from './duration.ts';
-import { warningAt } from './finding.ts';
 import type { SchemaNode } from './node.ts';
 
 /** Warns of numbers that are durations in milliseconds but look like seconds. @param path config path of the value. */

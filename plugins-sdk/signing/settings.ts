@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { httpTarget, missingScheme } from '../../lib/http/target.ts';
-import { checkAddress, checkHeaderName, checkPlainHttp, error, isHeaderValue } from '../checks.ts';
-import type { CheckContext, Finding } from '../define.ts';
+import { checkAddress, checkHeaderName, checkPlainHttp, isHeaderValue } from '../checks.ts';
+import { type CheckContext, errorAt, type Finding } from '../define.ts';
 import { addressSchema, signerKey } from '../keys.ts';
-import { closedObject } from '../schema/closed-object.ts';
+import { closedObject } from '../schema/close.ts';
 import { isRecord } from '../schema/path.ts';
 
 /** The schema of a signer that is reached over HTTP. */
@@ -30,10 +30,10 @@ function isTarget(url: string, headers: Readonly<Record<string, string>>): boole
 function targetFindings(at: string, url: string, headers: Readonly<Record<string, string>>): Finding[] {
   const ofHeaders = Object.entries(headers).flatMap(([name, value]) => {
     const path = `${at}headers.${name}`;
-    const sound = isHeaderValue(value) ? [] : [error(path, 'the value has characters that no header can carry')];
+    const sound = isHeaderValue(value) ? [] : [errorAt(path, 'the value has characters that no header can carry')];
     return [...checkHeaderName(path, name), ...sound];
   });
-  if (!isTarget(url, headers)) return [...ofHeaders, error(`${at}url`, missingScheme(url) ?? 'is no valid URL')];
+  if (!isTarget(url, headers)) return [...ofHeaders, errorAt(`${at}url`, missingScheme(url) ?? 'is no valid URL')];
   const harm = 'have what they like signed, or read the credentials that are sent';
   return [...ofHeaders, ...checkPlainHttp(`${at}url`, url, harm)];
 }

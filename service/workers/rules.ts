@@ -1,6 +1,5 @@
 import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
-import { error, warning } from '../../plugins-sdk/checks.ts';
-import type { Finding } from '../../plugins-sdk/define.ts';
+import { errorAt, type Finding, warningAt } from '../../plugins-sdk/define.ts';
 import { engineTypeOf } from '../state-engine.ts';
 
 /**
@@ -12,15 +11,15 @@ export function checkTogether(loaded: LoadedConfig): Finding[] {
   if (engine?.processes === 'many') return [];
   if (engine !== undefined) {
     const message = `"${chosen}" serves one process: use another engine, or one worker`;
-    throw new ConfigErrors([error('settings.state', message)]);
+    throw new ConfigErrors([errorAt('settings.state', message)]);
   }
   const engines = loaded.plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
   const shared = engines.flatMap(([name, { processes }]) => (processes === 'many' ? [name] : []));
   const advice = `set settings.state to an engine for several processes${shared.length > 0 ? `, such as ${shared.join(' or ')}` : ''}`;
-  const fault = (what: string) => error('server.workers', `${what} needs state that all workers share: ${advice}`);
+  const fault = (what: string) => errorAt('server.workers', `${what} needs state that all workers share: ${advice}`);
   const faults = needsOf(loaded).map(fault);
   if (faults.length > 0) throw new ConfigErrors(faults);
-  return [warning('server.workers', 'answers that are kept are those of each worker without settings.state')];
+  return [warningAt('server.workers', 'answers that are kept are those of each worker without settings.state')];
 }
 
 /** Returns the endpoints' modes and auth methods that need state shared by all processes. */
