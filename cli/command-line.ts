@@ -106,13 +106,13 @@ function unknownCommand({ args, commands: known }: CAC): string {
   return `unknown command "${first}"${suggestion(String(first), names)}`;
 }
 
-/** Returns the checked options. @throws UsageError for an option that is missing, repeated or empty, which cac accepts. */
-function givenTo({ options: specs }: CommandSpec, { options, rawArgs, matchedCommandName = '' }: CAC): Given {
+/** Returns the checked options. @throws UsageError for what cac accepts: an empty argument; an option missing, repeated or empty. */
+function givenTo(spec: CommandSpec, { args, options, rawArgs, matchedCommandName = '' }: CAC): Given {
   const valuesOf = (long: string) => {
     const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     return [options[name]].flat().filter((value) => value !== undefined && value !== false);
   };
-  for (const { flags, long, many, required } of specs) {
+  for (const { flags, long, many, required } of spec.options) {
     const values = valuesOf(long);
     // cac merges the short and the long name of an option, so the typed words are counted, too.
     const typed = rawArgs.filter((word) => flags.match(/-[\w-]+/g)?.includes(word.replace(/=.*/s, '')));
@@ -125,6 +125,8 @@ function givenTo({ options: specs }: CommandSpec, { options, rawArgs, matchedCom
   }
   const [surplus] = options['--'];
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
+  if (args.map(plain).includes(''))
+    throw new UsageError(`argument ${spec.usage.replace(/^[a-z ]+/, '')} needs a value`);
   return {
     value: (name) => plain(valuesOf(name)[0]),
     optional: (name) => valuesOf(name).map(plain)[0],
