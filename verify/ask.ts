@@ -102,13 +102,26 @@ export function requireOptions(options: object, known: readonly string[]): void 
   if (unknown !== undefined) throw wrongOption(`${unknown.slice(0, 40)} is none; there are ${known.join(', ')}`);
 }
 
-function requireAsk({ url, endpointId, signer }: AskOptions<string>, timeout: number, type: string): void {
+function requireAsk(options: AskOptions<string>, timeout: number, type: string): void {
+  const { url, endpointId, signer, parameters, receipt = false } = options;
   if (!isHex(endpointId, 32)) throw wrongOption('endpointId must be 0x and 64 hex digits');
   if (!isAddress(signer)) throw wrongOption('signer must be an address (with the right checksum, if any)');
   if (type !== 'json' && !areElementary(type))
     throw wrongOption('type must be elementary ABI types, such as int256 or uint8,string, or json');
+  // Any other value was meant to switch the check on or off, and must not do the opposite.
+  if (typeof receipt !== 'boolean') throw wrongOption('receipt must be true or false');
+  if (!isWritable(parameters)) throw wrongOption('parameters must hold JSON values');
   if (!(timeout > 0 && timeout <= LONGEST_MS)) throw wrongOption('timeout must be a number of milliseconds, above 0');
   endpointUrl(url, endpointId);
+}
+
+function isWritable(parameters: unknown): boolean {
+  try {
+    JSON.stringify(parameters);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Verified = Exclude<Verification, { readonly ok: false }>;

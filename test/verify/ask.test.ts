@@ -191,6 +191,8 @@ describe('ask', () => {
       [{ signer: `${right.signer.slice(0, -1)}a` }, 'signer must be an address (with the right checksum, if any)'],
       [{ type: 'int' as 'int256' }, 'type must be elementary ABI types, such as int256 or uint8,string, or json'],
       [{ timeout: 0 }, 'timeout must be a number of milliseconds, above 0'],
+      [{ receipt: 'true' as unknown as boolean }, 'receipt must be true or false'],
+      [{ parameters: { amount: 1n } }, 'parameters must hold JSON values'],
       [{ maxAge: -1 }, 'maxAge must be a number of seconds, 0 or more'],
       [
         { maxage: 1 } as object,
