@@ -46,10 +46,9 @@ export function checkedOption(
   throw new UsageError(`option --${name} ${rule}`);
 }
 
-/** Checks that no option is given without the switch that it needs. @param names the options that need it. @throws UsageError */
+/** Checks that no option is given without the one that it needs. @param names the options that need it. @throws UsageError */
 export function requireWith(given: Given, needed: string, names: readonly string[]): void {
-  if (given.flag(needed)) return;
-  const odd = names.find((name) => given.flag(name));
+  const odd = given.flag(needed) ? undefined : names.find((name) => given.flag(name));
   if (odd !== undefined) throw new UsageError(`option --${odd} needs --${needed}`);
 }
 

@@ -5,7 +5,7 @@ import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { escapeUnprintable } from '../../service/text.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { type Given, requireWith, UsageError } from '../arguments.ts';
 import { ANSWER_TIMEOUT_MS, httpGet } from '../http-get.ts';
 import { serviceUrl } from '../identity/health.ts';
 import { printJson } from '../json-output.ts';
@@ -29,6 +29,7 @@ async function statusUrl(given: Given): Promise<string> {
   const [url, config] = [given.optional('url'), given.optional('config')];
   if ((url === undefined) === (config === undefined))
     throw new UsageError('one of -c, --config <file> and --url <url> must be given: each says where the metrics are');
+  requireWith(given, 'config', ['env']);
   if (url !== undefined) return `${serviceUrl(url)}/status`;
   const file = userPath(config ?? '');
   const { metrics } = await readSettings(file, await readEnvironment(given.optional('env')));

@@ -8,7 +8,7 @@ import { userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
 import { codeOf, escapeUnprintable } from '../../service/text.ts';
 import { requestHashOf, type Verification, verifyResponse } from '../../verify/index.ts';
-import { ADDRESS_RULE, checkedOption, type Given, UsageError } from '../arguments.ts';
+import { ADDRESS_RULE, checkedOption, type Given, requireWith, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { askedParameters } from './asked-parameters.ts';
 import { configuredEndpoint, decodedValues, type Known, valueLine } from './decoded-values.ts';
@@ -23,6 +23,7 @@ const MAX_MEBIBYTES = 16;
  * @returns 0. @throws Error for an answer that is not valid.
  */
 export async function verify(given: Given, file: string): Promise<number> {
+  requireWith(given, 'config', ['env']);
   const options = readOptions(given);
   const source = file === '-' ? 'stdin' : userPath(file);
   const answer = parse(source, await read(source, file === '-'));
