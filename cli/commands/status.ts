@@ -30,14 +30,15 @@ async function statusUrl(given: Given): Promise<string> {
   if ((url === undefined) === (config === undefined))
     throw new UsageError('one of -c, --config <file> and --url <url> must be given: each says where the metrics are');
   requireWith(given, 'config', ['env']);
-  if (url !== undefined) return `${serviceUrl(url)}/status`;
+  // The log has the URL of the metrics.
+  if (url !== undefined) return `${serviceUrl(url).replace(/\/metrics$/, '')}/status`;
   const file = userPath(config ?? '');
   const { metrics } = await readSettings(file, await readEnvironment(given.optional('env')));
-  if (!isRecord(metrics))
+  const { port, host = '127.0.0.1' } = isRecord(metrics) ? metrics : {};
+  if (!/^\d+$/.test(String(port)))
     throw new Error(
-      `${file}: settings.metrics is missing, and a service shows its status on the port of its metrics: add "metrics: { port: ${EXAMPLE_PORT} }" to settings, and restart the service`,
+      `${file}: settings.metrics${isRecord(metrics) ? '.port is no port' : ' is missing'}, and a service shows its status on the port of its metrics: add "metrics: { port: ${EXAMPLE_PORT} }" to settings, and restart the service`,
     );
-  const { port, host = '127.0.0.1' } = metrics;
   if (Number(port) === 0)
     throw new Error(
       `${file}: settings.metrics.port is 0, and only the log of the service says which port it took: give it as --url`,

@@ -21,7 +21,7 @@ describe('status', { concurrency: 4 }, () => {
 
   it('prints what runs, for people and for programs', async (t) => {
     const { cwd, port } = await start(t);
-    const url = `http://127.0.0.1:${port}/`;
+    const url = `http://127.0.0.1:${port}/metrics`;
     const [text, json] = await Promise.all([
       runCli(t, ['status', '-c', 'c.yaml'], { cwd }),
       runCli(t, ['status', '--url', url, '--json'], { cwd }),
