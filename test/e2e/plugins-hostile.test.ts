@@ -149,7 +149,7 @@ export default {
     return {
       observe: {
         stage: ({ exchange }) => grab(exchange),
-        call: ({ exchange, budget }) => grab(exchange, budget),
+        call: ({ exchange, charge }) => grab(exchange, charge),
         response: (exchange) => grab(exchange),
       },
       hooks: {

@@ -89,13 +89,13 @@ const cases: Readonly<Record<string, readonly (readonly [unknown, string])[]>> =
   ],
   data: ['01', '0x', '0x0', {}].map((value) => [value, shape('it must be 0x hex')] as const),
   signed: [
-    [undefined, shape('it must be an object {node, signature, statements, beside}')],
+    [undefined, shape('it must be an object {node, signature, statements, extra}')],
     [{ ...signed, node: '01' }, shape('node must be 0x hex')],
     [{ ...signed, node: '0x' }, shape('node must be 0x hex')],
     [{ ...signed, signature: '0x' }, shape('signature must be 0x hex')],
-    [{ ...signed, beside: [] }, shape('beside must be an object of JSON')],
-    [{ ...signed, beside: { cycle } }, shape('beside must be an object of JSON')],
-    [{ ...signed, besides: {} }, meant('besides', 'beside')],
+    [{ ...signed, extra: [] }, shape('extra must be an object of JSON')],
+    [{ ...signed, extra: { cycle } }, shape('extra must be an object of JSON')],
+    [{ ...signed, extras: {} }, meant('extras', 'extra')],
   ],
   proof: [
     ['proof', shape('it must be an object of JSON')],
