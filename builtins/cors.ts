@@ -4,9 +4,7 @@ import { definePlugin, Type } from '../plugins-sdk/index.ts';
 const origins = optionalKey(
   'server',
   'cors.origins',
-  Type.Array(Type.String({ minLength: 1 }), {
-    description: 'Origins that browsers may call from, or *; default any',
-  }),
+  Type.Array(Type.String({ minLength: 1 }), { description: 'Origins that browsers may call from, or *; default any' }),
 );
 
 /** Whether a browser can send a text as `Origin` (RFC 6454, section 6.2): scheme, host and port, all in lower case. */

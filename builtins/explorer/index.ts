@@ -9,9 +9,7 @@ import { pageReply } from './reply.ts';
 const explorerKey = optionalKey(
   'settings',
   'explorer',
-  Type.Boolean({
-    description: 'Serves the explorer at /; default false',
-  }),
+  Type.Boolean({ description: 'Serves the explorer at /; default false' }),
 );
 
 /** Reads the page's template: a package has it built, a source tree bundles it. */

@@ -13,6 +13,7 @@ import {
   keys,
   millisecondsSchema,
   optionalKey,
+  warning,
 } from '../../plugins-sdk/config.ts';
 import {
   definePlugin,
@@ -85,14 +86,17 @@ const OwnSchema = closedObject({
   }),
 });
 
+const ORACLE = 'beside encrypt lets clients find out the value: they try which products still fit';
+
 function checkEndpoint(endpoint: EndpointDraft, configured: boolean): Finding[] {
   const encrypt = encryptKey.of(endpoint);
   if (encrypt === undefined) return [];
   const at = `${endpoint.path}.encrypt`;
-  const { type, path } = keys.encoding.of(endpoint) ?? {};
+  const { type, path, times } = keys.encoding.of(endpoint) ?? {};
   return [
     ...(configured ? [] : [error(at, 'requires settings.fhe')]),
     ...(type === 'int256' || type === 'uint256' ? [] : [error(at, 'requires an encoding with type int256 or uint256')]),
+    ...(times === '*' ? [warning(`${endpoint.path}.encoding.times`, ORACLE)] : []),
     ...(path === '*' ? [error(at, 'requires an encoding with a path of its own')] : []),
     ...checkAddress(`${at}.contract`, encrypt.contract),
   ];
