@@ -1,6 +1,6 @@
 import { type CAC, cac } from 'cac';
 import { asTyped, packageVersion } from '../service/surroundings.ts';
-import { print } from '../service/terminal.ts';
+import { print, reserveStdout } from '../service/terminal.ts';
 import { align } from '../service/text.ts';
 import { type Given, type OptionSpec, suggestion, UsageError } from './arguments.ts';
 import { type CommandSpec, commands, GROUPS } from './commands/table.ts';
@@ -36,6 +36,7 @@ export async function runCommandLine(
   }
   // By default cac does nothing for an unknown command, and reports success.
   if (cli.matchedCommand === undefined) throw new UsageError(unknownCommand(cli));
+  if (cli.matchedCommandName !== 'start') reserveStdout();
   return cli.options.json && cli.matchedCommand.hasOption('json') ? withJsonOutput(() => run(cli)) : run(cli);
 }
 

@@ -1,5 +1,5 @@
 import { ConfigErrors, type LocatedFinding } from '../config/findings.ts';
-import { describeError, print, reserveStdout } from '../service/terminal.ts';
+import { describeError, print } from '../service/terminal.ts';
 import { escapeUnprintable } from '../service/text.ts';
 
 /** Writes a command's result as one line of JSON. @param rewrite changes the line before it is written. */
@@ -7,9 +7,8 @@ export function printJson(result: Readonly<Record<string, unknown>>, rewrite = (
   return print(`${escapeUnprintable(rewrite(JSON.stringify(result)))}\n`);
 }
 
-/** Runs a command so that stdout holds only JSON, even if it fails. Resolves with the exit code. */
+/** Runs a command whose errors are JSON on stdout, too. Resolves with the exit code. */
 export async function withJsonOutput(run: () => Promise<number>): Promise<number> {
-  reserveStdout();
   try {
     return await run();
   } catch (error) {
