@@ -9,6 +9,7 @@ import { type HostOptions, PluginHost } from '../../config/plugins/isolate/host.
 import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
 import { deferred } from '../../lib/time/deferred.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
+import { eventually } from '../support/wait.ts';
 import { folder } from './support.ts';
 
 /** An isolated plugin without a service. */
@@ -229,6 +230,16 @@ test('an answer that comes too late does no harm', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 600));
   await isolate.call('onError', {});
   assert.deepEqual(logged, []);
+});
+
+test('a process that loops is replaced though nobody asks it again', async (t) => {
+  // Whether a check of the processes falls into a call as short as this one is chance.
+  for (let tries = 0; tries < 3; tries += 1) {
+    const { isolate, logged } = await started(t, 'onBeforeSign() { for (;;); }', 1);
+    await assert.rejects(isolate.call('onBeforeSign', {}), { message: 'no answer within 1 ms' });
+    await eventually(() => logged.length === 2);
+    assert.deepEqual(logged, ['error its process has ended: it does not answer', 'info another process is ready']);
+  }
 });
 
 test('a plugin that writes without end waits, and is not read without end', async (t) => {

@@ -35,7 +35,7 @@ export interface Asked {
   readonly begun: Promise<boolean>;
   /** Resolves with a function that returns the answer, or throws the plugin's own error or PluginProblem. */
   readonly answer: Promise<() => Answer>;
-  /** Gives the order up: its answer is ignored. */
+  /** Gives the order up: nobody will await its answer. */
   forget(): void;
 }
 
@@ -45,7 +45,8 @@ interface Waiting {
   readonly due: Set<(typeof KINDS)[number]>;
   readonly begun: Deferred<boolean>;
   readonly answer: Deferred<() => Answer>;
-  readonly signal: (() => AbortSignal | undefined) | undefined;
+  /** Returns the signal that the hook may watch; absent once the order was given up, since it holds the whole request. */
+  signal: (() => AbortSignal | undefined) | undefined;
 }
 
 const ignore = () => undefined;
@@ -60,8 +61,6 @@ export class PluginProcess {
   readonly #orders: Writable | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
-  /** Number of reports on forgotten orders that may still come. */
-  #strays = 0;
   /** Number of looks since the last report, while orders are waiting. */
   #silent = 0;
   /** When there are more such looks than this, the process is killed. */
@@ -119,14 +118,15 @@ export class PluginProcess {
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...task })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
-    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<() => Answer>(), signal };
+    const [begun, answer] = [deferred<boolean>(), deferred<() => Answer>()];
+    const waiting: Waiting = { due: new Set(KINDS), begun, answer, signal };
     if (this.#how === undefined) this.#waiting.set(i, waiting);
     else lose(waiting, this.#how);
     this.#send(line);
     const forget = () => {
-      if (this.#waiting.delete(i)) this.#strays += KINDS.length;
+      waiting.signal = undefined;
     };
-    return { begun: waiting.begun.promise, answer: waiting.answer.promise, forget };
+    return { begun: begun.promise, answer: answer.promise, forget };
   }
 
   #send(line: string): void {
@@ -149,11 +149,8 @@ export class PluginProcess {
     const report = Object(message) as Report;
     const kind = report.begins ? 'begins' : report.watches ? 'watches' : 'ends';
     const waiting = this.#waiting.get(report.i);
-    if (waiting === undefined) this.#strays -= 1;
-    if (waiting === undefined ? this.#strays < 0 : !waiting.due.delete(kind))
-      throw new Error('it reported what nobody has asked for');
+    if (!waiting?.due.delete(kind)) throw new Error('it reported what nobody has asked for');
     this.#silent = 0;
-    if (waiting === undefined) return;
     waiting.begun.resolve(true);
     if (kind === 'watches') this.#tellOfAbort(report.i, waiting.signal?.());
     if (kind !== 'ends') return;
