@@ -28,8 +28,10 @@ export function answerBody(
   { 'content-encoding': encoding = '', 'content-length': length }: BoundedResponse['headers'],
   maxBytes: number,
 ) {
-  const coding = CODINGS.get(String(encoding).trim().toLowerCase());
-  if (coding === undefined) throw new Fault('encoding', unreadable(String(encoding)));
+  // RFC 9110, section 5.6.1: empty elements of a list are ignored.
+  const names = String(encoding).match(/[^\s,]+/g) ?? [];
+  const coding = CODINGS.get(names.join().toLowerCase());
+  if (coding === undefined) throw new Fault('encoding', unreadable(names));
   // Compression makes incompressible data a little longer.
   const limit = coding === 'identity' ? maxBytes : maxBytes + Math.ceil(maxBytes / 256) + 1024;
   if (Number(length) > limit) throw tooLarge(maxBytes);
@@ -59,8 +61,8 @@ export function answerBody(
 }
 
 /** Returns the text of a fault about unsupported codings. Names them only if they look like names. */
-function unreadable(codings: string): string {
-  const names = codings.split(',', MOST_NAMES).map((name) => name.trim());
+function unreadable(all: readonly string[]): string {
+  const names = all.slice(0, MOST_NAMES);
   const shown = names.every((name) => /^[\w.-]{1,32}$/.test(name)) ? names.join(', ') : undefined;
   if (names.length > 1) return `the answer has several content encodings${shown === undefined ? '' : ` (${shown})`}`;
   return shown === undefined

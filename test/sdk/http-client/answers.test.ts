@@ -120,11 +120,14 @@ describe('a coded body', () => {
     await getFails('/', 'encoding', 'the answer is not valid gzip');
   });
 
-  it('is known by x-gzip, in any case and with identity', async () => {
+  it('is known by x-gzip, in any case, by identity, and beside empty elements', async () => {
     upstream.on('/x', faults.codedBytes('x-gzip', gzipSync('1')));
     upstream.on('/upper', faults.codedBytes('GZip', gzipSync('2')));
     upstream.on('/identity', faults.codedBytes('identity', Buffer.from('3')));
-    assert.deepEqual([await text('/x'), await text('/upper'), await text('/identity')], ['1', '2', '3']);
+    // RFC 9110, section 5.6.1: empty elements of a list say nothing.
+    upstream.on('/empty', faults.codedBytes(', gzip ,', gzipSync('4')));
+    const answers = [await text('/x'), await text('/upper'), await text('/identity'), await text('/empty')];
+    assert.deepEqual(answers, ['1', '2', '3', '4']);
   });
 
   it('in an unknown coding or in several is refused at its headers', async () => {
