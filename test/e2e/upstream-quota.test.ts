@@ -150,6 +150,26 @@ describe('Retry-After of an upstream', () => {
     assert.equal(upstream.requests.length, 9);
   });
 
+  it('is a date in any form of RFC 9110, which is in UTC wherever the service runs', async (t) => {
+    const { TZ } = process.env;
+    process.env.TZ = 'Asia/Tokyo';
+    t.after(() => (TZ === undefined ? delete process.env.TZ : Object.assign(process.env, { TZ })));
+    const { upstream, service } = await start(t, {});
+    const until = new Date(Date.now() + 3_600_000);
+    const weekday = until.toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' });
+    const date = until.toUTCString();
+    const [day = '', number = '', month = '', year = '', time = ''] = date.replace(',', '').split(' ');
+    for (const said of [
+      date,
+      `${weekday}, ${number}-${month}-${year.slice(2)} ${time} GMT`,
+      `${day} ${month} ${number.replace(/^0/, ' ')} ${time} ${year}`,
+    ]) {
+      upstream.on('*', later(said, 503));
+      const [, , told] = await ask(service);
+      assert.ok(Number(told) > 3_000 && Number(told) <= 3_600, `${said}: ${told}`);
+    }
+  });
+
   it('stops calls of the API until then where there is a quota', async (t) => {
     const pass = clockAt(t);
     const { upstream, service } = await start(t, { quota: {} });
