@@ -23,8 +23,7 @@ export function packageVersion(): string {
  * processes below npm inherit that variable, and must ignore it.
  */
 export function userDirectory(env: Environment = process.env, cwd: string = process.cwd()): string {
-  const { INIT_CWD: initial } = env;
-  return ownScript(env, cwd) !== undefined && initial ? initial : cwd;
+  return (ownScript(env, cwd) && env.INIT_CWD) || cwd;
 }
 
 function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): 'start' | 'cli' | undefined {

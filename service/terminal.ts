@@ -1,11 +1,18 @@
-import { escapeUnprintable } from './text.ts';
+import { codeOf, escapeUnprintable } from './text.ts';
 
-type Write = (text: string, done: () => void) => unknown;
+type Write = (text: string, done: (error?: Error | null) => void) => unknown;
 let writeResult: Write = (text, done) => process.stdout.write(text, done);
 
-/** Writes a command's result to stdout. Resolves once it is written, or the reader is gone. */
-export function print(text: string): Promise<void> {
-  return new Promise((done) => writeResult(text, () => done()));
+/** Errors of a full or failing disk. With any other, the reader is gone. */
+const LOST = /^(?:ENOSPC|EDQUOT|EFBIG|EIO)$/;
+
+/** Writes a command's result to stdout. Resolves once it is written, or the reader is gone. @throws Error for a full disk. */
+export async function print(text: string): Promise<void> {
+  // On a nearly full disk node drops the rest of a text without an error. The last character is then refused.
+  for (const part of [text.slice(0, -1), text.slice(-1)]) {
+    const code = codeOf(await new Promise((done) => writeResult(part, done)));
+    if (LOST.test(code)) throw new Error(`stdout cannot be written: ${code}`);
+  }
 }
 
 /** Keeps stdout for the command's result: other output to stdout, such as plugins', goes to stderr. */
@@ -22,11 +29,7 @@ export function complain(label: string, lines: readonly string[]): Promise<void>
 
 /** Returns one line for each error, without stacks. An error of a config file has a line for each finding. */
 export function describeError(error: unknown): string[] {
-  if (!(error instanceof Error)) return oneLine(String(error));
-  if ('lines' in error && Array.isArray(error.lines)) return [...error.lines];
-  return oneLine(error.message || error.name);
-}
-
-function oneLine(text: string): string[] {
+  if (error instanceof Error && 'lines' in error && Array.isArray(error.lines)) return [...error.lines];
+  const text = error instanceof Error ? error.message || error.name : String(error);
   return [text.replace(/\s*\n\s*/g, ' ').trim()];
 }

@@ -1,4 +1,4 @@
-/** A log on a full disk tears no line, tells how many are lost, and holds up no exit. */
+/** A log on a full disk tears no line, tells how many are lost, and holds up no exit. The output of a command is an error there. */
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -87,6 +87,18 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
     const [{ level, msg, count }, ...more] = lines.filter((line) => line.msg.includes('dropped'));
     assert.deepEqual([level, msg, more], ['warn', 'log lines dropped: they cannot be written (EFBIG)', []]);
     assert.equal(written + count, 20_000);
+  });
+
+  it('is an error of a command, also where its disk has room for a part of the output', async (t) => {
+    const cwd = await folderWith(t);
+    for (const room of [0, 1000]) {
+      const child = await loggingTo(t, join(cwd, `schema-${room}.json`), [PROGRAM, 'config', 'schema'], cwd);
+      limit(child, room);
+      let said = '';
+      child.stderr?.on('data', (text) => (said += text));
+      assert.deepEqual(await eventOf(child, 'close'), [1, null]);
+      assert.equal(said, 'error: stdout cannot be written: EFBIG\n');
+    }
   });
 
   it('does not hold up the exit', async (t) => {
