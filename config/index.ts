@@ -1,6 +1,5 @@
 export { loadEnvironment } from './environment.ts';
 export { ConfigErrors, type LocatedFinding, locatedLine } from './findings.ts';
-export { type LoadedConfig, loadConfig, readSettings } from './load.ts';
+export { type LoadedConfig, loadConfig, type PluginChoice, readSettings } from './load.ts';
 export { signingWarning } from './plugins/check-definition.ts';
-export type { PluginChoice } from './plugins/choice.ts';
 export { composeSchema } from './schema/publish.ts';

@@ -11,8 +11,7 @@ import { endpointId } from './identity.ts';
 import { type Interpolated, interpolate } from './interpolate.ts';
 import { withMapFiles } from './map-files.ts';
 import { checkedBudget } from './plugins/check-definition.ts';
-import type { PluginChoice, PluginDraft } from './plugins/choice.ts';
-import { loadPlugins } from './plugins/load.ts';
+import { loadPlugins, type PluginDraft } from './plugins/load.ts';
 import type { PluginModule } from './plugins/module-exports.ts';
 import { hiding, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
@@ -37,6 +36,14 @@ export interface LoadOptions {
   readonly allowUnset?: boolean;
   /** With `allowUnset`, a config path below which an unset variable is still an error. */
   readonly needed?: string;
+}
+
+/** An enabled plugin with its settings. */
+export interface PluginChoice extends Omit<PluginDraft, 'budget'> {
+  /** Milliseconds per request. */
+  readonly budget: number | 'none';
+  /** The line of the config file that names the plugin. */
+  readonly line?: number | undefined;
 }
 
 /** A valid config file with its plugins and endpoints. */

@@ -4,10 +4,11 @@ import { type Definition, errorAt, type Finding, type SimplePlugin, warningAt } 
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
+import type { Interpolated } from '../interpolate.ts';
+import type { Redact } from '../redact.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { checkDefinition, isDefinition, signingWarning, simplePlugin } from './check-definition.ts';
-import type { PluginDraft, PluginRequest } from './choice.ts';
 import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
@@ -27,6 +28,31 @@ function ignored(name: string): string {
 
 function trusting(name: string): string {
   return `${name}: a package that runs inside the service, where it can read the key; "isolate: true" gives a plugin without "setup" a process of its own`;
+}
+
+/** An enabled plugin before the whole configuration is known. */
+export interface PluginDraft {
+  readonly definition: Definition;
+  readonly budget: NonNullable<Definition['budget']>;
+  /** The plugin's own `config` block, validated. */
+  readonly config: unknown;
+  /** `builtin:<name>`, or as written in the configuration. */
+  readonly source: string;
+  /** Config path of the plugin's entry, if there is one. */
+  readonly path?: string;
+  readonly operator: boolean;
+  /** Whether the plugin runs in a process of its own. */
+  readonly isolated?: boolean;
+}
+
+/** What is needed to load the plugins of a config file. */
+interface PluginRequest extends Pick<Interpolated, 'value' | 'references' | 'bareHex'> {
+  /** Absolute path of the config file. */
+  readonly file: string;
+  /** Plugins' modules by `source`, to use instead of importing them. */
+  readonly modules?: ReadonlyMap<string, PluginModule> | undefined;
+  readonly builtins: readonly Definition[];
+  readonly redact: Redact;
 }
 
 /** Imports, checks and configures the plugins in `settings.plugins`. Skips entries of a wrong shape: the schema reports them. */
