@@ -20,17 +20,11 @@ export interface Block {
   readonly doubtful: boolean;
 }
 
-/** A validated `config` block, with its findings. */
-export interface Validated {
-  readonly value: unknown;
-  readonly findings: readonly Finding[];
-}
-
 /**
  * Validates a plugin's `config` block; a missing block counts as an empty mapping. The result shares no objects with the block.
  * @param schema the plugin's schema; a plugin without one takes no config.
  */
-export async function validateOwn(schema: ConfigSchema | undefined, block: Block): Promise<Validated> {
+export async function validateOwn(schema: ConfigSchema | undefined, block: Block) {
   if (schema === undefined) {
     const findings = block.value === undefined ? [] : [errorAt(block.path, 'the plugin takes no config')];
     return { value: undefined, findings };
@@ -58,7 +52,7 @@ function isParser(schema: unknown): schema is { parse(value: unknown): unknown }
   return canHave && typeof Reflect.get(schema, 'parse') === 'function';
 }
 
-function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block): Validated {
+function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block) {
   const closed = close(schema);
   // TypeBox's `Default` also follows references; `withDefaults` fills in defaults of any schema.
   const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));

@@ -15,26 +15,23 @@ const DEFAULT_MEMORY_MIB = 128;
 export type Isolation = true | { readonly memory: number };
 
 /** A plugin whose module was evaluated in another process. This process knows only the plugin's shape. */
-export interface IsolatedPlugin {
-  /** Returns stand-ins for the module's exports, which ask the other process. @throws the module's error, and PluginProblem */
-  exports(): Promise<PluginModule>;
-  /** Returns the plugin's `setup`. Its process starts and stops with the service. */
-  behaviour(plugin: SimplePlugin, keys: readonly ConfigKey[], config: unknown): (services: Services) => Behaviour;
-  /** Ends the process in which the plugin was inspected. */
-  close(): Promise<unknown>;
-}
+export type IsolatedPlugin = Awaited<ReturnType<typeof isolatePlugin>>;
 
 /** The running plugins of all generations of the config. */
 const running = new Set<PluginHost>();
 
 /** Starts a process to inspect a plugin; the caller closes it. @throws PluginProblem */
-export async function isolatePlugin(url: string, isolation: Isolation): Promise<IsolatedPlugin> {
+export async function isolatePlugin(url: string, isolation: Isolation) {
   const made = { code: await bundlePlugin(url), memory: isolation === true ? DEFAULT_MEMORY_MIB : isolation.memory };
   // Output during the inspection is dropped: the plugin writes it again when it runs.
   const looked = new PluginProcess({ ...made, line: () => undefined });
   return {
+    /** Returns stand-ins for the module's exports, which ask the other process. @throws the module's error, and PluginProblem */
     exports: () => standInExports(looked),
-    behaviour: (plugin, keys, config) => (services) => behaviourOf(made, plugin, keys, config, services),
+    /** Returns the plugin's `setup`. Its process starts and stops with the service. */
+    behaviour: (plugin: SimplePlugin, keys: readonly ConfigKey[], config: unknown) => (services: Services) =>
+      behaviourOf(made, plugin, keys, config, services),
+    /** Ends the process in which the plugin was inspected. */
     close: () => {
       looked.kill('it was looked at');
       return looked.ended;

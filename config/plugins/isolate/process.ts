@@ -30,14 +30,7 @@ export interface Answer {
 }
 
 /** An order that was sent. */
-export interface Asked {
-  /** Resolves with true when the order has begun, and with false if its process ends before that. */
-  readonly begun: Promise<boolean>;
-  /** Resolves with a function that returns the answer, or throws the plugin's own error or PluginProblem. */
-  readonly answer: Promise<() => Answer>;
-  /** Gives the order up: nobody will await its answer. */
-  forget(): void;
-}
+export type Asked = ReturnType<PluginProcess['ask']>;
 
 /** An order whose process has neither answered nor ended. */
 interface Waiting {
@@ -113,7 +106,7 @@ export class PluginProcess {
   }
 
   /** Sends an order. @param signal returns the signal that the hook may watch. @throws Error for an order that is too long */
-  ask(task: Task, signal?: () => AbortSignal | undefined): Asked {
+  ask(task: Task, signal?: () => AbortSignal | undefined) {
     this.#last += 1;
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...task })}\n`;
@@ -123,10 +116,16 @@ export class PluginProcess {
     if (this.#how === undefined) this.#waiting.set(i, waiting);
     else lose(waiting, this.#how);
     this.#send(line);
-    const forget = () => {
-      waiting.signal = undefined;
+    return {
+      /** Resolves with true when the order has begun, and with false if its process ends before that. */
+      begun: begun.promise,
+      /** Resolves with a function that returns the answer, or throws the plugin's own error or PluginProblem. */
+      answer: answer.promise,
+      /** Gives the order up: nobody will await its answer. */
+      forget: () => {
+        waiting.signal = undefined;
+      },
     };
-    return { begun: begun.promise, answer: answer.promise, forget };
   }
 
   #send(line: string): void {
