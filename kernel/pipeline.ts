@@ -290,6 +290,7 @@ function requireNotEnded(exchange: Exchange, stage: StageName): void {
   if (exchange.outcome !== undefined) refuse(stage, refusals.internal(ENDED));
 }
 
-export function isStream(body: HttpResponse['body']): body is BodyStream {
-  return typeof body === 'object' && Symbol.asyncIterator in body;
+/** Returns whether a response body is a stream. */
+export function isStream(body: unknown): body is BodyStream {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }

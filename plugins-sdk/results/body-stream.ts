@@ -1,11 +1,6 @@
 import { errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
 import type { BodyStream } from '../../kernel/values.ts';
 
-/** Returns whether a response body is a stream. */
-export function isStream(body: unknown): body is AsyncIterable<unknown> {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
-}
-
 /** Returns a plugin's streaming body with its errors in the plugin's name. A chunk that is neither text nor bytes is an error, too. */
 export function checkedStream(body: AsyncIterable<unknown>, plugin: string): BodyStream {
   const named = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -1,4 +1,5 @@
 import type { Exchange } from '../../kernel/exchange.ts';
+import { isStream } from '../../kernel/pipeline.ts';
 import { type Contract, type StageName, stageOf, WrongShape } from '../../kernel/stages.ts';
 import type {
   Encoded,
@@ -25,7 +26,7 @@ import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
 import type { StageContracts } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
-import { checkedStream, isStream } from './body-stream.ts';
+import { checkedStream } from './body-stream.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
 import { outgoingOf } from './outgoing.ts';
 import { readResponse } from './read-response.ts';
