@@ -13,7 +13,7 @@ import {
 import { encodeAnswer, type Lookup, lookupOf } from './codec.ts';
 import { isFit, isOpen } from './endpoint.ts';
 import { describedRoutes } from './openapi.ts';
-import { refusalBody, refusals } from './refusals.ts';
+import { NOT_KEPT, refusalBody, refusals } from './refusals.ts';
 
 const ccipReadKey = optionalKey(
   'settings',
@@ -26,8 +26,9 @@ const BODY_LIMIT = 65_536;
 /** Statuses that every gateway would repeat. Clients try the next gateway only after a 5xx, so other refusals become 503. */
 const WRONG = new Set([400, 404, 413, 422]);
 
-function responseTo({ status, headers, body }: AskedResponse): HttpResponse {
+function responseTo({ status, headers: own, body }: AskedResponse): HttpResponse {
   const said = JSON.parse(body);
+  const headers = { ...own, ...NOT_KEPT };
   if (status === 200) return { status, headers, body: JSON.stringify({ data: encodeAnswer(said) }) };
   return { status: statusOf(status), headers, body: JSON.stringify(refusalBody(String(said.error))) };
 }
@@ -39,7 +40,8 @@ function statusOf(status: number): number {
 /** Rewrites a refused admission with a body and a status that clients of gateways understand. */
 function notAdmitted(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
-  const { status, message, headers, reason, fault } = error;
+  const { status, message, headers: own, reason, fault } = error;
+  const headers = { ...own, ...NOT_KEPT };
   throw new Refusal(statusOf(status), message, { body: refusalBody(message), headers, reason, fault });
 }
 

@@ -2,6 +2,7 @@ import type { Endpoint, Refusal } from '../../plugins-sdk/index.ts';
 import {
   type DescribedRoute,
   internalError,
+  noStore,
   objectSchema,
   type Responses,
   refTo,
@@ -36,6 +37,7 @@ function responses(endpoints: readonly Endpoint[]): Responses {
   return {
     200: {
       description: `Contracts can ask: ${namesOf(endpoints.filter((endpoint) => isOpen(endpoint) && isFit(endpoint)))}`,
+      headers: noStore,
       schema: objectSchema('An answer', { data: { ...refTo('schemas', 'Bytes'), description: answer } }),
     },
     400: { description: 'The request is wrong', errors: texts(body, ...Object.values(others)) },

@@ -6,8 +6,11 @@ export function refusalBody(message: string) {
   return { error: message, message };
 }
 
+/** A cache on the way would give an old answer, of a GET without this header, to contracts that want a new one. */
+export const NOT_KEPT = { 'Cache-Control': 'no-store' };
+
 function refusal(status: number, message: string): () => Refusal {
-  return () => new Refusal(status, message, { body: refusalBody(message) });
+  return () => new Refusal(status, message, { body: refusalBody(message), headers: NOT_KEPT });
 }
 
 /** The gateway's own refusals, before an endpoint is asked. */

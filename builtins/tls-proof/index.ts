@@ -180,9 +180,6 @@ export const tlsProof = definePlugin({
     if (proof === undefined) return {};
     const { gatewayUrl: url, timeout = DEFAULT_TIMEOUT_MS, attestors } = proof;
     const client = createHttpClient();
-    return {
-      stop: () => client.close(),
-      hooks: { attest: proving(services, { client, url, timeout }, attestors) },
-    };
+    return { stop: () => client.close(), hooks: { attest: proving(services, { client, url, timeout }, attestors) } };
   },
 });

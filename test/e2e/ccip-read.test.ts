@@ -120,6 +120,13 @@ describe('CCIP-Read', async () => {
       assert.equal(response.headers.get('access-control-allow-origin'), '*');
   });
 
+  it('lets no cache on the way keep an answer or a refusal', async () => {
+    const asked = [get(callOf(idOf('plain'), '{}')), ask(callOf(idOf('plain'), '{}')), get('0x'), get('0x1')];
+    for (const name of ['keyed', 'raw', 'gone', 'unwanted']) asked.push(get(callOf(idOf(name))));
+    asked.push(get(callOf(`0x${'00'.repeat(32)}`)));
+    for (const response of asked) assert.equal((await response).headers.get('cache-control'), 'no-store');
+  });
+
   describe('refuses, so that clients stop,', () => {
     const args = () => callOf(idOf('price')).slice(10);
     const selector = callOf(`0x${'00'.repeat(32)}`).slice(0, 10);
