@@ -82,9 +82,7 @@ export const openApiPart: OpenApiPart = {
           headers,
         },
       },
-      operation: (methods) => ({
-        'x-payment-info': paymentInfo(methods.flatMap((method) => termsIn(method) ?? [])),
-      }),
+      operation: (methods) => ({ 'x-payment-info': paymentInfo(methods.flatMap((method) => termsIn(method) ?? [])) }),
       prices: (method) =>
         acceptsOf({ auth: [method] }).map(({ accept: { amount, asset, network } }) => {
           const { min, max } = boundsOf(amount);

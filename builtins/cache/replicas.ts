@@ -81,10 +81,7 @@ export class ReplicaAnswers {
     if ((await area.compareAndSet(name, undefined, token, { ttl })) !== undefined) return undefined;
     const ignore = () => undefined;
     const release = () => void area.compareAndSet(name, token, undefined).catch(ignore);
-    return {
-      release,
-      store: (answer, maxAge) => void this.#store(key, answer, maxAge).catch(ignore).finally(release),
-    };
+    return { release, store: (answer, maxAge) => void this.#store(key, answer, maxAge).catch(ignore).finally(release) };
   }
 
   async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {

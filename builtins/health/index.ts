@@ -10,11 +10,6 @@ export const health = definePlugin({
   name: 'health',
   openapi: () => openApiPart,
   setup: (services) => ({
-    routes: Object.entries(probes(services)).map(([path, handle]) => ({
-      method: 'GET',
-      path,
-      admit: false,
-      handle,
-    })),
+    routes: Object.entries(probes(services)).map(([path, handle]) => ({ method: 'GET', path, admit: false, handle })),
   }),
 });

@@ -79,24 +79,37 @@ export function parameterSchema(
 /** Values of these keywords are no schemas. */
 const DATA = new Set(['const', 'enum', 'examples']);
 
-/** Puts {@link isMultiple} in the place of `multipleOf`: the library allows for errors of rounding, too much or too little. */
+/** Puts {@link multiplesOf} in the place of `multipleOf`: the library allows for errors of rounding, too much or too little. */
 function withSteps(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withSteps);
   if (!isRecord(schema)) return schema;
   const inner = Object.entries(schema).map(([key, value]) => [key, DATA.has(key) ? value : withSteps(value)]);
   const { multipleOf: step, ...rest } = Object.fromEntries(inner);
   if (typeof step !== 'number') return Object.fromEntries(inner);
-  const check = (value: unknown) => isMultiple(value, step);
-  return { ...rest, '~refine': [{ check, error: () => `must be multiple of ${step}` }] };
+  return { ...rest, '~refine': [{ check: multiplesOf(step), error: () => `must be multiple of ${step}` }] };
 }
 
-/** Whether a number is a whole multiple of another by the digits of both; true for what is no number. */
-function isMultiple(value: unknown, step: number): boolean {
-  if (typeof value !== 'number' || !Number.isFinite(value)) return true;
-  const parts = [value, step].map((each) => plainDigits(each).split('.'));
-  const places = Math.max(...parts.map(([, fraction = '']) => fraction.length));
-  const [whole = 0n, unit = 1n] = parts.map(([digits, fraction = '']) => BigInt(digits + fraction.padEnd(places, '0')));
-  return whole % unit === 0n;
+/** Returns a check for whole multiples of a step by the digits of both; it is true for what is no number. */
+function multiplesOf(step: number): (value: unknown) => boolean {
+  const scale = 10 ** placesOf(step);
+  const unit = Math.round(step * scale);
+  return (value) => {
+    if (typeof value !== 'number' || !Number.isFinite(value)) return true;
+    const whole = Math.round(value * scale);
+    // Doubles are exact here. An answer may have a hundred thousand numbers, and bigints take forty times as long.
+    if (scale <= 1e22 && Math.max(Math.abs(whole), unit) < 1e15) return whole / scale === value && whole % unit === 0;
+    const places = Math.max(placesOf(value), placesOf(step));
+    return scaled(value, places) % scaled(step, places) === 0n;
+  };
+}
+
+function placesOf(value: number): number {
+  return plainDigits(value).split('.')[1]?.length ?? 0;
+}
+
+function scaled(value: number, places: number): bigint {
+  const [whole = '', fraction = ''] = plainDigits(value).split('.');
+  return BigInt(whole + fraction.padEnd(places, '0'));
 }
 
 /** Returns the schema that is published for a parameter; undefined for a secret one. */

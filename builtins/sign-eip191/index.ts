@@ -38,9 +38,7 @@ import { RemoteSigner, signingMeters } from './remote-signer.ts';
 const signaturesKey = optionalKey(
   'apiOrEndpoint',
   'signatures',
-  Type.Boolean({
-    description: 'Adds the signatures of the signer and of settings.signer.next; default false',
-  }),
+  Type.Boolean({ description: 'Adds the signatures of the signer and of settings.signer.next; default false' }),
 );
 
 /** Finds a next signer that is the current one, which would rotate nothing, and one whose signatures no endpoint shows. */

@@ -86,10 +86,7 @@ async function load({ variable, version, log }: ExportOptions): Promise<Exportin
     .defaultResource()
     .merge(resources.resourceFromAttributes(own))
     .merge(resources.detectResources({ detectors: [resources.envDetector] }));
-  const provider = new sdk.BasicTracerProvider({
-    resource,
-    spanProcessors: [new sdk.BatchSpanProcessor(exporter)],
-  });
+  const provider = new sdk.BasicTracerProvider({ resource, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] });
   const dropped = atMostEvery(QUIET_MS, said);
   diag.setLogger({ ...quiet, warn: (message) => message.startsWith('Dropped ') && dropped(message) }, options);
   return {
