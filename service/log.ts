@@ -50,8 +50,7 @@ export function logSettings(env: Environment): LogSettings {
 }
 
 function choice<T extends string>(env: Environment, variable: string, choices: readonly T[], otherwise: T): T {
-  const value = env[variable];
-  if (!value) return otherwise;
+  const value = env[variable] || otherwise;
   const chosen = choices.find((candidate) => candidate === value);
   if (chosen === undefined) throw new Error(`${variable} must be one of ${choices.join(', ')}, not "${value}"`);
   return chosen;

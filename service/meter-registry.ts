@@ -33,9 +33,8 @@ function instrumentOf(kind: Kind, { name, help, labels = [], ...rest }: MeterSpe
   const odd = labels.find((label, i) => !isSnakeCase(label) || label === 'le' || labels.indexOf(label) < i);
   if (odd !== undefined) throw wrong(`cannot have a label "${odd}"`);
   if (kind === 'gauge' && labels.length > 0) throw wrong('is a gauge, which has no labels');
-  if (buckets?.some((bound, i) => !Number.isFinite(bound) || bound <= (buckets[i - 1] ?? Number.NEGATIVE_INFINITY))) {
+  if (buckets?.some((bound, i) => !Number.isFinite(bound) || bound <= (buckets[i - 1] ?? Number.NEGATIVE_INFINITY)))
     throw wrong('has buckets that do not ascend');
-  }
   if (across !== undefined && !ACROSS.includes(across)) throw wrong(`has no "across" of ${ACROSS.join(', ')}`);
   const copy = { name, help, labels: Object.freeze([...labels]), series, ...(across && { across }) };
   return Object.freeze(buckets === undefined ? copy : { ...copy, buckets: Object.freeze([...buckets]) });

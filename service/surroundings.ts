@@ -60,16 +60,21 @@ export function openFileWarning(envFile: string | undefined): string | undefined
   return `${file} can be read by others (mode ${(about.mode & 0o777).toString(8)}): chmod 600 it`;
 }
 
+const EMPTY = 'it is empty in the environment, which wins: unset it there';
+
 /**
  * Returns advice on a missing key. After a start in the wrong directory, or with another file, the right one is unread.
  * @param names the variables that can hold the key.
  */
 export async function whereKeyWasSought(names: readonly string[], envFile: string | undefined): Promise<string> {
   const [file, usual] = [environmentFile(envFile), environmentFile(undefined)];
-  const kept = await loadEnvironment({ cwd: dirname(usual), env: {} }).catch(() => undefined);
-  const unread = file === usual ? undefined : names.find((name) => kept?.[name]);
-  if (unread !== undefined)
-    return `${usual} has ${unread}, but --env names ${file}: write it there, or leave out --env`;
+  // A pipe can be read only once.
+  for (const path of [file, usual].filter((each) => statSync(each, { throwIfNoEntry: false })?.isFile())) {
+    const kept = await loadEnvironment({ cwd: dirname(path), envFile: path, env: {} }).catch(() => undefined);
+    const name = names.find((each) => kept?.[each]);
+    const why = path === file ? EMPTY : `--env names ${file}: write it there, or leave out --env`;
+    if (name !== undefined) return `${path} has ${name}, but ${why}`;
+  }
   if (existsSync(file)) return `${file} has neither: write one there`;
   return `there is no ${file}: start where it is, or name one with --env`;
 }

@@ -12,9 +12,8 @@ const BEAT_INTERVAL_MS = 500;
  */
 export function watchdogSeconds({ SERVICE_WATCHDOG: value }: Environment): number {
   if (!value) return 30;
-  if (!/^\d{1,5}$/.test(value)) {
+  if (!/^\d{1,5}$/.test(value))
     throw new Error(`SERVICE_WATCHDOG must be a whole number of seconds below 100000, or 0 for none, not "${value}"`);
-  }
   return Number(value);
 }
 

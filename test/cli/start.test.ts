@@ -91,6 +91,9 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
     const again = (...more: string[]) => runCli(t, ['start', '-c', 'c.yaml', ...more], { cwd });
     assert.deepEqual(await again(), failed(`${missing}; ${env} has neither: write one there`));
     await writeFile(env, `SERVICE_PRIVATE_KEY=${KEY}\n`);
+    const empty = await runCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: '' } });
+    const wins = 'it is empty in the environment, which wins: unset it there';
+    assert.deepEqual(empty, failed(`${missing}; ${env} has SERVICE_PRIVATE_KEY, but ${wins}`));
     const other = join(cwd, 'other.env');
     await writeFile(other, 'HOST=a.example\n', { mode: 0o600 });
     const cure = `${env} has SERVICE_PRIVATE_KEY, but --env names ${other}: write it there, or leave out --env`;
