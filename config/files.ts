@@ -9,7 +9,8 @@ import { ConfigErrors } from './findings.ts';
 const MAX_BYTES = 1024 * 1024;
 const READ_TIMEOUT_MS = 5000;
 
-const reasons: Readonly<Record<string, string>> = {
+/** Texts for codes of the file system. */
+export const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'file not found',
   EISDIR: 'is a directory, expected a file',
   EACCES: 'cannot be read, permission denied',

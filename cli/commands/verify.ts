@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { readAtMost } from '../../config/files.ts';
+import { readAtMost, reasons } from '../../config/files.ts';
 import type { Json } from '../../kernel/values.ts';
 import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
@@ -108,7 +108,7 @@ async function read(source: string, isStdin: boolean): Promise<Buffer> {
   const stream = isStdin ? process.stdin : createReadStream(source);
   const bytes = await readAtMost(MAX_MEBIBYTES * 1024 * 1024, stream).catch((error: unknown) => {
     const code = codeOf(error);
-    throw new Error(`${source}: ${code === 'ENOENT' ? 'file not found' : `cannot be read (${code})`}`);
+    throw new Error(`${source}: ${reasons[code] ?? `cannot be read (${code})`}`);
   });
   if (bytes === undefined) throw new Error(`${source}: larger than ${MAX_MEBIBYTES} MiB`);
   return bytes;

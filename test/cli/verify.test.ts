@@ -151,6 +151,6 @@ describe('verify', () => {
 
   it('names a file that cannot be read', async (t) => {
     const cwd = await folderWith(t);
-    assert.deepEqual(await runCli(t, ['verify', '.'], { cwd }), refused(`${cwd}: cannot be read (EISDIR)`));
+    assert.deepEqual(await runCli(t, ['verify', '.'], { cwd }), refused(`${cwd}: is a directory, expected a file`));
   });
 });
