@@ -7,6 +7,7 @@ import type { Pipeline } from '../kernel/pipeline.ts';
 import { isStream } from '../kernel/pipeline.ts';
 import { asRefusal, errorForLog } from '../kernel/refusal.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
+import { deferred } from '../lib/time/deferred.ts';
 import { askedFor } from '../plugins-sdk/context-keys.ts';
 import { takeParameters } from '../plugins-sdk/hooks/results.ts';
 import type { AskedResponse, AskOptions } from '../plugins-sdk/services.ts';
@@ -51,9 +52,8 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   askedFor.set(exchange, as);
   // Timers and other clients get a turn between two requests, however fast a plugin asks.
   await immediate();
-  const tasks: (() => void)[] = [];
-  let isOver = false;
-  const later = (task: () => void) => (isOver ? task() : void tasks.push(task));
+  const over = deferred<void>();
+  const later = (task: () => void) => void over.promise.then(task);
   const answer = async () => {
     await pipeline.admit(exchange);
     return pipeline.serve({ exchange, endpointId: id, mode, later });
@@ -68,8 +68,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const response = await (charge?.uncharged(respond) ?? respond());
   ended();
   observer.response?.(exchange, response.status);
-  isOver = true;
-  for (const task of tasks) task();
+  over.resolve();
   if (isStream(response.body)) return refuseStream(exchange, response.body);
   return { status: response.status, headers: { ...response.headers }, body: bodyText(response.body) };
 }
