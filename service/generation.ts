@@ -4,6 +4,7 @@ import { HttpApp } from '../http/app.ts';
 import { WaitGroup } from '../kernel/exchange.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { errorForLog } from '../kernel/refusal.ts';
+import type { Registration } from '../kernel/registry.ts';
 import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
 import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
@@ -54,6 +55,8 @@ export class Generation {
   readonly #requests = new WaitGroup();
   readonly #background = new Debts();
   readonly #signers: Signers;
+  /** The plugins whose start has begun, which a stop has to stop. */
+  readonly #started: Registration[] = [];
   #stopped: Promise<void> | undefined;
 
   /** @param before the generation whose state this one takes over. @throws RegistrationError */
@@ -112,15 +115,13 @@ export class Generation {
 
   /** Starts the plugins; when one cannot start, stops those before it. @throws RegistrationError */
   async start(): Promise<void> {
-    const started: string[] = [];
     try {
       for (const each of this.plugins.plugins) {
-        started.push(each.name);
+        this.#started.push(each);
         await startPlugin(each, this.loaded.hide);
       }
     } catch (error) {
-      this.#stopped = this.#stopPlugins(STOP_TIMEOUT_MS, started);
-      await this.#stopped;
+      await this.stop(STOP_TIMEOUT_MS);
       throw error;
     }
   }
@@ -156,7 +157,7 @@ export class Generation {
     this.#background.tell(this.#log);
   }
 
-  /** Stops the plugins, once. @param patience milliseconds for them to stop; raised to 1000, and cut at 5000. */
+  /** Stops the plugins that were started, once. @param patience milliseconds for them to stop; raised to 1000, and cut at 5000. */
   stop(patience: number): Promise<void> {
     this.#stopped ??= this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIMEOUT_MS));
     return this.#stopped;
@@ -172,9 +173,8 @@ export class Generation {
     }
   }
 
-  async #stopPlugins(patience: number, started?: readonly string[]): Promise<void> {
-    const plugins = this.plugins.plugins.filter(({ name }) => started?.includes(name) ?? true);
-    const stops = plugins.map(async ({ name, plugin }) => {
+  async #stopPlugins(patience: number): Promise<void> {
+    const stops = this.#started.map(async ({ name, plugin }) => {
       try {
         const stopped = await withTimeout(patience, Promise.resolve(plugin.stop?.(patience)));
         if (stopped === LATE) this.#log.error(`plugin "${name}" did not stop in time`);

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { submitted } from '../support/async.ts';
 import { JSON_HEADERS } from '../support/http.ts';
-import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw } from '../support/raw-http.ts';
 import {
   encoding,
@@ -79,6 +79,15 @@ describe('SIGTERM and SIGINT', () => {
       assert.doesNotMatch(stdout, /cut off/);
     });
   }
+});
+
+it('a plugin that was never started is not stopped', async () => {
+  const idle = `${pluginTools}export default { name: 'idle', setup: () => ({ stop() { note('idle', 'stopped'); } }) };`;
+  const { files, plugins } = pluginFiles({ idle });
+  const settings = { plugins, state: { type: 'file', path: './no/such/folder/state' } };
+  const starting = startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings }), { files });
+  await assert.rejects(starting, /^Error: settings\.state/);
+  assert.deepEqual(notes.of('idle'), []);
 });
 
 describe('stopping is not held up', () => {
