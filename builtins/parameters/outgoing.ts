@@ -1,4 +1,4 @@
-import { unmarked } from '../../lib/json/numbers.ts';
+import { isMarked, unmarked, unmarkedJson } from '../../lib/json/numbers.ts';
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json, OutgoingRequest, Parameters } from '../../plugins-sdk/index.ts';
 import { apiHeaders } from '../shared/api-headers.ts';
@@ -53,8 +53,9 @@ function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: Re
   const sent = declared.flatMap(({ name, in: place, form }, index): [string, Json][] => {
     const value = values[index];
     if (value === undefined || !inPaths.has(name)) return [];
-    const isTyped = place === 'body' && !form;
-    return [[name, isTyped ? unmarked(value) : parameterText(value)]];
+    if (place !== 'body' || form) return [[name, parameterText(value)]];
+    const digits = isMarked(value) ? [[`{${name}}`, unmarkedJson(JSON.stringify(value))] as [string, Json]] : [];
+    return [[name, unmarked(value)], ...digits];
   });
   return Object.freeze(Object.fromEntries(sent.reverse()));
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { assertRefused } from '../support/http.ts';
+import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFile } from '../support/plugin-files.ts';
 import { served } from '../support/served.ts';
@@ -46,6 +46,11 @@ const feeds = {
     encoding: { type: 'int256,string', path: "$.rates['{base}-{quote}'].rate, $.{{base}}", times: '10,' },
   },
   body: { ...n, encoding: int('$[?(@.n === {n})].v') },
+  named: {
+    ...n,
+    path: '/named',
+    encoding: { ...int("$['id {n}'].v,$[?(@.id == '{n}')].v,$[?(@.n === {n})].v"), type: 'int256,int256,int256' },
+  },
   loose: { ...n, encoding: int('$[?(@.n == {n})].v') },
   strict: {
     path: '/gecko',
@@ -107,6 +112,19 @@ describe('templates in `encoding.path`', async () => {
   it('a value of a body keeps its type', async () => {
     for (const [index, n] of ['5', 5, true, null].entries())
       assert.deepEqual(await signed('body', { n }), [BigInt(index + 1) * 10n]);
+  });
+
+  it('a number of a body has all its digits in a name or a text', async () => {
+    const [long, other] = ['12345678901234567890', '12345678901234567000'];
+    const entries = [other, long].map((n, v) => `"id ${n}":{"v":${v},"id":"${n}"}`);
+    upstream.on('/named', faults.text(`{${entries},"number":{"n":${long},"v":2}}`));
+    const response = await postText(endpointUrl(service, 'api/named'), `{"parameters":{"n":${long}}}`);
+    const { data } = await verifyEncoded(response, TEST_ADDRESS);
+    assert.deepEqual(AbiCoder.defaultAbiCoder().decode(['int256', 'int256', 'int256'], data).toArray(), [
+      10n,
+      10n,
+      20n,
+    ]);
   });
 
   it('a filter with a large value ends early, and is told so', async () => {

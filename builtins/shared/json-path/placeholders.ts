@@ -10,7 +10,10 @@ export const MARKS = /[\uDC00-\uDFFF]/gu;
 const FIRST_MARK = 0xdc00;
 const BRACES = /\{\{([^{}]+)\}\}|\{([^{}]+)\}/g;
 
-/** The parameters' values as sent upstream, by name. */
+/**
+ * The parameters' values as sent upstream, by name. A value with a number that a double rounds also has a text with all digits,
+ * by its name in braces, which no name of a placeholder holds.
+ */
 export type PathValues = Readonly<Record<string, Json>>;
 
 interface Placeholder {
@@ -60,7 +63,8 @@ export class Placeholders {
   /** Replaces the marks in a text by values. */
   fill(marked: string, values: PathValues): string {
     return marked.replace(MARKS, (mark) => {
-      const value = this.#at(mark)?.valueIn(values);
+      const placeholder = this.#at(mark);
+      const value = values[placeholder?.source ?? ''] ?? placeholder?.valueIn(values);
       return typeof value === 'string' ? value : JSON.stringify(value);
     });
   }
