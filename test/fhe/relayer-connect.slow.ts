@@ -16,11 +16,6 @@ const cases: readonly Failure[] = [
     reason: /^connecting to the relayer: HTTP error! status: 401$/,
   },
   {
-    name: 'a relayer that refuses the API key',
-    sabotage: ({ upstream }) => upstream.json(paths.keyUrl, { message: API_KEY }, 401),
-    reason: /^connecting to the relayer: HTTP error! status: 401$/,
-  },
-  {
     name: 'a relayer that answers in HTML',
     sabotage: ({ upstream }) => upstream.on(paths.keyUrl, faults.html()),
     reason: /^connecting to the relayer: Relayer didn't return a JSON, because: .+$/,
