@@ -38,8 +38,7 @@ interface Waiting {
   readonly due: Set<(typeof KINDS)[number]>;
   readonly begun: Deferred<boolean>;
   readonly answer: Deferred<() => Answer>;
-  /** Returns the signal that the hook may watch; absent once the order was given up, since it holds the whole request. */
-  signal: (() => AbortSignal | undefined) | undefined;
+  readonly signal: (() => AbortSignal | undefined) | undefined;
 }
 
 const ignore = () => undefined;
@@ -54,6 +53,8 @@ export class PluginProcess {
   readonly #orders: Writable | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
+  /** Number of reports on forgotten orders that may still come. */
+  #strays = 0;
   /** Number of looks since the last report, while orders are waiting. */
   #silent = 0;
   /** When there are more such looks than this, the process is killed. */
@@ -111,19 +112,21 @@ export class PluginProcess {
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...task })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
-    const [begun, answer] = [deferred<boolean>(), deferred<() => Answer>()];
-    const waiting: Waiting = { due: new Set(KINDS), begun, answer, signal };
+    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<() => Answer>(), signal };
     if (this.#how === undefined) this.#waiting.set(i, waiting);
     else lose(waiting, this.#how);
     this.#send(line);
     return {
       /** Resolves with true when the order has begun, and with false if its process ends before that. */
-      begun: begun.promise,
+      begun: waiting.begun.promise,
       /** Resolves with a function that returns the answer, or throws the plugin's own error or PluginProblem. */
-      answer: answer.promise,
-      /** Gives the order up: nobody will await its answer. */
+      answer: waiting.answer.promise,
+      /** Gives the order up: its answer is ignored. */
       forget: () => {
-        waiting.signal = undefined;
+        if (!this.#waiting.delete(i)) return;
+        this.#strays += KINDS.length;
+        // The process may be stuck in this order, and has not been looked at if the budget was short.
+        if (this.#waiting.size === 0) this.ask({ do: 'ping' });
       },
     };
   }
@@ -148,8 +151,11 @@ export class PluginProcess {
     const report = Object(message) as Report;
     const kind = report.begins ? 'begins' : report.watches ? 'watches' : 'ends';
     const waiting = this.#waiting.get(report.i);
-    if (!waiting?.due.delete(kind)) throw new Error('it reported what nobody has asked for');
+    if (waiting === undefined) this.#strays -= 1;
+    if (waiting === undefined ? this.#strays < 0 : !waiting.due.delete(kind))
+      throw new Error('it reported what nobody has asked for');
     this.#silent = 0;
+    if (waiting === undefined) return;
     waiting.begun.resolve(true);
     if (kind === 'watches') this.#tellOfAbort(report.i, waiting.signal?.());
     if (kind !== 'ends') return;
