@@ -40,9 +40,8 @@ async function check(given: Given, name: string): Promise<number> {
 /** Finds the signer that the record must name, and says where it was found. @throws UsageError before any request. */
 async function readExpected(given: Given) {
   const isNamed = (...names: string[]) => names.some((name) => given.optional(name) !== undefined);
-  if ([isNamed('address'), isNamed('url'), isNamed('env', 'config')].filter(Boolean).length > 1) {
+  if ([isNamed('address'), isNamed('url'), isNamed('env', 'config')].filter(Boolean).length > 1)
     throw new UsageError('only one of --address, --url and -c or --env can be given: each names a signer');
-  }
   const address = checkedOption(given, 'address', isAddress, ADDRESS_RULE);
   const url = given.optional('url');
   if (isAddress(address)) return { address: checksumAddress(address), source: 'given' };

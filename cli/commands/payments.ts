@@ -49,7 +49,8 @@ async function ask(given: Given, name: string, words: Readonly<Record<string, st
     throw new Error(
       `nothing is known of ${words.id}${words.payer ? ` by ${words.payer}` : ''}: look for it in the log`,
     );
-  if (results.length === 0) await print(name === 'payments list' ? 'no payment is open\n' : 'nothing is unknown\n');
+  if (results.length === 0)
+    await print(words.network ? `nothing is unknown on ${words.network}\n` : 'no payment is open\n');
   const blocks = results.map((result) =>
     align(Object.entries(result).map(([key, text]) => [key, escapeUnprintable(text)])),
   );

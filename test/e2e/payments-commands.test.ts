@@ -110,7 +110,7 @@ describe('payments, --release and --reconcile', async () => {
     assert.deepEqual(await cli(service, '0x12'), noHash);
     assert.deepEqual(await cli(service, '--reconcile', '--rpc', 'base=https://node.example'), error(RPC));
     const reconciled = await quietly(['payments', '--reconcile', ...file, '--rpc', rpc]);
-    assert.equal(reconciled.stdout, 'nothing is unknown\n');
+    assert.equal(reconciled.stdout, `nothing is unknown on ${shop.market.network}\n`);
   });
 
   /** A service that does not know of two settlements whether they happened: the money of one is taken. */
