@@ -65,7 +65,7 @@ export class SchemaReader {
       const list = schema[key];
       if (Array.isArray(list)) members[key] = list.map(inner);
     }
-    if (Array.isArray(schema.enum)) members.enum = choicesOf(schema, type);
+    if (Array.isArray(schema.enum)) members.enum = choicesOf(schema, schema.enum);
     // In Swagger, `required` may be a boolean of the parameter itself.
     if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
     else delete members.required;
@@ -96,17 +96,21 @@ function limitsOf(schema: Block): Block {
   );
 }
 
-/** Returns the values of `enum` in the schema's type: YAML may read texts as numbers, and authors may quote numbers. */
-function choicesOf(schema: Block, type: unknown): unknown[] {
-  const all = Array.isArray(schema.enum) ? schema.enum : [];
+/** Matches a number that an author may have quoted. */
+const NUMBER = /^[-+]?\d{1,15}(?:\.\d{1,15})?$/;
+
+/** Returns the values of `enum` in the schema's type: YAML may read texts as numbers, and authors may quote other values. */
+function choicesOf({ type }: Block, all: readonly unknown[]): unknown[] {
+  const only = String([type].flat().filter((each) => each !== 'null'));
   // YAML reads 1.10 as 1.1, so the written text is used.
   const written = writtenNumbers(all);
-  if (schema.type === 'string')
+  if (only === 'string')
     return all.map((each, i) => literals(isScalar(each) ? (written.get(i) ?? String(each)) : each));
-  const isNumeric = type === 'integer' || type === 'number';
-  const isNumber = (each: unknown) =>
-    isNumeric && typeof each === 'string' && /^[-+]?\d{1,15}(?:\.\d{1,15})?$/.test(each);
-  return all.map((each) => (isNumber(each) ? Number(each) : literals(each)));
+  const unquoted = (each: unknown) => {
+    if (only === 'boolean') return each === 'true' || (each === 'false' ? false : each);
+    return /^(?:integer|number)$/.test(only) && NUMBER.test(String(each)) ? Number(each) : each;
+  };
+  return all.map((each) => literals(unquoted(each)));
 }
 
 /** Returns the values that a schema, its parts or its items list. */
@@ -134,7 +138,5 @@ function isReadOnly(document: ApiDocument, member: unknown): boolean {
 }
 
 export function isScalar(value: unknown): value is string | number | boolean {
-  return (
-    typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
-  );
+  return typeof value === 'number' ? Number.isFinite(value) : ['string', 'boolean'].includes(typeof value);
 }

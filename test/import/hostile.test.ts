@@ -285,6 +285,25 @@ describe('a hostile document', () => {
     ]);
   });
 
+  it('may quote choices that are no texts, also where null is one', async () => {
+    const schemas = [
+      { type: 'integer', nullable: true, enum: ['1', '2', null] },
+      { type: ['number', 'null'], enum: ['1.5', 'x'] },
+      { type: 'boolean', enum: ['true', 'false'] },
+      { type: ['string', 'null'], enum: [1, true, null] },
+      { type: ['string', 'integer'], enum: ['1', 2] },
+    ];
+    const parameters = schemas.map((schema, i) => ({ name: `p${i}`, in: 'query', schema }));
+    const { endpoints } = await outcome(api(get({ parameters })));
+    assert.deepEqual(endpoints[0]?.parameters, [
+      { name: 'p0', schema: { type: ['integer', 'null'], enum: [1, 2, null] } },
+      { name: 'p1', schema: { type: ['number', 'null'], enum: [1.5, 'x'] } },
+      { name: 'p2', schema: { type: 'boolean', enum: [true, false] } },
+      { name: 'p3', schema: { type: ['string', 'null'], enum: ['1', 'true', null] } },
+      { name: 'p4', schema: { type: ['string', 'integer'], enum: ['1', 2] } },
+    ]);
+  });
+
   it('may have paths and servers of every kind', async () => {
     const odd = ['/a b/{ü}', '/{a}{b}/x', '/#f', '/../x', '/{', '/%zz', '/q?a=b', '/ok', '/o\\k', 'x-vendor'];
     odd.push('/{a/b}', '/\ud800');
