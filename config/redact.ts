@@ -15,9 +15,7 @@ const SHORTEST_IN_FINDING = 8;
 /** Returns a function that masks the values of variables in a text, such as a stack. Values too short to be secrets stay. */
 export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING): (text: string) => string {
   const secrets = [...values].filter(({ length }) => length >= shortest).sort((a, b) => b.length - a.length);
-  const formsOf = (secret: string) =>
-    new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
-  const forms = secrets.flatMap((secret) => [...formsOf(secret)]);
+  const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
   return (text) => forms.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 }
 

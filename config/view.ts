@@ -85,7 +85,7 @@ export class View {
       const isText = typeof text === 'string';
       // A failure is excused by an unset variable in the same API. Otherwise the endpoint or a plugin is at fault.
       const near = draft.path.slice(0, draft.path.indexOf('.'));
-      const unset = isText ? this.#unsetIn('').filter((name) => shows(text, name)) : this.#unsetIn(near);
+      const unset = isText ? shownIn(text, this.#unsetIn('')) : this.#unsetIn(near);
       if (unset.length > 0) return { draft, finding: unidentified(draft.path, unset) };
       return isText ? { draft, text } : { draft, finding: text };
     });
@@ -98,8 +98,11 @@ export class View {
   }
 }
 
-function shows(text: string, name: string): boolean {
-  return new RegExp(`${standInFor(name)}(?![a-z0-9])`).test(text);
+/** Returns the names whose stand-ins are in a text. A longer one comes first, since a shorter one may be its beginning. */
+function shownIn(text: string, names: readonly string[]): readonly string[] {
+  const longerFirst = names.map(standInFor).sort((a, b) => b.length - a.length);
+  const found = new Set(text.match(new RegExp(longerFirst.join('|'), 'g')));
+  return names.filter((name) => found.has(standInFor(name)));
 }
 
 function unidentified(path: string, names: readonly string[]): Finding {

@@ -112,6 +112,19 @@ test('a plugin that fails on a stand-in makes the endpoint depend on it', async 
   assert.ok(warningsOf(loaded).includes('apis[0].endpoints[0]: no endpoint ID: it depends on the variable U'));
 });
 
+test('an ID shows the variable that is meant, whatever text follows it', async (t) => {
+  const paths = ['/${FOO}x', '/${FOO}_x', '/${FOO_BAR}', '/${FOOD}/${FOO}'];
+  const endpoints = paths.map((path, index) => endpoint({ name: `e${index}`, path }));
+  const loaded = await load(t, config({ apis: [api({ endpoints })] }), { allowUnset });
+  const unidentified = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
+  assert.deepEqual(unidentified, [
+    'apis[0].endpoints[0]: no endpoint ID: it depends on the variable FOO',
+    'apis[0].endpoints[1]: no endpoint ID: it depends on the variable FOO',
+    'apis[0].endpoints[2]: no endpoint ID: it depends on the variable FOO_BAR',
+    'apis[0].endpoints[3]: no endpoint ID: it depends on the variables FOO, FOOD',
+  ]);
+});
+
 test('variables that an ID shows are named wherever they stand', async (t) => {
   const keys = [
     configKey('endpoint', 'note', Type.Optional(Type.String())),
