@@ -191,7 +191,7 @@ export class Conversion {
     if (another !== undefined) this.#leave('servers', 'the document', 'only the first of several is taken');
     const { url: chosen, base } = this.#options;
     if (chosen !== undefined) return literal(chosen.replace(/\/$/, ''));
-    if (!URL.canParse(filled, base))
+    if (/[{}]/.test(filled) || !URL.canParse(filled, base))
       throw new Inexpressible('has no server with a whole URL: say where it is, with --url https://…');
     const target = new URL(filled, base);
     if (target.username !== '' || target.password !== '') {

@@ -57,6 +57,7 @@ describe('a hostile document', () => {
     const evil = `${home} $${'{SERVICE_MNEMONIC}'} $${home}`;
     const tree = api(
       {
+        '/': { servers: [{ url: `https://t.example/${home}` }], get: {} },
         '/${HOME}': {
           get: {
             operationId: evil,
@@ -81,7 +82,7 @@ describe('a hostile document', () => {
       },
       {
         info: { title: evil, version: '1' },
-        servers: [{ url: 'https://{h}.example/$' + '{HOME}', variables: { h: { default: 'x' } } }],
+        servers: [{ url: 'https://{h}.example/$' + 'HOME', variables: { h: { default: 'x' } } }],
         components: { securitySchemes: { [evil]: { type: 'apiKey', in: 'query', name: evil } } },
         security: [{ [evil]: [] }],
       },
@@ -169,7 +170,7 @@ describe('a hostile document', () => {
   });
 
   it('may refer to itself, to nowhere, and in a long chain', async () => {
-    const schemas: Record<string, object> = { loop: { $ref: '#/components/schemas/loop' } };
+    const schemas: Record<string, object> = { loop: { $ref: '#/components/schemas/loop' }, anchor: { $ref: '#many' } };
     for (let i = 0; i < 1000; i++) schemas[`c${i}`] = { $ref: `#/components/schemas/c${i + 1}` };
     // Twice as many at each level: an answer that nobody could write down.
     for (let i = 0; i < 60; i++)
@@ -182,7 +183,7 @@ describe('a hostile document', () => {
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
     });
     const paths = Object.fromEntries(
-      ['loop', 'c0', 'b0', 'many', 'absent', 'constructor', '__proto__'].map((name) => [
+      ['loop', 'c0', 'b0', 'many', 'anchor', 'absent', 'constructor', '__proto__'].map((name) => [
         `/${name}`,
         { put: { requestBody: { required: true, ...of(name) }, responses: { 200: of(name) } } },
       ]),
@@ -286,22 +287,17 @@ describe('a hostile document', () => {
   });
 
   it('may quote choices that are no texts, also where null is one', async () => {
-    const schemas = [
-      { type: 'integer', nullable: true, enum: ['1', '2', null] },
-      { type: ['number', 'null'], enum: ['1.5', 'x'] },
-      { type: 'boolean', enum: ['true', 'false'] },
-      { type: ['string', 'null'], enum: [1, true, null] },
-      { type: ['string', 'integer'], enum: ['1', 2] },
+    const cases: readonly (readonly [type: unknown, stated: readonly unknown[], read: readonly unknown[]])[] = [
+      [['integer', 'null'], ['1', '2', null], [1, 2, null]],
+      [['number', 'null'], ['1.5', 'x'], [1.5, 'x']],
+      ['boolean', ['true', 'false'], [true, false]],
+      [['string', 'null'], [1, true, null], ['1', 'true', null]],
+      [['string', 'integer'], ['1', 2], ['1', 2]],
     ];
-    const parameters = schemas.map((schema, i) => ({ name: `p${i}`, in: 'query', schema }));
+    const parameters = cases.map(([type, stated]) => ({ name: `${stated}`, in: 'query', schema: { type, enum: stated } }));
     const { endpoints } = await outcome(api(get({ parameters })));
-    assert.deepEqual(endpoints[0]?.parameters, [
-      { name: 'p0', schema: { type: ['integer', 'null'], enum: [1, 2, null] } },
-      { name: 'p1', schema: { type: ['number', 'null'], enum: [1.5, 'x'] } },
-      { name: 'p2', schema: { type: 'boolean', enum: [true, false] } },
-      { name: 'p3', schema: { type: ['string', 'null'], enum: ['1', 'true', null] } },
-      { name: 'p4', schema: { type: ['string', 'integer'], enum: ['1', 2] } },
-    ]);
+    const expected = cases.map(([type, stated, read]) => ({ name: `${stated}`, schema: { type, enum: read } }));
+    assert.deepEqual(endpoints[0]?.parameters, expected);
   });
 
   it('may have paths and servers of every kind', async () => {
@@ -311,11 +307,10 @@ describe('a hostile document', () => {
     const many = await outcome(api(paths));
     const taken = many.endpoints.map(({ path }) => path);
     assert.deepEqual(taken, ['/a%20b/{%C3%BC}', '/{a}{b}/x', '/%zz', '/q?a=b', '/ok', '/o%5Ck', '/%EF%BF%BD']);
-    const hosts = ['ftp://a.example', 'https://a.example/?q=1', '{x}', '', 'https://', 'http://[::1]/', 5].map((url) =>
-      outcome(api(get({ servers: [{ url }] }))),
-    );
+    const urls = ['ftp://a.example', 'https://a.example/?q=1', '{x}', '', 'https://', 'http://[::1]/', 5];
+    const hosts = [...urls, 'https://a.example/{version}'].map((url) => outcome(api(get({ servers: [{ url }] }))));
     const counts = (await Promise.all(hosts)).map(({ endpoints: { length } }) => length);
-    assert.deepEqual(counts, [0, 0, 0, 0, 0, 1, 0]);
+    assert.deepEqual(counts, [0, 0, 0, 0, 0, 1, 0, 0]);
   });
 
   it('keeps no user name of a server, and tells none', async () => {
