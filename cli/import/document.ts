@@ -47,7 +47,7 @@ export class ApiDocument {
   /** Returns the value at a JSON pointer. @throws Inexpressible */
   #at(pointer: string): unknown {
     let found: unknown = this.root;
-    for (const step of pointer.split('/').slice(1)) {
+    for (const step of pointer.replace(/^#\//, '').split('/')) {
       const key = unescaped(step).replaceAll('~1', '/').replaceAll('~0', '~');
       if (!Object.hasOwn(Object(found), key)) throw new Inexpressible('has a reference that leads nowhere');
       found = Object(found)[key];

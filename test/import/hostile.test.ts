@@ -287,16 +287,20 @@ describe('a hostile document', () => {
   });
 
   it('may quote choices that are no texts, also where null is one', async () => {
-    const cases: readonly (readonly [type: unknown, stated: readonly unknown[], read: readonly unknown[]])[] = [
-      [['integer', 'null'], ['1', '2', null], [1, 2, null]],
-      [['number', 'null'], ['1.5', 'x'], [1.5, 'x']],
-      ['boolean', ['true', 'false'], [true, false]],
-      [['string', 'null'], [1, true, null], ['1', 'true', null]],
-      [['string', 'integer'], ['1', 2], ['1', 2]],
+    const cases = [
+      { type: ['integer', 'null'], stated: ['1', '2', null], read: [1, 2, null] },
+      { type: ['number', 'null'], stated: ['1.5', 'x'], read: [1.5, 'x'] },
+      { type: 'boolean', stated: ['true', 'false'], read: [true, false] },
+      { type: ['string', 'null'], stated: [1, true, null], read: ['1', 'true', null] },
+      { type: ['string', 'integer'], stated: ['1', 2], read: ['1', 2] },
     ];
-    const parameters = cases.map(([type, stated]) => ({ name: `${stated}`, in: 'query', schema: { type, enum: stated } }));
+    const parameters = cases.map(({ type, stated }) => ({
+      name: `${stated}`,
+      in: 'query',
+      schema: { type, enum: stated },
+    }));
     const { endpoints } = await outcome(api(get({ parameters })));
-    const expected = cases.map(([type, stated, read]) => ({ name: `${stated}`, schema: { type, enum: read } }));
+    const expected = cases.map(({ type, stated, read }) => ({ name: `${stated}`, schema: { type, enum: read } }));
     assert.deepEqual(endpoints[0]?.parameters, expected);
   });
 
