@@ -26,7 +26,7 @@ function retryAfterHeader(milliseconds: number) {
  */
 export function retryAfterOf({ 'retry-after': value }: BoundedResponse['headers']): number | undefined {
   if (typeof value !== 'string' || !/^\d+(\.\d+)?$|\d:\d\d/.test(value)) return undefined;
-  const date = value.replace(/\d{4}$/, '$& GMT');
+  const date = value.replace(/:\d\d \d{4}$/, '$& GMT');
   const milliseconds = /^\d{1,9}(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(date) - Date.now();
   return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }

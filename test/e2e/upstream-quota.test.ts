@@ -158,11 +158,15 @@ describe('Retry-After of an upstream', () => {
     const until = new Date(Date.now() + 3_600_000);
     const weekday = until.toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' });
     const date = until.toUTCString();
+    const east = new Date(until.getTime() + 32_400_000).toUTCString();
     const [day = '', number = '', month = '', year = '', time = ''] = date.replace(',', '').split(' ');
     for (const said of [
       date,
       `${weekday}, ${number}-${month}-${year.slice(2)} ${time} GMT`,
       `${day} ${month} ${number.replace(/^0/, ' ')} ${time} ${year}`,
+      // Not of RFC 9110, but some servers write a zone in digits.
+      east.replace('GMT', '+0900'),
+      `${until.toISOString().slice(0, 19)}+0000`,
     ]) {
       upstream.on('*', later(said, 503));
       const [, , told] = await ask(service);
