@@ -80,10 +80,13 @@ export function parameterSchema(
 const DATA = new Set(['const', 'enum', 'examples']);
 
 /** Puts {@link multiplesOf} in the place of `multipleOf`: the library allows for errors of rounding, too much or too little. */
-function withSteps(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withSteps);
+function withSteps(schema: unknown, hasNames = false): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => withSteps(each));
   if (!isRecord(schema)) return schema;
-  const inner = Object.entries(schema).map(([key, value]) => [key, DATA.has(key) ? value : withSteps(value)]);
+  // In `properties` a name such as `const` is no keyword.
+  const inner = Object.entries(schema).map(([key, value]) =>
+    !hasNames && DATA.has(key) ? [key, value] : [key, withSteps(value, !hasNames && key === 'properties')],
+  );
   const { multipleOf: step, ...rest } = Object.fromEntries(inner);
   if (typeof step !== 'number') return Object.fromEntries(inner);
   return { ...rest, '~refine': [{ check: multiplesOf(step), error: () => `must be multiple of ${step}` }] };
