@@ -16,7 +16,7 @@ const endpoints = {
   cents: query({ type: 'number', multipleOf: 0.01 }),
   steps: body({
     items: { anyOf: [{ multipleOf: 0.5 }, { multipleOf: 0.3 }] },
-    properties: { n: { multipleOf: 1e-8 }, const: { multipleOf: 1e-8 }, properties: { enum: [{ multipleOf: 1 }] } },
+    properties: { n: { multipleOf: 1e-8 }, const: { multipleOf: 0.01 }, properties: { enum: [{ multipleOf: 1 }] } },
   }),
   hidden: query({ enum: ['hunter2'] }, { secret: true }),
   evil: query({ pattern: '^(([a-z])+.)+[A-Z]([a-z])+$' }),
@@ -82,7 +82,7 @@ describe('schemas of parameters', async () => {
     await take('steps', [1.5, 0.9, 'x', 7.2, 1e300], { n: 12_345_678.123_456_78 }, 0.7);
     await refuse('steps', '/0 must be multiple of 0.5', [0.7], [0.300_000_000_01]);
     await refuse('steps', '/n must be multiple of 1e-8', { n: 0.000_000_005 });
-    await refuse('steps', '/const must be multiple of 1e-8', { const: 1.000_000_005 });
+    await refuse('steps', '/const must be multiple of 0.01', { const: 5.000_000_000_01 });
     await take('steps', { properties: { multipleOf: 1 } });
   });
 
