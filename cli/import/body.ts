@@ -2,7 +2,7 @@ import { type ApiDocument, type Block, listOf, type Operation } from './document
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { jsonOf } from './media.ts';
 import { parameterOf } from './parameters.ts';
-import { readOnlyIn } from './schema.ts';
+import { partsOf, readOnlyIn } from './schema.ts';
 
 /**
  * Makes a parameter of each member of a JSON body or a form.
@@ -41,13 +41,6 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
     const about = { isRequired: required.has(name), isText: isForm, lose };
     return unlessInexpressible(what, about.isRequired, note, () => parameterOf(document, parameter, stated, about));
   });
-}
-
-/** Returns a schema and the schemas of its `allOf`, each once. */
-function partsOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): Block[] {
-  if (seen.has(schema)) return [];
-  seen.add(schema);
-  return [schema, ...listOf(schema.allOf).flatMap((part) => partsOf(document, document.block(part), seen))];
 }
 
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;

@@ -2,7 +2,7 @@ import { roleOf, type Security } from './credential-guard.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { jsonChoiceOf } from './formats.ts';
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
-import { isScalar, SchemaReader } from './schema.ts';
+import { isScalar, partsOf, SchemaReader } from './schema.ts';
 import { encoded, literal, summary } from './text.ts';
 
 /** Headers that the HTTP client sets itself, or that follow from media types. */
@@ -96,10 +96,12 @@ interface Sent {
   readonly style?: 'repeat' | 'comma';
 }
 
-/** Returns the alternatives of a schema, or the schema itself. */
+/** Returns the alternatives of a schema, or the schema itself, each with the members of its `allOf`. */
 function choicesIn(document: ApiDocument, schema: Block): Block[] {
-  const choices = [schema.anyOf, schema.oneOf].flatMap(listOf);
-  return choices.length === 0 ? [schema] : choices.map((choice) => document.block(choice));
+  const joined = (each: Block): Block => Object.assign({}, ...partsOf(document, each).toReversed());
+  const whole = joined(schema);
+  const choices = [whole.anyOf, whole.oneOf].flatMap(listOf);
+  return choices.length === 0 ? [whole] : choices.map((choice) => joined(document.block(choice)));
 }
 
 /** Returns the type of a schema. `items` and `properties` imply one. */

@@ -80,20 +80,13 @@ function typesOf({ type, nullable }: Block): unknown {
 
 /** Returns the limits of a number. In OpenAPI 3.0 and Swagger, an exclusive limit is a limit with a boolean beside it. */
 function limitsOf(schema: Block): Block {
-  const names = [
-    ['minimum', 'exclusiveMinimum'],
-    ['maximum', 'exclusiveMaximum'],
-  ] as const;
-  return Object.fromEntries(
-    names.flatMap(([limit, exclusive]) => {
-      const isMark = schema[exclusive] === true;
-      const stated = {
-        [limit]: isMark ? undefined : schema[limit],
-        [exclusive]: isMark ? schema[limit] : schema[exclusive],
-      };
-      return Object.entries(stated).filter(([, value]) => Number.isFinite(value));
-    }),
-  );
+  const stated = ['Minimum', 'Maximum'].flatMap((end) => {
+    const limit = end.toLowerCase();
+    const exclusive = `exclusive${end}`;
+    if (schema[exclusive] === true) return Object.entries({ [exclusive]: schema[limit] });
+    return Object.entries({ [limit]: schema[limit], [exclusive]: schema[exclusive] });
+  });
+  return Object.fromEntries(stated.filter(([, value]) => Number.isFinite(value)));
 }
 
 /** Matches a number that an author may have quoted. */
@@ -122,6 +115,13 @@ export function valuesOf(document: ApiDocument, schema: Block, seen = new Set<Bl
   const { items, allOf, anyOf, oneOf } = schema;
   const parts = [items, ...[allOf, anyOf, oneOf].flatMap(listOf)];
   return parts.flatMap((part) => (part === undefined ? [] : valuesOf(document, document.block(part), seen)));
+}
+
+/** Returns a schema and the schemas of its `allOf`, each once. */
+export function partsOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): Block[] {
+  if (seen.has(schema)) return [];
+  seen.add(schema);
+  return [schema, ...listOf(schema.allOf).flatMap((part) => partsOf(document, document.block(part), seen))];
 }
 
 /** Returns an object's read-only members, which only the upstream sets and no request has. */
