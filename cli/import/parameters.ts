@@ -119,6 +119,8 @@ function needsJson(document: ApiDocument, schema: Block): boolean {
 
 /** Returns how a value is sent outside JSON: a list by its style, as text, or one item of it. @throws Inexpressible */
 function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Sent {
+  if (/^(?:label|matrix)$/.test(String(parameter.style)))
+    throw new Inexpressible(`has the style "${parameter.style}", which no config has`);
   if (parameter.in === 'querystring') throw new Inexpressible('is a whole query string, which no config has');
   if (Object.keys(document.block(parameter.content)).length > 0) {
     lose('is given as text');
