@@ -69,7 +69,7 @@ const EMPTY = 'it is empty in the environment, which wins: unset it there';
 export async function whereKeyWasSought(names: readonly string[], envFile: string | undefined): Promise<string> {
   const [file, usual] = [environmentFile(envFile), environmentFile(undefined)];
   // A pipe can be read only once.
-  for (const path of [file, usual].filter((each) => statSync(each, { throwIfNoEntry: false })?.isFile())) {
+  for (const path of [file, usual].filter((each) => existsSync(each) && statSync(each).isFile())) {
     const kept = await loadEnvironment({ cwd: dirname(path), envFile: path, env: {} }).catch(() => undefined);
     const name = names.find((each) => kept?.[each]);
     const why = path === file ? EMPTY : `--env names ${file}: write it there, or leave out --env`;

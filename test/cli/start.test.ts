@@ -1,7 +1,7 @@
 /** `start` serves, says what stops it in one line per error, and obeys signals. */
 
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -59,10 +59,7 @@ describe('start', { concurrency: 4 }, () => {
     assert.equal(code, 0);
     assert.ok(!`${stdout}${stderr}`.includes(KEY.slice(2)));
     assert.ok(!`${stdout}${stderr}`.includes(MNEMONIC));
-    const lines = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const lines = Array.from(stdout.trimEnd().split('\n'), (line) => JSON.parse(line));
     const { time, ...line } = lines.find(({ msg }) => msg.startsWith('prices/eth'));
     assert.match(time, new RegExp(`^${TIME}$`));
     assert.deepEqual(line, { level: 'info', msg: `prices/eth ${endpointId(eth)}` });
@@ -98,6 +95,10 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
     await writeFile(other, 'HOST=a.example\n', { mode: 0o600 });
     const cure = `${env} has SERVICE_PRIVATE_KEY, but --env names ${other}: write it there, or leave out --env`;
     assert.deepEqual(await again('--env', 'other.env'), failed(`${missing}; ${cure}`));
+    // A link to itself stands for a folder that may not be looked into: root may look into any.
+    await rm(env);
+    await symlink(env, env);
+    assert.deepEqual(await again('--env', 'other.env'), failed(`${missing}; ${other} has neither: write one there`));
   });
 
   /** The lines that a start prints, which is refused once the command line and the variables are read. */
