@@ -52,12 +52,13 @@ function compileHeaders(own: Headers, bodyType: string): (parts: RequestParts) =
 function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: ReadonlySet<string>): Parameters {
   const sent = declared.flatMap(({ name, in: place, form }, index): [string, Json][] => {
     const value = values[index];
-    if (value === undefined || !inPaths.has(name)) return [];
+    const first = declared.findIndex((other, at) => other.name === name && values[at] !== undefined);
+    if (value === undefined || index !== first || !inPaths.has(name)) return [];
     if (place !== 'body' || form) return [[name, parameterText(value)]];
-    const digits = isMarked(value) ? [[`{${name}}`, unmarkedJson(JSON.stringify(value))] as [string, Json]] : [];
-    return [[name, unmarked(value)], ...digits];
+    const digits = isMarked(value) && { [`{${name}}`]: unmarkedJson(JSON.stringify(value)) };
+    return Object.entries({ [name]: unmarked(value), ...digits });
   });
-  return Object.freeze(Object.fromEntries(sent.reverse()));
+  return Object.freeze(Object.fromEntries(sent));
 }
 
 /** Prepares the upstream request of an endpoint. The returned function takes a value per parameter, and throws Refusal 400. */

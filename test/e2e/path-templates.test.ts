@@ -49,7 +49,11 @@ const feeds = {
   named: {
     ...n,
     path: '/named',
-    encoding: { ...int("$['id {n}'].v,$[?(@.id == '{n}')].v,$[?(@.n === {n})].v"), type: 'int256,int256,int256' },
+    parameters: [...n.parameters, { name: 'm', in: 'none', fixed: 'first' }, { name: 'm', in: 'body' }],
+    encoding: {
+      ...int("$['id {n}'].v,$[?(@.id == '{n}')].v,$[?(@.n === {n})].v,$.{m}.v"),
+      type: 'int256,int256,int256,int256',
+    },
   },
   loose: { ...n, encoding: int('$[?(@.n == {n})].v') },
   strict: {
@@ -117,14 +121,11 @@ describe('templates in `encoding.path`', async () => {
   it('a number of a body has all its digits in a name or a text', async () => {
     const [long, other] = ['12345678901234567890', '12345678901234567000'];
     const entries = [other, long].map((n, v) => `"id ${n}":{"v":${v},"id":"${n}"}`);
-    upstream.on('/named', faults.text(`{${entries},"number":{"n":${long},"v":2}}`));
-    const response = await postText(endpointUrl(service, 'api/named'), `{"parameters":{"n":${long}}}`);
+    upstream.on('/named', faults.text(`{${entries},"number":{"n":${long},"v":2},"first":{"v":3}}`));
+    const response = await postText(endpointUrl(service, 'api/named'), `{"parameters":{"n":${long},"m":${long}}}`);
     const { data } = await verifyEncoded(response, TEST_ADDRESS);
-    assert.deepEqual(AbiCoder.defaultAbiCoder().decode(['int256', 'int256', 'int256'], data).toArray(), [
-      10n,
-      10n,
-      20n,
-    ]);
+    const signed = AbiCoder.defaultAbiCoder().decode(Array(4).fill('int256'), data).toArray();
+    assert.deepEqual(signed, [10n, 10n, 20n, 30n], 'of two parameters with one name the first counts');
   });
 
   it('a filter with a large value ends early, and is told so', async () => {

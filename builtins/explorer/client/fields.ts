@@ -123,8 +123,7 @@ function json(text: string): Content {
 function jsonLine(text: string): Content {
   const content = json(text);
   if ('problem' in content) return content;
-  const line = JSON.stringify(JSON.parse(text));
-  return { value: line.replace(/[^\x20-\x7e]/g, unicodeEscape) };
+  return { value: JSON.stringify(JSON.parse(text)).replace(/[^\x20-\x7e]/g, unicodeEscape) };
 }
 
 /** Reads a text that a header can carry (RFC 9110, section 5.5) and browsers send. */
