@@ -19,11 +19,14 @@ function limit({ pid }: ChildProcess, bytes: number | 'unlimited'): void {
   assert.equal(status, 0, stderr.toString());
 }
 
-/** Starts a program whose log is appended to a file. */
-async function loggingTo(t: TestContext, file: string, args: readonly string[], cwd: string): Promise<ChildProcess> {
+/** Starts a program whose log is appended to a file. @param room bytes of a file that it can write from its start. */
+async function loggingTo(t: TestContext, file: string, args: readonly string[], cwd: string, room?: number) {
   const stdout = openSync(file, 'a');
-  const env = environment({ SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' });
-  const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', stdout, 'pipe'] });
+  // A record of coverage is a file, too.
+  const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', ...(room !== undefined && { NODE_V8_COVERAGE: '' }) };
+  const limited = room === undefined ? [] : ['prlimit', `--fsize=${room}:unlimited`];
+  const [command = '', ...words] = [...limited, process.execPath, ...args];
+  const child = spawn(command, words, { cwd, env: environment(env), stdio: ['ignore', stdout, 'pipe'] });
   closeSync(stdout);
   t.after(() => child.kill('SIGKILL'));
   return child;
@@ -32,11 +35,7 @@ async function loggingTo(t: TestContext, file: string, args: readonly string[], 
 const fileText = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 
 /** Every line of a file, which must be whole. */
-const linesOf = (file: string) =>
-  fileText(file)
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
+const linesOf = (file: string) => (fileText(file).match(/.+/g) ?? []).map((line) => JSON.parse(line));
 
 describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
   it('loses no line as long as they can wait, and tears none', async (t) => {
@@ -92,8 +91,7 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
   it('is an error of a command, also where its disk has room for a part of the output', async (t) => {
     const cwd = await folderWith(t);
     for (const room of [0, 1000]) {
-      const child = await loggingTo(t, join(cwd, `schema-${room}.json`), [PROGRAM, 'config', 'schema'], cwd);
-      limit(child, room);
+      const child = await loggingTo(t, join(cwd, `schema-${room}.json`), [PROGRAM, 'config', 'schema'], cwd, room);
       let said = '';
       child.stderr?.on('data', (text) => (said += text));
       assert.deepEqual(await eventOf(child, 'close'), [1, null]);
