@@ -29,7 +29,7 @@ const prelude = `
 const DILIGENT = 'on((order) => setTimeout(done, Number(order.task.value), order));';
 const CRASHING = 'on(() => process.exit(3));';
 const THROWING = "on(() => { throw new Error('out of order'); });";
-const GREEDY = 'on(() => { const map = new Map(); for (let i = 0; ; i++) map.set(i, i); });';
+const GREEDY = 'on(() => { const all = []; for (;;) all.push(new Array(1e6).fill(0)); });';
 const FAILING = "on(() => process.send({ kind: 'failed', reason: 'no luck' }));";
 const STUCK = 'on(() => { for (;;); });';
 /** In a call that takes half an hour and hears nothing; before it there is a file that says so. */

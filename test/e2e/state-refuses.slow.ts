@@ -68,7 +68,8 @@ describeServers('an engine that can be read and refuses to write', async (progra
       assert.equal(refusing.value('state_available'), 0);
       assert.equal(told(service).length, 1);
       assert.match(told(service)[0] ?? '', says);
-      for (let count = 0; count < 5; count++) await redeem(service, `0x${'ab'.repeat(32)}`);
+      // Payments of which this process does not know yet that they are in doubt: each is asked for.
+      for (const digit of '12345') await redeem(service, `0x${digit.repeat(64)}`);
       const later = await scrape(service);
       if (withoutPromtool === false) {
         const after = [
