@@ -22,8 +22,6 @@ function isEndpointKeys(value: unknown): value is EndpointKeys {
 
 type Hook = (context: object) => unknown;
 
-const none = Object.freeze({});
-
 /**
  * Returns the hooks of a simple plugin with `keys` added to their contexts: the endpoint's values of the plugin's config keys, or
  * the `default` of their schemas.
@@ -34,13 +32,14 @@ export function hooksWithKeys(hooks: SimplePlugin['hooks'], keys: readonly Confi
   const valuesAt = (endpoint: Endpoint): object => {
     const known = made.get(endpoint);
     if (known !== undefined) return known;
-    const values = keys.map((key) => [key.path, withDefaults(key.schema, key.of(endpoint))]);
-    made.set(endpoint, deepFreeze(Object.fromEntries(values)));
-    return valuesAt(endpoint);
+    const entries = keys.map((key) => [key.path, withDefaults(key.schema, key.of(endpoint))]);
+    const values: object = deepFreeze(Object.fromEntries(entries));
+    made.set(endpoint, values);
+    return values;
   };
   const extended = (hook: Hook) => (context: Readonly<Record<string, unknown>>) => {
     const { endpoint } = insideOf(context) ?? {};
-    return hook.call(hooks, withKeys(context, endpoint === undefined ? none : valuesAt(endpoint)));
+    return hook.call(hooks, withKeys(context, endpoint === undefined ? Object.freeze({}) : valuesAt(endpoint)));
   };
   return Object.fromEntries(Object.entries<unknown>(hooks).map(([name, hook]) => [name, extended(hook as Hook)]));
 }
