@@ -52,8 +52,8 @@ function compileHeaders(own: Headers, bodyType: string): (parts: RequestParts) =
 function pathValuesOf(declared: readonly Declared[], values: Values, inPaths: ReadonlySet<string>): Parameters {
   const sent = declared.flatMap(({ name, in: place, form }, index): [string, Json][] => {
     const value = values[index];
-    const first = declared.findIndex((other, at) => other.name === name && values[at] !== undefined);
-    if (value === undefined || index !== first || !inPaths.has(name)) return [];
+    if (value === undefined || !inPaths.has(name)) return [];
+    if (declared.findIndex((other, at) => other.name === name && values[at] !== undefined) < index) return [];
     if (place !== 'body' || form) return [[name, parameterText(value)]];
     const digits = isMarked(value) && { [`{${name}}`]: unmarkedJson(JSON.stringify(value)) };
     return Object.entries({ [name]: unmarked(value), ...digits });
