@@ -8,6 +8,7 @@ import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { api, builtins, config, endpoint, errorsOf, load, warningsOf } from './support.ts';
 
 const allowUnset = true;
+const unidentifiedIn = (loaded: LoadedConfig) => warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
 const textsOf = ({ explained }: LoadedConfig) => explained.map(({ text }) => text);
 
 test('the IDs of endpoints that need no variable are those with the variables', async (t) => {
@@ -116,8 +117,7 @@ test('an ID shows the variable that is meant, whatever text follows it', async (
   const paths = ['/${FOO}x', '/${FOO}_x', '/${FOO_BAR}', '/${FOOD}/${FOO}'];
   const endpoints = paths.map((path, index) => endpoint({ name: `e${index}`, path }));
   const loaded = await load(t, config({ apis: [api({ endpoints })] }), { allowUnset });
-  const unidentified = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
-  assert.deepEqual(unidentified, [
+  assert.deepEqual(unidentifiedIn(loaded), [
     'apis[0].endpoints[0]: no endpoint ID: it depends on the variable FOO',
     'apis[0].endpoints[1]: no endpoint ID: it depends on the variable FOO',
     'apis[0].endpoints[2]: no endpoint ID: it depends on the variable FOO_BAR',
@@ -148,8 +148,7 @@ test('variables that an ID shows are named wherever they stand', async (t) => {
   ];
   const given = config({ apis: [api({ endpoints }), api({ name: 'z', url: '${Z}/x' })], server: { port: '${PORT}' } });
   const loaded = await load(t, given, { allowUnset, builtins: [...builtins, nosy], env: { Z: 'https://z' } });
-  const unidentified = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
-  assert.deepEqual(unidentified, [
+  assert.deepEqual(unidentifiedIn(loaded), [
     'apis[0].endpoints[0]: no endpoint ID: it depends on the variables A, B, NOTE',
     'apis[0].endpoints[1]: no endpoint ID: it depends on the variable NOTE',
     'apis[0].endpoints[3]: no endpoint ID: it depends on the variable PORT',
