@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Connections } from './limits.ts';
 
 /** Milliseconds between two sweeps of open connections. */
 const POLL_INTERVAL_MS = 20;
-/** Most turns of the event loop in which a server waits for a turn without a new connection. */
-const MOST_TURNS = 1000;
+/** Most connections that are still accepted just before a server closes: more than its queue holds, which is 511. */
+const MOST_WAITING = 1000;
 
 /**
  * Stops a server, and resolves once every connection is closed. For `delay` it still accepts connections, and every response
@@ -18,12 +19,17 @@ export async function drain(server: Server, connections: Connections, delay: num
   connections.drain();
   await setTimeout(delay);
   const closed = once(server, 'close');
-  // `close` would reset connections that wait to be accepted, so these are accepted first.
-  for (let turns = 0, before = -1; turns < MOST_TURNS && before !== connections.accepted; turns++) {
-    before = connections.accepted;
+  const accepted: Socket[] = [];
+  server.on('connection', (socket) => accepted.push(socket));
+  // `close` would reset connections that wait to be accepted, so these are accepted first. A turn of the event loop accepts one:
+  // they are read only afterwards, or clients that connect again after each answer would leave no turn without any.
+  for (let before = -1; before < accepted.length && before < MOST_WAITING; ) {
+    before = accepted.length;
     await setImmediate();
+    for (const socket of accepted.slice(before)) socket.pause();
   }
   server.close();
+  for (const socket of accepted) socket.resume();
   const sweep = setInterval(() => {
     server.closeIdleConnections();
     connections.closeSilent();

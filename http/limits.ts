@@ -55,8 +55,6 @@ export class Connections {
   readonly #bounds: typeof BOUNDS;
   readonly #handle: Handle;
   #isDraining = false;
-  /** Number of connections accepted so far. */
-  accepted = 0;
 
   /**
    * @param handle called with each request that may begin; must end its response.
@@ -71,11 +69,6 @@ export class Connections {
     server.on('checkExpectation', (request, response) => this.#begin(request, response));
     const timer = setInterval(() => this.#look(), LOOK_INTERVAL_MS).unref();
     server.once('close', () => clearInterval(timer));
-  }
-
-  /** Number of open connections. */
-  get size(): number {
-    return this.#open.size;
   }
 
   /** Makes every connection end with the answer to its latest request, later connections too. */
@@ -96,7 +89,6 @@ export class Connections {
 
   #add(socket: Socket): void {
     const connection: Connection = { since: performance.now(), address: socket.remoteAddress, underWay: [] };
-    this.accepted += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => {
       this.#open.delete(socket);

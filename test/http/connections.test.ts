@@ -23,7 +23,7 @@ describe('the requests of a connection', () => {
     client.write(pipelined(500));
     assert.equal(await client.closed, '');
     await server.until(() => server.closed.size === 16);
-    assert.deepEqual([server.arrived.length, server.connections.size], [16, 0]);
+    assert.deepEqual([server.arrived.length, server.open.size], [16, 0]);
   });
 
   it('are as many as the client wants, one after the other', async (t) => {
@@ -42,7 +42,7 @@ describe('the requests of a connection', () => {
     client.write(pipelined(3));
     await server.at('/2');
     client.destroy();
-    await server.until(() => server.closed.size === 3 && server.connections.size === 0);
+    await server.until(() => server.closed.size === 3 && server.open.size === 0);
   });
 
   it('are over when the client ends its side: it counts as gone', async (t) => {
@@ -51,7 +51,7 @@ describe('the requests of a connection', () => {
     client.write(GET);
     await server.at('/');
     client.end();
-    await server.until(() => server.closed.size === 1 && server.connections.size === 0);
+    await server.until(() => server.closed.size === 1 && server.open.size === 0);
   });
 
   it('end it with the answer to one that wishes for another protocol, which is ignored', async (t) => {
@@ -84,7 +84,7 @@ describe('a connection of a server that stops', () => {
     const [kept, silent] = [openRaw(server.url), openRaw(server.url)];
     kept.write(GET);
     await kept.until((text) => text.endsWith('answer'));
-    await server.until(() => server.connections.size === 2);
+    await server.until(() => server.open.size === 2);
     await drain(server.server, server.connections, 0);
     assert.equal(await silent.closed, '');
     assert.match(await kept.closed, /answer$/);

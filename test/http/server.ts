@@ -44,6 +44,8 @@ export interface TestServer {
   readonly arrived: Arrived[];
   /** Responses that have ended or lost their connection. */
   readonly closed: ReadonlySet<ServerResponse>;
+  /** Connections that are open. */
+  readonly open: ReadonlySet<Socket>;
   /** The one that has begun for this path. */
   at(path: string): Promise<Arrived>;
   /** Resolves when the condition holds. */
@@ -58,7 +60,9 @@ export async function startTestServer(
 ): Promise<TestServer> {
   const arrived: Arrived[] = [];
   const closed = new Set<ServerResponse>();
+  const open = new Set<Socket>();
   const server = createHttpServer();
+  server.on('connection', (socket) => open.add(socket.once('close', () => open.delete(socket))));
   const handle = (request: IncomingMessage, response: ServerResponse) => {
     const one = { request, response };
     arrived.push(one);
@@ -71,7 +75,7 @@ export async function startTestServer(
   const until = async (condition: () => boolean) => void (await eventually(condition));
   const at = (path: string) =>
     eventually(() => arrived.find(({ request }) => request.url === path), `the request for ${path}`);
-  return { url: `http://${host}`, server, connections, arrived, closed, at, until };
+  return { url: `http://${host}`, server, connections, arrived, closed, open, at, until };
 }
 
 /** Answers with a body. */

@@ -83,7 +83,7 @@ describe('a stream', () => {
     const server = await startStreaming(t, { stall: 200 });
     deaf(t, server.url, gets('/stream'));
     await server.push(BIG, 1);
-    await server.until(() => server.connections.size === 0);
+    await server.until(() => server.open.size === 0);
     assert.equal(server.returns(), 1);
     assert.deepEqual(server.waiting, [0]);
   });

@@ -25,13 +25,13 @@ describe('answers that their clients do not take', () => {
   it('end with their connection when nothing of them was taken for a while', async (t) => {
     const server = await startTestServer(t, { stall: 200 }, (arrived) => void reply(arrived, BIG));
     deaf(t, server.url, GET);
-    await server.until(() => server.arrived.length > 0 && server.connections.size === 0);
+    await server.until(() => server.arrived.length > 0 && server.open.size === 0);
   });
 
   it('take a bounded number of bytes in all: the connection with the most goes', async (t) => {
     const server = await startTestServer(t, { unread: 8 * 1024 * 1024 }, (arrived) => void reply(arrived, MEBIBYTE));
     for (let i = 0; i < 6; i++) deaf(t, server.url, pipelined(16));
-    await server.until(() => server.arrived.length >= 96 && server.connections.size < 2);
+    await server.until(() => server.arrived.length >= 96 && server.open.size < 2);
     const reader = openRaw(server.url);
     reader.write(GET);
     await reader.until((text) => text.endsWith('xxx'));
