@@ -26,6 +26,8 @@ interface Case extends Block {
 /** What a case may give. A name that the loader does not know would change nothing. */
 const GIVEN = ['files', 'env', 'allowUnset'];
 
+const HALF_A_MINUTE_MS = 30_000;
+
 /** A comment that was to say what is expected, but would be read as a title. */
 const MISSPELT = /^ *# *(?!(?<=^# )(?:expect|warn|plugins): |warns of )(?:expect|warn|plugin).*$/m;
 
@@ -59,7 +61,7 @@ function configsOf(base: string, { given: _, text, hurried: __, ...changes }: Ca
 function hurry(t: TestContext): void {
   const { setTimeout } = globalThis;
   t.mock.method(globalThis, 'setTimeout', (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
-    setTimeout(run, ms / 60, ...args),
+    setTimeout(run, ms < HALF_A_MINUTE_MS ? ms : ms / 60, ...args),
   );
 }
 
