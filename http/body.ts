@@ -8,11 +8,8 @@ const readers = new Map<number, Promise<Middleware>>();
 /** Makes a reader with koa-body, which is loaded on first use: it takes longer to load than the rest of the service. */
 async function makeReader(max: number): Promise<Middleware> {
   const { HttpMethodEnum, koaBody } = await import('koa-body');
-  return koaBody({
-    // Without an encoding the body stays bytes: bytes that are not UTF-8 must not be replaced.
-    ...{ json: false, urlencoded: false, text: true, textTypes: ['text/plain'], textLimit: max, encoding: '' },
-    parsedMethods: Object.values(HttpMethodEnum),
-  });
+  // Without an encoding the body stays bytes: bytes that are not UTF-8 must not be replaced.
+  return koaBody({ textLimit: max, encoding: '', parsedMethods: Object.values(HttpMethodEnum) });
 }
 
 function readerOf(max: number): Promise<Middleware> {
@@ -43,7 +40,7 @@ export function readBody(ctx: Context, max: number): Promise<Buffer> {
 
 async function readChunked(ctx: Context, max: number, coding: string): Promise<Buffer> {
   const reader = await readerOf(max);
-  // The plugin that asks for the body decides which media type and content coding it may have.
+  // koa-body leaves a text as it is. The plugin that asks for the body decides which media type and content coding it may have.
   const { headers } = ctx.req;
   ctx.req.headers = { 'content-type': 'text/plain', 'transfer-encoding': coding };
   try {
