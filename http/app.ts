@@ -42,6 +42,7 @@ interface RequestState {
 }
 
 type AppContext = Context & { readonly state: RequestState };
+type Answer = (request: IncomingRequest, ctx: Context) => Promise<HttpResponse>;
 
 /** The koa app of one config. Its middleware: errors and headers, the router, then refusals where no route matches. */
 export class HttpApp {
@@ -57,11 +58,11 @@ export class HttpApp {
     const app = new Koa();
     // A client that leaves is no error, and failures are reported elsewhere.
     app.on('error', () => undefined);
-    const endpoints = this.#middlewareFor(ENDPOINTS);
-    const serve = (path: string, route?: Route) => (route === undefined ? endpoints : this.#middlewareFor(path, route));
+    const endpoints = this.#middlewareFor(ENDPOINTS, true, (request) => options.pipeline.serve(request));
+    const router = routerOf(options.plugins.plugins, endpoints, (route) => this.#routeMiddleware(route));
     app.use((ctx, next) => this.#respond(ctx, next));
     app.use(endpointFirst(endpoints));
-    app.use(routerOf(options.plugins.plugins, serve).routes() as Middleware);
+    app.use(router.routes() as Middleware);
     app.use((ctx) => {
       const [route, refusal] = unrouted(ctx);
       this.#begin(ctx, route);
@@ -102,26 +103,26 @@ export class HttpApp {
     if (!req.complete) discard(req);
   }
 
-  /** Returns the middleware of a route, or of endpoints if there is none: it admits the request and has it answered. */
-  #middlewareFor(path: string, route?: Route): Middleware {
-    const { admit = true, maxBody = 0 } = route ?? {};
-    const { pipeline } = this.#options;
-    const key = route && routeKey(route);
+  /** Returns middleware that admits a request, and then has it answered. */
+  #middlewareFor(path: string, admit: Route['admit'], answer: Answer): Middleware {
     return async (ctx: AppContext) => {
-      const { state } = ctx;
       const request = this.#begin(ctx, path);
-      const { exchange, httpRequest } = request;
       if (admit !== false && this.#underWay > MOST_UNDER_WAY) throw serverBusy();
       // With `asked`, the requests that the route makes are admitted instead.
-      if (admit === true) await pipeline.admit(exchange);
-      if (key === undefined) {
-        state.response = await pipeline.serve(request);
-        return;
-      }
-      const body = maxBody > 0 ? await httpRequest.readBody(maxBody) : new Uint8Array();
-      const query = new URLSearchParams(`?${ctx.querystring}`);
-      state.response = await pipeline.route(key, { params: ctx.params ?? {}, query, body }, exchange);
+      if (admit === true) await this.#options.pipeline.admit(request.exchange);
+      ctx.state.response = await answer(request, ctx);
     };
+  }
+
+  /** Returns the middleware of a plugin's route. */
+  #routeMiddleware(route: Route): Middleware {
+    const { path, admit, maxBody = 0 } = route;
+    const key = routeKey(route);
+    return this.#middlewareFor(path, admit, async ({ exchange, httpRequest }, { params, querystring }) => {
+      const body = maxBody > 0 ? await httpRequest.readBody(maxBody) : new Uint8Array();
+      const request = { params, query: new URLSearchParams(`?${querystring}`), body };
+      return this.#options.pipeline.route(key, request, exchange);
+    });
   }
 
   #begin(ctx: AppContext, route: string): IncomingRequest {

@@ -11,28 +11,31 @@ const ANYWHERE = '{*path}';
 /** The route in logs of a request that no route serves. */
 export const NO_ROUTE = '(no route)';
 
-type Layer = Router['stack'][number];
-
 /** Returns the same text for routes whose patterns differ only in the names of their parameters. */
 const claimOf = (method: string, path: string) => `${method.toUpperCase()} ${path.replace(/:\w+/g, ':')}`;
 
 /**
  * Makes the router of all routes: first the endpoints, then plugins' routes, and last those of any path (`*`).
  *
- * @param serve makes the middleware of a path; it gets no route for the endpoints.
+ * @param endpoints the middleware of the endpoints.
+ * @param serve makes the middleware of a plugin's route.
  * @throws RegistrationError for a route that cannot be served, naming its plugin.
  */
 export function routerOf(
   plugins: readonly Pick<Registration, 'name' | 'plugin'>[],
-  serve: (path: string, route?: Route) => Middleware,
+  endpoints: Middleware,
+  serve: (route: Route) => Middleware,
 ): Router {
   const router = new Router({ strict: true, sensitive: true });
   const owners = new Map([
     ['POST /endpoints/:', 'kernel'],
     ['POST *', 'kernel'],
   ]);
-  router.post(ENDPOINTS, serve(ENDPOINTS));
-  const contributed = plugins.flatMap(({ name, plugin }) => (plugin.routes ?? []).map((route) => ({ name, route })));
+  router.post(ENDPOINTS, endpoints);
+  // The router tries routes in the order of registration.
+  const contributed = plugins
+    .flatMap(({ name, plugin }) => (plugin.routes ?? []).map((route) => ({ name, route })))
+    .toSorted((a, b) => Number(a.route.path === '*') - Number(b.route.path === '*'));
   for (const { name, route } of contributed) {
     const { method, path } = route;
     const claim = claimOf(method, path);
@@ -40,13 +43,8 @@ export function routerOf(
     if (owner !== undefined)
       throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
     owners.set(claim, name);
-  }
-  // The router tries routes in the order of registration.
-  const isAnywhere = ({ route }: (typeof contributed)[number]) => route.path === '*';
-  for (const { name, route } of contributed.toSorted((a, b) => Number(isAnywhere(a)) - Number(isAnywhere(b)))) {
-    const { method, path } = route;
     try {
-      router.register(path === '*' ? ANYWHERE : path, [method.toLowerCase()], serve(path, route));
+      router.register(path === '*' ? ANYWHERE : path, [method.toLowerCase()], serve(route));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new RegistrationError(`plugin "${name}": route ${method} ${path}: ${why}`);
@@ -57,7 +55,7 @@ export function routerOf(
 
 /** Returns the refusal of a request that no route serves (404 or 405), and the route to log. */
 export function unrouted({ matched = [] }: Context): [route: string, refusal: Refusal] {
-  const layers: readonly Layer[] = matched;
+  const layers: Router['stack'] = matched;
   const found = layers.filter(({ path }) => path !== ANYWHERE);
   const [first] = found;
   if (first === undefined) return [NO_ROUTE, new Refusal(404, 'Not Found')];

@@ -35,7 +35,7 @@ function refusal(...registrations: Registration[]): string {
   const registry = newRegistry();
   try {
     for (const one of registrations) registry.register(one);
-    routerOf(registry.seal().plugins, () => nothing);
+    routerOf(registry.seal().plugins, nothing, () => nothing);
   } catch (error) {
     assert.ok(error instanceof RegistrationError, String(error));
     return error.message;
