@@ -2,15 +2,7 @@ import { Charge } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
 import type { Args, CallEvent, Next, Observer, Tapped, Wrapper } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
-import {
-  type Contract,
-  type Contracts,
-  type Hidden,
-  type Stage,
-  type StageName,
-  stageOf,
-  WrongShape,
-} from './stages.ts';
+import { type Contract, type Contracts, type Stage, type StageName, stageOf, WrongShape } from './stages.ts';
 import type { ApiResponse, CallContext } from './values.ts';
 
 /** What the guard uses for all plugins alike. */
@@ -31,8 +23,8 @@ export interface Tap {
   readonly budget: number | 'none';
   /** Whether the plugin is a built-in, which is trusted not to change its arguments. */
   readonly isTrusted: boolean;
-  /** Headers that the plugin must not see; complete once every plugin is registered. */
-  readonly hidden: Hidden;
+  /** Lower-case names of request headers that carry credentials of other plugins. */
+  readonly hidden: ReadonlySet<string>;
   readonly fn: PluginFunction;
   /** Work that requests share; at around stages only. */
   readonly flights: Flights;

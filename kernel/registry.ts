@@ -1,7 +1,7 @@
 import { type Exchange, Flights } from './exchange.ts';
 import { type GuardOptions, guarded, type PluginFunction } from './guard.ts';
 import { Hooks, type Observer, type TapDescription } from './hooks.ts';
-import { type Hidden, type StageName, stageNames, stageOf, stages } from './stages.ts';
+import { type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
 /** An HTTP method and path that a plugin answers. */
@@ -48,8 +48,6 @@ export interface PluginSet {
   readonly plugins: readonly Registration[];
   /** The functions of each stage, in the order in which they are called. */
   readonly taps: Readonly<Record<StageName, readonly TapDescription[]>>;
-  /** Lower-case names of request headers that carry credentials. */
-  readonly hidden: ReadonlySet<string>;
 }
 
 /** Thrown at the start if two plugins claim the same thing, or one registers for something that does not exist. */
@@ -61,76 +59,61 @@ export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): stri
 }
 
 /**
- * Registers all plugins, built-ins and operators' alike, by the same method. Once sealed, it accepts no more.
+ * Registers plugins, built-ins and operators' alike, in the same way, and composes them into a set.
+ * @throws RegistrationError
  */
-export class Registry {
-  readonly #options: GuardOptions;
-  readonly #hooks: Hooks;
-  readonly #registrations: Registration[] = [];
-  /** Lower-case names of all plugins' credential headers; complete once every plugin is registered. */
-  readonly #hidden = new Set<string>();
-  #isSealed = false;
-
-  constructor(options: GuardOptions) {
-    this.#hooks = new Hooks(options.observer ?? {});
-    this.#options = options;
-  }
-
-  /** Taps a plugin's functions, routes included. @throws RegistrationError */
-  register(registration: Registration): void {
-    const { name, plugin, credentials = [] } = registration;
-    if (this.#isSealed) throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
-    for (const header of credentials) this.#hidden.add(header.toLowerCase());
-    const { hooks = {}, routes = [], vary } = plugin;
-    for (const [stage, entry] of Object.entries(hooks)) this.#addHook(registration, stage, entry);
-    for (const route of routes)
-      this.#tap(registration, 'route', routeKey(route), (...args) => Reflect.apply(route.handle, route, args));
-    if (vary !== undefined) this.#tap(registration, 'vary', '', (_, ...call) => Reflect.apply(vary, plugin, call));
-    this.#registrations.push(registration);
-  }
-
-  /** Composes the plugins into a set. No plugin can be registered afterwards. */
-  seal(): PluginSet {
-    this.#isSealed = true;
-    this.#hooks.seal();
-    const taps = Object.fromEntries(stageNames.map((stage) => [stage, this.#hooks.taps(stage)])) as PluginSet['taps'];
-    return { hooks: this.#hooks, plugins: this.#registrations, taps, hidden: this.#hidden };
-  }
-
-  #addHook(registration: Registration, stage: string, entry: unknown): void {
-    if (!Object.hasOwn(stages, stage) || stageOf(stage as StageName).ownMember)
-      throw new RegistrationError(`plugin "${registration.name}": there is no hook "${stage}"`);
-    if (entry === undefined) return;
-    const { variants } = stageOf(stage as StageName);
-    const table = variants === undefined ? { '': entry } : Object(entry);
-    for (const [variant, fn] of Object.entries(table))
-      this.#tap(
-        registration,
-        stage as StageName,
-        variant,
-        (fn as PluginFunction).bind(variants ? table : registration.plugin.hooks),
-      );
-  }
-
-  /** Built-ins come after operators' plugins at pick and around stages, and where the stage's row says so. */
-  #tap(registration: Registration, stage: StageName, variant: string, fn: PluginFunction): void {
+export function register(plugins: readonly Registration[], options: GuardOptions): PluginSet {
+  const hooks = new Hooks(options.observer ?? {});
+  const credentials = plugins.flatMap(credentialsOf);
+  for (const registration of plugins) {
     const { name: plugin, budget, isBuiltin: isTrusted = false } = registration;
-    const { kind, variants, builtinsLast } = stageOf(stage);
-    const rival = variants && this.#hooks.taps(stage).find((tap) => tap.variant === variant);
-    if (rival !== undefined) {
-      const what = stage === 'route' ? `serve ${variant}` : `provide "${stage}" of "${variant}"`;
-      throw new RegistrationError(`plugins "${rival.plugin}" and "${plugin}" both ${what}`);
+    const own = credentialsOf(registration);
+    const hidden = new Set(credentials.filter((header) => !own.includes(header)));
+    for (const [stage, variant, fn] of functionsOf(registration)) {
+      requireUnclaimed(hooks, stage, variant, plugin);
+      const flights = new Flights(hooks.running);
+      const tapped = guarded({ stage, plugin, budget, isTrusted, hidden, fn, flights, options });
+      hooks.tap(stage, { plugin, variant, budget }, isTrusted && comesLast(stage), tapped);
     }
-    const flights = new Flights(this.#hooks.running);
-    const hidden = this.#hiddenFrom(registration);
-    const tapped = guarded({ stage, plugin, budget, isTrusted, hidden, fn, flights, options: this.#options });
-    const isLast = isTrusted && (kind === 'pick' || kind === 'around' || builtinsLast === true);
-    this.#hooks.tap(stage, { plugin, variant, budget }, isLast, tapped);
   }
+  hooks.seal();
+  const taps = Object.fromEntries(stageNames.map((stage) => [stage, hooks.taps(stage)])) as PluginSet['taps'];
+  return { hooks, plugins, taps };
+}
 
-  /** Returns a live view of the headers that a plugin must not see, since others may still be registered. */
-  #hiddenFrom({ credentials = [] }: Registration): Hidden {
-    const own = new Set(credentials.map((header) => header.toLowerCase()));
-    return own.size === 0 ? this.#hidden : { has: (header) => this.#hidden.has(header) && !own.has(header) };
+function credentialsOf({ credentials = [] }: Registration): string[] {
+  return credentials.map((header) => header.toLowerCase());
+}
+
+/** Yields the functions of a plugin, each with its stage and variant. @throws RegistrationError */
+function* functionsOf({ name, plugin }: Registration): Generator<[StageName, variant: string, fn: PluginFunction]> {
+  const { hooks = {}, routes = [], vary } = plugin;
+  for (const [stage, entry] of Object.entries(hooks)) {
+    if (!isHook(stage)) throw new RegistrationError(`plugin "${name}": there is no hook "${stage}"`);
+    if (entry === undefined) continue;
+    const { variants } = stageOf(stage);
+    const table = variants === undefined ? { '': entry } : Object(entry);
+    for (const [variant, fn] of Object.entries<PluginFunction>(table))
+      yield [stage, variant, fn.bind(variants ? table : hooks)];
   }
+  for (const route of routes) yield ['route', routeKey(route), (...args) => Reflect.apply(route.handle, route, args)];
+  if (vary !== undefined) yield ['vary', '', (_, ...call) => Reflect.apply(vary, plugin, call)];
+}
+
+function isHook(name: string): name is StageName {
+  return Object.hasOwn(stages, name) && !stageOf(name as StageName).ownMember;
+}
+
+/** Checks that no plugin has a function for the same variant already. @throws RegistrationError */
+function requireUnclaimed(hooks: Hooks, stage: StageName, variant: string, plugin: string): void {
+  const rival = stageOf(stage).variants && hooks.taps(stage).find((tap) => tap.variant === variant);
+  if (rival === undefined) return;
+  const what = stage === 'route' ? `serve ${variant}` : `provide "${stage}" of "${variant}"`;
+  throw new RegistrationError(`plugins "${rival.plugin}" and "${plugin}" both ${what}`);
+}
+
+/** Whether built-ins come after operators' plugins: at pick and around stages, and where the stage's row says so. */
+function comesLast(stage: StageName): boolean {
+  const { kind, builtinsLast } = stageOf(stage);
+  return kind === 'pick' || kind === 'around' || builtinsLast === true;
 }

@@ -103,16 +103,13 @@ export function stageOf(name: StageName): Stage {
 /** Thrown when a function's result has the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
 
-/** Lower-case names of request headers that carry credentials of other plugins. */
-export type Hidden = Pick<ReadonlySet<string>, 'has'>;
-
 /**
  * How a stage's functions get their context, and how their results are read: as checked copies, or as they are where they
  * cannot change. The methods throw {@link WrongShape}.
  */
 export interface Contract {
-  /** Makes the context that a public hook gets in place of the arguments. */
-  context?(args: readonly unknown[], call: CallContext, hidden: Hidden, plugin: string): unknown;
+  /** Makes the context that a public hook gets in place of the arguments. @param hidden headers that it must not show. */
+  context?(args: readonly unknown[], call: CallContext, hidden: ReadonlySet<string>, plugin: string): unknown;
   /** Reads the memo that a public hook left in its context, once the hook has succeeded. */
   ended?(context: unknown, args: readonly unknown[], plugin: string): void;
   /** Reads a function's result. */

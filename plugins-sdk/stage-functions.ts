@@ -4,7 +4,6 @@ import type {
   AroundStage,
   AroundValue,
   Contracts,
-  Hidden,
   NamesWith,
   ResultOf,
   Row,
@@ -58,7 +57,7 @@ export type StageFn<N extends StageName> = (
 /** How a public hook's context is made, and how its result is read. */
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: CallContext, hidden: Hidden, plugin: string): unknown;
+  context(args: ArgsOf<N>, call: CallContext, hidden: ReadonlySet<string>, plugin: string): unknown;
   /** Reads a hook's result; absent at a watch, whose results are ignored. @throws WrongShape */
   accept?(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
 }

@@ -1,7 +1,7 @@
 import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/hooks.ts';
 import { errorForLog } from '../kernel/refusal.ts';
-import { type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
+import { type Registration, RegistrationError, register } from '../kernel/registry.ts';
 import { withTimeout } from '../lib/time/with-timeout.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
 
@@ -20,9 +20,7 @@ export function createPluginSet(
   facts: ServiceFacts,
 ) {
   const observer = observeAll(registrations, complain);
-  const registry = new Registry({ contracts: contractsFor(facts), complain, observer });
-  for (const registration of registrations) registry.register(registration);
-  return { ...registry.seal(), observer };
+  return { ...register(registrations, { contracts: contractsFor(facts), complain, observer }), observer };
 }
 
 /** Starts one plugin. @throws RegistrationError when it cannot start, or not within 30 seconds. */

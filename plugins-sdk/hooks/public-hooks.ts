@@ -1,5 +1,4 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { Hidden } from '../../kernel/stages.ts';
 import type { ApiResponse } from '../../kernel/values.ts';
 import { clientIp } from '../context-keys.ts';
 import type { StageContracts } from '../stage-functions.ts';
@@ -13,7 +12,7 @@ import type {
 } from './contexts.ts';
 import { takeData, takeParameters, takeRejection, takeResponse } from './results.ts';
 
-function headersFor(exchange: Exchange, hidden: Hidden): HttpRequestContext['headers'] {
+function headersFor(exchange: Exchange, hidden: ReadonlySet<string>): HttpRequestContext['headers'] {
   const headers: Record<string, string | undefined> = {};
   for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
   return Object.freeze(headers);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { control } from '../../kernel/exchange.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
-import { Registry } from '../../kernel/registry.ts';
+import { register } from '../../kernel/registry.ts';
 import type { CallContext } from '../../kernel/values.ts';
 import type { ErrorContext, HookContext } from '../../plugins-sdk/hooks/contexts.ts';
 import {
@@ -30,9 +30,8 @@ import {
 describe('the budget', () => {
   it('of a built-in ends its request as that of an operator’s plugin does', async () => {
     const hanging = async (fn: () => unknown) => {
-      const registry = new Registry({ contracts, complain: () => undefined });
-      registry.register({ name: 'p', budget: 5, isBuiltin: true, plugin: { hooks: { sign: fn } } });
-      const { hooks } = registry.seal();
+      const plugin = { name: 'p', budget: 5, isBuiltin: true, plugin: { hooks: { sign: fn } } };
+      const { hooks } = register([plugin], { contracts, complain: () => undefined });
       const request = { endpointId: '0x11', timestamp: 1, data: '0x01' } as const;
       return ask(async () => hooks.ask('sign', [request, newExchange()]));
     };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
-import { type Plugin, type Registration, Registry } from '../../kernel/registry.ts';
+import { type Plugin, type Registration, register } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
@@ -22,16 +22,13 @@ export const PLENTY = 10_000;
 /** Plugins `p`, `q`, … with the tables of hooks and one budget, and what the guard says against them. */
 export function seal(tables: readonly Table[], budget: number | 'none' = PLENTY, observer?: Observer) {
   const complaints: Array<{ plugin: string; stage: string; requestId: string; error: unknown }> = [];
-  const registry = new Registry({
-    contracts,
-    complain: (complaint) => void complaints.push(complaint),
-    observer,
-  });
-  for (const [index, { vary, ...hooks }] of tables.entries()) {
+  const plugins = tables.map(({ vary, ...hooks }, index): Registration => {
     const plugin: Plugin = typeof vary === 'function' ? { hooks, vary: (...args) => vary(...args) } : { hooks };
-    registry.register({ name: String.fromCharCode(112 + index), budget, plugin } satisfies Registration);
-  }
-  return { hooks: asked(registry.seal().hooks), complaints };
+    return { name: String.fromCharCode(112 + index), budget, plugin };
+  });
+  const complain = (complaint: (typeof complaints)[number]) => void complaints.push(complaint);
+  const { hooks } = register(plugins, { contracts, complain, observer });
+  return { hooks: asked(hooks), complaints };
 }
 
 /** A request to an endpoint. */

@@ -9,7 +9,7 @@ import Koa from 'koa';
 import { control, Exchange } from '../../kernel/exchange.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { Registry } from '../../kernel/registry.ts';
+import { register } from '../../kernel/registry.ts';
 import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
@@ -44,7 +44,6 @@ function pipelineOf(
   hooks: Readonly<Record<string, unknown>>,
   failed: (...told: unknown[]) => void = () => undefined,
 ): Pipeline {
-  const registry = new Registry({ contracts, complain: () => undefined });
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], block: {}, apiBlock: {} }),
     authenticate: { free: () => true },
@@ -54,8 +53,9 @@ function pipelineOf(
     encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
     sign: () => markChecked({ node: NODE, signature: SIGNATURE }),
   };
-  registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
-  return new Pipeline(registry.seal().hooks, { now: () => 7000, serialize: madeHere, failed });
+  const plugin = { hooks: { ...ordinary, ...hooks } };
+  const set = register([{ name: 'p', budget: 'none', plugin }], { contracts, complain: () => undefined });
+  return new Pipeline(set.hooks, { now: () => 7000, serialize: madeHere, failed });
 }
 
 function newExchange(): Exchange {

@@ -7,17 +7,18 @@ import {
   type PluginSet,
   type Registration,
   RegistrationError,
-  Registry,
   type Route,
+  register,
 } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
+import { newExchange } from './guarded.ts';
 
 const nothing = () => undefined;
 const contracts = contractsFor({ signers: [], now: Date.now });
 
-function newRegistry(): Registry {
-  return new Registry({ contracts, complain: nothing });
+function registered(...registrations: Registration[]): PluginSet {
+  return register(registrations, { contracts, complain: nothing });
 }
 
 function registration(name: string, plugin: Plugin = {}, more: Partial<Registration> = {}): Registration {
@@ -30,12 +31,10 @@ function stagesOf({ taps }: PluginSet) {
   return inner.map((stage) => ({ stage, failure: stageOf(stage).fails ?? 'closed', taps: taps[stage] }));
 }
 
-/** What registering them one after another ends with. */
+/** What registering them ends with. */
 function refusal(...registrations: Registration[]): string {
-  const registry = newRegistry();
   try {
-    for (const one of registrations) registry.register(one);
-    routerOf(registry.seal().plugins, nothing, () => nothing);
+    routerOf(registered(...registrations).plugins, nothing, () => nothing);
   } catch (error) {
     assert.ok(error instanceof RegistrationError, String(error));
     return error.message;
@@ -56,10 +55,9 @@ describe('registering', () => {
   });
 
   it('takes an undefined hook for none', () => {
-    const registry = newRegistry();
-    registry.register(registration('p', { hooks: { onError: undefined, authenticate: undefined } }));
+    const set = registered(registration('p', { hooks: { onError: undefined, authenticate: undefined } }));
     assert.deepEqual(
-      stagesOf(registry.seal()).flatMap(({ taps }) => taps),
+      stagesOf(set).flatMap(({ taps }) => taps),
       [],
     );
   });
@@ -100,12 +98,10 @@ describe('registering', () => {
   });
 
   it('takes any text as the name of a variant', async () => {
-    const registry = newRegistry();
     const variants = JSON.parse('{"__proto__": 1, "constructor": 1, "": 1}');
     const names = Object.keys(variants);
     const authenticate = Object.fromEntries(names.map((name) => [name, () => true]));
-    registry.register(registration('p', { hooks: { authenticate } }));
-    const set = registry.seal();
+    const set = registered(registration('p', { hooks: { authenticate } }));
     assert.deepEqual(
       stagesOf(set).flatMap(({ taps }) => taps.map(({ variant }) => variant)),
       names,
@@ -115,33 +111,33 @@ describe('registering', () => {
   });
 });
 
-describe('a sealed registry', () => {
-  it('takes no more plugins', () => {
-    const registry = newRegistry();
-    registry.register(registration('p'));
-    const { plugins } = registry.seal();
-    assert.throws(() => registry.register(registration('q')), {
-      constructor: RegistrationError,
-      message: 'plugin "q" comes too late: the registry is sealed',
-    });
+describe('registered plugins', () => {
+  it('are those that were given, in their order', () => {
+    const { plugins } = registered(registration('p'), registration('q'));
     assert.deepEqual(
       plugins.map(({ name }) => name),
-      ['p'],
+      ['p', 'q'],
     );
   });
 
-  it('knows the headers that carry credentials, once and in lower case', () => {
-    const registry = newRegistry();
-    registry.register(registration('p', {}, { credentials: ['X-Token', 'X-Proof'] }));
-    registry.register(registration('q', {}, { credentials: ['x-token', 'X-B'] }));
-    assert.deepEqual([...registry.seal().hidden], ['x-token', 'x-proof', 'x-b']);
+  it('do not see headers that carry credentials of others, registered before or after, in any case', async () => {
+    const seen = new Map<string, string[]>();
+    const plugin = (name: string, ...credentials: string[]) => {
+      const onHttpRequest = ({ headers }: { headers: object }) => void seen.set(name, Object.keys(headers));
+      return registration(name, { hooks: { onHttpRequest } }, { credentials });
+    };
+    const { hooks } = registered(plugin('p', 'X-Token', 'X-Proof'), plugin('q', 'x-token', 'X-B'), plugin('r'));
+    await hooks.ask('onHttpRequest', [newExchange({ 'x-token': '1', 'x-proof': '2', 'x-b': '3', 'x-c': '4' })]);
+    assert.deepEqual(Object.fromEntries(seen), {
+      p: ['x-token', 'x-proof', 'x-c'],
+      q: ['x-token', 'x-b', 'x-c'],
+      r: ['x-c'],
+    });
   });
 
-  it('runs nothing by itself', () => {
-    const registry = newRegistry();
+  it('run nothing by themselves', () => {
     const start = () => assert.fail('started');
-    registry.register(registration('p', { start, stop: start, hooks: { onError: start } }));
-    registry.seal();
+    registered(registration('p', { start, stop: start, hooks: { onError: start } }));
   });
 });
 

@@ -1,7 +1,7 @@
 import { control, Exchange } from '../../../kernel/exchange.ts';
 import type { CallEvent } from '../../../kernel/hooks.ts';
 import { Pipeline } from '../../../kernel/pipeline.ts';
-import { type PluginSet, Registry } from '../../../kernel/registry.ts';
+import { type PluginSet, type Registration, register } from '../../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../../kernel/stages.ts';
 import type {
   Endpoint,
@@ -126,19 +126,20 @@ export class FuzzedService {
   }
 
   #sealed(): PluginSet {
-    const registry = new Registry({
+    const plugins = Array.from(
+      { length: PLUGINS },
+      (_, plugin): Registration => ({
+        name: `p${plugin}`,
+        budget: this.#budget,
+        plugin: this.#misbehaving(plugin),
+      }),
+    );
+    plugins.push({ name: 'base', budget: 'none', isBuiltin: true, plugin: { hooks: this.#base() } });
+    return register(plugins, {
       contracts: contractsFor({ signers: [node], now: () => 7000 }),
       complain: ignore,
       observer: { call: (event) => this.#called(event) },
     });
-    for (let plugin = 0; plugin < PLUGINS; plugin++)
-      registry.register({
-        name: `p${plugin}`,
-        budget: this.#budget,
-        plugin: this.#misbehaving(plugin),
-      });
-    registry.register({ name: 'base', budget: 'none', isBuiltin: true, plugin: { hooks: this.#base() } });
-    return registry.seal();
   }
 
   /** In a calm service time passes only in what plugins wait for; those who watch may do so beside a further run. */
