@@ -75,6 +75,7 @@ const { upstream, service, encoded, raw, refused } = await served(suite, endpoin
       void response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ of: path })),
   },
   sources: { own: OWN, arrivals: puppetFile('arrivals', ['onHttpRequest']) },
+  entries: { own: { timeout: 30_000 } },
 });
 
 beforeEach(() => {

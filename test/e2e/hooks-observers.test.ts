@@ -51,12 +51,16 @@ const endpoints = {
   'keyed-or-paid': { auth: [keyed, X402] },
 };
 const down = Object.fromEntries(['/down', '/down-async', '/down-stream'].map((path) => [path, faults.serverError()]));
-const names = ['first', 'second', 'quick'];
 const { upstream, service, post, at, encoded, raw, refused } = await served(suite, endpoints, {
   answers: { '*': faults.json({ price: 7 }), ...down },
   server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } },
-  sources: Object.fromEntries(names.map((name) => [name, puppetFile(name)])),
-  entries: { first: { timeout: 30_000 }, quick: { timeout: 50 } },
+  sources: {
+    first: puppetFile('first'),
+    second: puppetFile('second'),
+    // No other hook of it can be out of budget before an answer.
+    quick: puppetFile('quick', ['onResponseSent']),
+  },
+  entries: { first: { timeout: 30_000 }, second: { timeout: 30_000 }, quick: { timeout: 50 } },
 });
 
 beforeEach(() => tidy(service, upstream));
