@@ -204,22 +204,19 @@ export class Conversion {
   }
 }
 
+/** Returns the headers that are sent, with names in lower case. The ID of the client stands for its token of OAuth 2.0. */
+function sentBy({ headers, oauth2 }: Scheme): Map<string, unknown> {
+  const all = { ...headers, ...(oauth2 && { authorization: oauth2.clientId }) };
+  return new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
 /** Returns whether an API already sends another value in a header of this scheme. */
-function differs(api: ImportedApi, { headers = {}, oauth2 }: Scheme): boolean {
-  const isTaken =
-    oauth2 === undefined
-      ? api.oauth2 !== undefined && headers.Authorization !== undefined
-      : api.oauth2 !== undefined || hasHeader(api, 'authorization');
-  const clashes = Object.entries(headers).some(([name, value]) => hasHeader(api, name) && api.headers[name] !== value);
-  return clashes || (isTaken && oauth2?.tokenUrl !== api.oauth2?.tokenUrl);
+function differs(api: ImportedApi, scheme: Scheme): boolean {
+  const before = sentBy(api);
+  return [...sentBy(scheme)].some(([name, value]) => before.has(name) && before.get(name) !== value);
 }
 
 function isSentBy(api: ImportedApi, own: readonly Block[], place: unknown, name: string): boolean {
-  if (place !== 'header')
-    return own.some((parameter) => parameter.name === literal(name) && (parameter.in ?? 'query') === place);
-  return hasHeader(api, name) || (api.oauth2 !== undefined && name.toLowerCase() === 'authorization');
-}
-
-function hasHeader({ headers }: ImportedApi, name: string): boolean {
-  return Object.keys(headers).some((each) => each.toLowerCase() === name.toLowerCase());
+  if (place === 'header') return sentBy(api).has(name.toLowerCase());
+  return own.some((parameter) => parameter.name === literal(name) && (parameter.in ?? 'query') === place);
 }
