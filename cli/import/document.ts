@@ -101,10 +101,13 @@ export class ApiDocument {
 
   /** Returns the only server of a Swagger document, with https unless it has only http. */
   #hosts({ schemes = this.root.schemes }: Block): string[] {
-    const { host, basePath = '/' } = this.root;
-    if (typeof host !== 'string') return [String(basePath)];
+    const { host, basePath } = this.root;
+    const path = String(basePath || '/');
+    if (typeof host !== 'string' || host === '') return [path];
     const scheme = listOf(schemes).includes('http') && !listOf(schemes).includes('https') ? 'http' : 'https';
-    return [`${scheme}://${host}${basePath}`];
+    // Authors also write a whole URL as the host, and a path without its first slash.
+    const server = host.includes('://') ? host : `${scheme}://${host}`;
+    return [`${server.replace(/\/$/, '')}/${path.replace(/^\/+/, '')}`];
   }
 }
 
