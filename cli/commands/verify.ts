@@ -81,6 +81,7 @@ function readParameters(text: string): Readonly<Record<string, Json>> {
 
 function verificationLines(result: Exclude<Verification, { ok: false }>, defaults: readonly string[]): string[] {
   const { signer, pinned, digest, endpointId, timestamp, signedData, kind, requestHash } = result;
+  const beside = defaults.length === 0 ? '' : ` and the defaults of ${defaults.join(', ')}`;
   return [
     `Signer: ${signer}`,
     pinned ? 'Pinned: yes' : 'Pinned: no, any signer was accepted; say with --node whose signature it must be',
@@ -90,12 +91,8 @@ function verificationLines(result: Exclude<Verification, { ok: false }>, default
     `Signed data: ${signedData}${kind === 'raw' ? ' (hash of the canonical JSON of rawData)' : ''}`,
     ...(requestHash === undefined
       ? []
-      : [`Request hash: ${requestHash} (the receipt is of these parameters${besideDefaults(defaults)})`]),
+      : [`Request hash: ${requestHash} (the receipt is of these parameters${beside})`]),
   ];
-}
-
-function besideDefaults(names: readonly string[]): string {
-  return names.length === 0 ? '' : ` and the defaults of ${names.join(', ')}`;
 }
 
 /** Formats a time in ISO 8601 and Unix seconds; only in seconds if it is outside the range of `Date`. */

@@ -32,10 +32,7 @@ export interface ImportedApi {
 }
 
 /** The result of an import. */
-export type Imported = Pick<
-  Conversion,
-  'apis' | 'leftOut' | 'suggestions' | 'schemes' | 'remarks' | 'operations' | 'title'
->;
+export type Imported = Conversion;
 
 /** An operator's choices for an import. */
 export interface ImportOptions {

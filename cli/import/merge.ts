@@ -1,7 +1,7 @@
 import { isMap, isSeq, parseDocument, type Tags, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX } from './names.ts';
-import { apiNode, endpointNode, variablesIn, variablesOf, yamlText } from './write.ts';
+import { apiNode, endpointNode, variablesIn, yamlText } from './write.ts';
 
 /**
  * Adds the parts of an import that a config lacks. Values, their order and comments stay; the layout is the YAML library's.
@@ -86,7 +86,7 @@ function goneFrom({ operations }: Imported, api: ImportedApi, block: YAMLMap, en
 /** Returns notes on variables that are already in the file: names come from titles, so two documents may share them. */
 function sharedSecrets(api: ImportedApi, text: string): string[] {
   const known = variablesIn(text);
-  return variablesOf([api])
+  return variablesIn(JSON.stringify(api))
     .filter((variable) => variable.startsWith(PREFIX) && known.includes(variable))
     .map(
       (variable) => `${variable} is in the file already, and would go to ${api.url}, too: rename it where it must not`,

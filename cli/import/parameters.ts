@@ -73,21 +73,16 @@ export function parameterOf(document: ApiDocument, parameter: Block, stated: Blo
   // Fields of a form are encoded like query parameters, but a config gives them no style.
   const carrier = place === 'body' ? { ...stated, in: 'form' } : parameter;
   const sent = () => (about.isText ? asText(document, carrier, stated, about.lose) : { schema: stated });
+  // The service reads no answer but JSON.
+  const json = jsonChoiceOf(document, parameter, stated);
+  if (json !== undefined) about.lose(`chooses the format of the answer, and is fixed to ${json}`);
   return {
     // A path parameter must have the name in the path, which is percent-encoded.
     name: literal(place === 'path' ? encoded(String(name)) : String(name)),
     ...placeOf(String(place)),
-    ...(asJson(document, parameter, stated, about.lose) ?? restOf(document, sent(), about)),
+    ...(json === undefined ? restOf(document, sent(), about) : { fixed: literal(json) }),
     ...(described === undefined ? {} : { description: literal(described) }),
   };
-}
-
-/** Fixes a parameter that chooses the answer's format to JSON, since the service reads nothing else. */
-function asJson(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void) {
-  const value = jsonChoiceOf(document, parameter, schema);
-  if (value === undefined) return undefined;
-  lose(`chooses the format of the answer, and is fixed to ${value}`);
-  return { fixed: literal(value) };
 }
 
 /** The schema of a value that is sent outside JSON, and the style of a list. */

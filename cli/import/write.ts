@@ -10,11 +10,6 @@ const STYLE = { singleQuote: true, doubleQuotedMinMultiLineLength: 1e9 } as cons
 const OBEYED = /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const VARIABLE = /(?<!\$)\$\{(\w+)\}/g;
 
-/** Returns the variables that an imported config needs. */
-export function variablesOf(apis: readonly ImportedApi[]): string[] {
-  return variablesIn(JSON.stringify(apis));
-}
-
 /** Returns the variables that a text refers to. */
 export function variablesIn(text: string): string[] {
   return [...new Set([...text.matchAll(VARIABLE)].map(([, name = '']) => name))].sort();
@@ -67,7 +62,7 @@ function shown(text: string): string {
 }
 
 function headOf({ title, apis, remarks }: Imported): string {
-  const variables = variablesOf(apis);
+  const variables = variablesIn(JSON.stringify(apis));
   const lines = [
     `${title}, from its OpenAPI document. An endpoint signs the whole answer until it has an encoding:`,
     'take one of those below it, or look for a value with `signed-data-proxy try API/ENDPOINT -c FILE`.',
