@@ -5,27 +5,22 @@ export type AbortSource = Pick<AbortSignal, 'aborted' | 'addEventListener' | 're
 
 type Listener = Parameters<AbortSource['addEventListener']>[1];
 
-/** Aborts a client signal. Code that only has the signal cannot. */
-export let abort: (signal: ClientSignal) => void;
-
 /** A signal that aborts when the client leaves. It costs a fiftieth of an `AbortSignal`. */
 export class ClientSignal implements AbortSource {
   #aborted = false;
   readonly #listeners = new Set<Listener>();
 
-  static {
-    abort = (signal) => {
-      signal.#aborted = true;
-      for (const listener of signal.#listeners) {
-        try {
-          if (typeof listener === 'function') listener(new Event('abort'));
-          else listener.handleEvent(new Event('abort'));
-        } catch {
-          // The other listeners must still be called.
-        }
+  static abort(this: void, signal: ClientSignal): void {
+    signal.#aborted = true;
+    for (const listener of signal.#listeners) {
+      try {
+        if (typeof listener === 'function') listener(new Event('abort'));
+        else listener.handleEvent(new Event('abort'));
+      } catch {
+        // The other listeners must still be called.
       }
-      signal.#listeners.clear();
-    };
+    }
+    signal.#listeners.clear();
   }
 
   constructor() {
@@ -46,6 +41,11 @@ export class ClientSignal implements AbortSource {
   }
 }
 
+/** Aborts a client signal. Code that only has the signal cannot. */
+export const { abort } = ClientSignal;
+// Otherwise plugins would have it, as `exchange.clientSignal.constructor.abort`.
+Reflect.deleteProperty(ClientSignal, 'abort');
+
 /** Calls a listener when the source aborts, or at once if it has aborted. @returns a function that removes the listener. */
 export function onAbort(source: AbortSource, tell: () => void): () => void {
   if (source.aborted) tell();
@@ -54,7 +54,7 @@ export function onAbort(source: AbortSource, tell: () => void): () => void {
 }
 
 /** Returns the controller of a native `AbortSignal` that aborts when the source does. */
-export function signalOf(source: AbortSource | undefined): AbortController {
+export function controllerOf(source: AbortSource | undefined): AbortController {
   const controller = new AbortController();
   if (source !== undefined) onAbort(source, () => controller.abort());
   return controller;
@@ -70,7 +70,7 @@ const LOOKS = { soonest: 5, latest: 2 ** 31 - 1 };
 export class Charge implements CallContext {
   readonly plugin: string | undefined;
   readonly #total: number;
-  readonly #of: { readonly clientSignal: AbortSource } | undefined;
+  readonly #request: { readonly clientSignal: AbortSource } | undefined;
   #used: number;
   /** Milliseconds that calls which have ended used. */
   #noted = 0;
@@ -84,11 +84,11 @@ export class Charge implements CallContext {
   #since = 0;
   #controller: AbortController | undefined;
 
-  /** @param of the request: the signal also aborts when its client leaves. @param remaining milliseconds left of the total. */
-  constructor(total: number, of?: { readonly clientSignal: AbortSource }, plugin?: string, remaining = total) {
+  /** @param request the signal also aborts when its client leaves. @param remaining milliseconds left of the total. */
+  constructor(total: number, request?: { readonly clientSignal: AbortSource }, plugin?: string, remaining = total) {
     this.#total = total;
     this.#used = total - remaining;
-    this.#of = of;
+    this.#request = request;
     this.plugin = plugin;
   }
 
@@ -102,7 +102,7 @@ export class Charge implements CallContext {
   }
 
   get signal(): AbortSignal {
-    this.#controller ??= signalOf(this.#of?.clientSignal);
+    this.#controller ??= controllerOf(this.#request?.clientSignal);
     if (this.#used >= this.#total) this.#controller.abort();
     return this.#controller.signal;
   }

@@ -1,4 +1,4 @@
-import { type AbortSource, abort, Charge, ClientSignal, onAbort, signalOf } from './charge.ts';
+import { type AbortSource, abort, Charge, ClientSignal, controllerOf, onAbort } from './charge.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
@@ -78,7 +78,7 @@ export class Exchange implements ExchangeInput {
 
   /** A signal that aborts when the client disconnects, unless the work is detached from it. */
   get signal(): AbortSignal {
-    this.#controller ??= signalOf(this.clientSignal);
+    this.#controller ??= controllerOf(this.clientSignal);
     return this.#controller.signal;
   }
 
