@@ -70,8 +70,8 @@ export class Pipeline {
 
   /** Answers a request to a plugin's route. @param key of the route. @throws Refusal */
   async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
-    const response = await this.#hooks.ask('route', [request, exchange], key);
-    return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
+    const httpResponse = await this.#hooks.ask('route', [request, exchange], key);
+    return httpResponse ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
   /** Returns the headers that every response gets, from the stage `respond`. */
@@ -106,12 +106,12 @@ class RequestLifecycle {
   /** @throws Refusal */
   async serve(): Promise<HttpResponse> {
     try {
-      const response = await this.#untilPresented();
+      const httpResponse = await this.#untilPresented();
+      const end = () => this.#refuseUnanswered();
       // A mode may call `run` as late as while its body streams. When the response closes, the client counts as gone.
-      const end = async () => this.#refuseUnanswered();
-      if (isStream(response.body)) onAbort(this.#exchange.clientSignal, () => void this.#hooks.running.track(end));
+      if (isStream(httpResponse.body)) onAbort(this.#exchange.clientSignal, () => void this.#hooks.running.track(end));
       else await end();
-      return response;
+      return httpResponse;
     } catch (error) {
       throw await this.#conclude(asRefusal(error, 'present'));
     }
@@ -136,8 +136,8 @@ class RequestLifecycle {
       refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const mode = this.#request.mode ?? exchange.endpoint.mode;
-    const response = await hooks.ask('present', [this.#runOf(question), exchange], mode);
-    return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
+    const httpResponse = await hooks.ask('present', [this.#runOf(question), exchange], mode);
+    return httpResponse ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
   }
 
   /** Tries auth methods until one succeeds. When all fail, the client gets the last one's refusal. @throws Refusal */
@@ -199,19 +199,19 @@ class RequestLifecycle {
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
-    const response = await hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]);
+    const apiResponse = await hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]);
+    const { status } = apiResponse;
     // An error status is never signed, even if a plugin has set it.
-    if (response.status < 200 || response.status > 299)
-      refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
-    const signed = await this.#sign(response, asked, exchange);
+    if (status < 200 || status > 299) refuse('onAfterApiCall', refusals.upstreamStatus(status));
+    const signed = await this.#sign(apiResponse, asked, exchange);
     const proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
     return this.#runtime.serialize({ ...signed, proof }, asked);
   };
 
-  async #sign(response: ApiResponse, question: Question, exchange: Exchange): Promise<Omit<SignedParts, 'proof'>> {
+  async #sign(apiResponse: ApiResponse, question: Question, exchange: Exchange): Promise<Omit<SignedParts, 'proof'>> {
     const hooks = this.#hooks;
     requireNotEnded(exchange, 'sign');
-    const encoded = await hooks.ask('encode', [response, question, exchange]);
+    const encoded = await hooks.ask('encode', [apiResponse, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Plugins may change the bytes only if the answer shows the bytes themselves: shown and signed value must agree.
     const showsBytes = value === bytes;
@@ -231,8 +231,8 @@ class RequestLifecycle {
   }
 
   /** Concludes the request as refused if its mode ended without calling `run`. */
-  #refuseUnanswered(): Awaitable<void> {
-    return this.#hasRun ? undefined : this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
+  async #refuseUnanswered(): Promise<void> {
+    if (!this.#hasRun) await this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
   /**

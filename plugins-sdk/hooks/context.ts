@@ -1,6 +1,6 @@
 import { Charge } from '../../kernel/charge.ts';
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { CallContext, CheckedJson, Endpoint } from '../../kernel/values.ts';
+import type { CallContext, Endpoint, JsonText } from '../../kernel/values.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
 import { ContextKey } from '../context-key.ts';
@@ -48,7 +48,7 @@ class Context {
   readonly #exchange: Exchange;
   readonly #call: CallContext;
   readonly #plugin: string;
-  readonly #sent: CheckedJson | undefined;
+  readonly #sent: JsonText | undefined;
   /** The context whose memo it shares. */
   #inner: Context = this;
   #memo: Memo | undefined;
@@ -59,7 +59,7 @@ class Context {
     { id, api, name }: Names,
     call: CallContext,
     plugin: string,
-    sent: CheckedJson | undefined,
+    sent: JsonText | undefined,
   ) {
     this.requestId = exchange.requestId;
     this.endpointId = id;
@@ -140,7 +140,7 @@ export function contextOf<C extends HookContext>(
   call: CallContext,
   plugin: string,
   own: Omit<C, keyof HookContext | Lazy>,
-  sent?: CheckedJson,
+  sent?: JsonText,
 ): object {
   return Object.freeze(Object.assign(new Context(exchange, exchange.endpoint, call, plugin, sent), own));
 }

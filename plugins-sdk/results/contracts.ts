@@ -219,11 +219,8 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
       httpResponse: httpResponseOf,
       signedResponse: (value, [question, exchange]) => {
         const answer = signedResponseOf(value);
-        requireAnswer(
-          answer,
-          { endpointId: (exchange as Exchange).endpoint.id, question: question as Question },
-          facts,
-        );
+        const endpointId = (exchange as Exchange).endpoint.id;
+        requireAnswer(answer, { endpointId, question: question as Question }, facts);
         return answer;
       },
       response: (value, [given]) => readResponse(value, given),

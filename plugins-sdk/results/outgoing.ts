@@ -33,7 +33,10 @@ export function outgoingOf(value: unknown, at: string, pathValues?: Parameters):
     `${at}.timeout must be more than 0, or absent`,
   );
   const copy = {
-    ...{ method, url, headers: headersOf(headers, `${at}.headers`), body },
+    method,
+    url,
+    headers: headersOf(headers, `${at}.headers`),
+    body,
     ...(pathValues !== undefined && { pathValues }),
     ...(callHeaders !== undefined && { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) }),
     ...(timeout !== undefined && { timeout }),
