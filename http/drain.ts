@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -6,6 +7,8 @@ import type { Connections } from './limits.ts';
 
 /** Milliseconds between two sweeps of open connections. */
 const POLL_INTERVAL_MS = 20;
+/** Milliseconds in which the primary hands over a connection, on a busy machine too. */
+const HANDOVER_MS = 10;
 /** Most connections that are still accepted just before a server closes: more than its queue holds, which is 511. */
 const MOST_WAITING = 1000;
 
@@ -20,13 +23,15 @@ export async function drain(server: Server, connections: Connections, delay: num
   await setTimeout(delay);
   const closed = once(server, 'close');
   const accepted: Socket[] = [];
-  server.on('connection', (socket) => accepted.push(socket));
+  server.on('connection', (socket) => {
+    accepted.push(socket);
+    process.nextTick(() => socket.pause());
+  });
   // `close` would reset connections that wait to be accepted, so these are accepted first. A turn of the event loop accepts one:
   // they are read only afterwards, or clients that connect again after each answer would leave no turn without any.
   for (let before = -1; before < accepted.length && before < MOST_WAITING; ) {
     before = accepted.length;
-    await setImmediate();
-    for (const socket of accepted.slice(before)) socket.pause();
+    await (cluster.isWorker ? setTimeout(HANDOVER_MS) : setImmediate());
   }
   server.close();
   for (const socket of accepted) socket.resume();
