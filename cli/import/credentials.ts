@@ -1,5 +1,5 @@
 import type { ApiDocument, Block } from './document.ts';
-import { variableOf } from './names.ts';
+import { unique, variableOf, wordsOf } from './names.ts';
 import { literal } from './text.ts';
 
 /** The credentials of a request, as a config sends them. */
@@ -19,16 +19,20 @@ export class Credentials {
   readonly #document: ApiDocument;
   readonly #api: string;
   readonly #schemes: Block;
+  /** The words for each scheme in names of variables. No two schemes share them. */
+  readonly #words = new Map<string, string>();
 
   constructor(document: ApiDocument, api: string) {
     this.#document = document;
     this.#api = api;
     const { components, securityDefinitions } = document.root;
     this.#schemes = document.block(securityDefinitions ?? document.block(components).securitySchemes);
+    const taken = new Set<string>();
+    for (const name of Object.keys(this.#schemes)) this.#words.set(name, unique(wordsOf(name), taken, '_'));
   }
 
-  variable(...parts: readonly string[]): string {
-    return variableOf(this.#api, ...parts);
+  variable(name: string, ...parts: readonly string[]): string {
+    return variableOf(this.#api, this.#words.get(name) ?? name, ...parts);
   }
 
   /**

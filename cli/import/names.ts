@@ -12,9 +12,9 @@ export function nameOf(text: string, otherwise: string): string {
 }
 
 /** Returns a free name, if need be with a number at its end, and adds it to the taken ones. Case does not count. */
-export function unique(name: string, taken: Set<string>): string {
+export function unique(name: string, taken: Set<string>, joint = '-'): string {
   let free = name;
-  for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${name}-${n}`;
+  for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${name}${joint}${n}`;
   taken.add(free.toLowerCase());
   return free;
 }
@@ -26,8 +26,15 @@ export const PREFIX = 'UPSTREAM_';
  * Returns the name of a variable for a secret. Because of the prefix, a document cannot name a variable with another
  * purpose, whose value would then be sent to the document's server.
  */
-export function variableOf(...parts: readonly string[]): string {
-  const separated = parts.join('_').replace(/([a-z0-9])([A-Z])/g, '$1_$2');
+export function variableOf(api: string, ...parts: readonly string[]): string {
+  const end = `_${parts.join('_')}`;
+  // Only the title is cut: the rest tells the secrets of a document apart.
+  return PREFIX + wordsOf(api.slice(0, Math.max(0, LONGEST_NAME - end.length)) + end);
+}
+
+/** Returns a text as words of a variable's name, such as `API_KEY`. */
+export function wordsOf(text: string): string {
+  const separated = text.replace(/([a-z0-9])([A-Z])/g, '$1_$2');
   const words = separated.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
-  return PREFIX + words.toUpperCase().slice(0, LONGEST_NAME);
+  return words.toUpperCase();
 }

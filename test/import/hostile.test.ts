@@ -98,13 +98,13 @@ describe('a hostile document', () => {
   });
 
   it('gives a variable a name of its own, so that no other secret can be asked for', () => {
-    for (const parts of [
+    for (const [title, scheme] of [
       ['SERVICE', 'PRIVATE_KEY'],
       ['aws', 'secretAccessKey'],
       ['', ''],
       ['__proto__', 'ß'],
-    ])
-      assert.match(variableOf(...parts), /^UPSTREAM_[A-Z0-9_]*$/);
+    ] as const)
+      assert.match(variableOf(title, scheme), /^UPSTREAM_[A-Z0-9_]*$/);
   });
 
   it('says where a secret of the file would go to another API, whose document is titled so that its name is the same', async () => {
