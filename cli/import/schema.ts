@@ -45,6 +45,7 @@ export class SchemaReader {
 
   #members(schema: Block): Block {
     for (const keyword of LOST) if (schema[keyword] !== undefined) this.lost.add(`"${keyword}" is not checked`);
+    if (schema.uniqueItems === true) this.lost.add('"uniqueItems" is not checked');
     const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.read(value));
     const { items, additionalProperties } = schema;
     const hidden = new Set(readOnlyIn(this.#document, schema));
