@@ -57,7 +57,8 @@ export class Credentials {
     if (kind === 'oauth2') return this.#oauth2(scheme, name);
     if (kind === 'openIdConnect')
       return { headers: { Authorization: `Bearer ${value}` }, remark: `${variable} is a token, which nobody renews` };
-    if (kind !== 'apiKey' || typeof scheme.name !== 'string' || scheme.name === '')
+    const isKey = kind === 'apiKey' && /^(?:header|query|cookie)$/.test(String(scheme.in));
+    if (!isKey || typeof scheme.name !== 'string' || scheme.name === '')
       return `needs the credentials "${name}", of a kind that no config has`;
     const key = literal(scheme.name);
     if (scheme.in === 'header') return { headers: { [scheme.name]: value } };
