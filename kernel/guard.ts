@@ -45,6 +45,7 @@ export function guarded(tap: Tap): Tapped | Wrapper {
   if (own.kind === 'around')
     return ((rest) => (value, exchange, core) =>
       new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).run()) as Wrapper;
+  // A public hook needs a context, and a mode a `run` that stops its time.
   const isDirect = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public;
   return (value, args, done) => {
     const given = value === args[0] ? args : args.with(0, value);
@@ -154,7 +155,7 @@ class Call {
       this.#requireTime();
       // Reading a result may run the plugin's code, in accessors and proxies.
       phase = 'in what it returned';
-      contract.ended?.(this.#context, this.#args, plugin);
+      contract.ended?.(this.#context);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
       else if (this.#rest !== undefined && this.#hasAsked)
         throw new WrongShape('returned nothing, after it had asked for the rest');

@@ -111,7 +111,7 @@ export interface Contract {
   /** Makes the context that a public hook gets in place of the arguments. @param hidden headers that it must not show. */
   context?(args: readonly unknown[], call: CallContext, hidden: ReadonlySet<string>, plugin: string): unknown;
   /** Reads the memo that a public hook left in its context, once the hook has succeeded. */
-  ended?(context: unknown, args: readonly unknown[], plugin: string): void;
+  ended?(context: unknown): void;
   /** Reads a function's result. */
   accept?(value: unknown, args: readonly unknown[], plugin: string): unknown;
   /** Reads the value that a function of an around stage passes to the next one. */
