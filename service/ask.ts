@@ -3,8 +3,7 @@ import { responseTo } from '../http/send.ts';
 import { onAbort } from '../kernel/charge.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/hooks.ts';
-import type { Pipeline } from '../kernel/pipeline.ts';
-import { isStream } from '../kernel/pipeline.ts';
+import { isStream, type Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, errorForLog } from '../kernel/refusal.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import { deferred } from '../lib/time/deferred.ts';
@@ -42,10 +41,9 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
     throw new TypeError('services.ask takes {as: exchange}, the request on whose behalf it asks');
   const { requestId, method, route, socketAddress } = as;
   const headers = { ...as.headers, ...asked.headers };
-  const parameters = parametersOf(asked);
   // The request keeps the client's request ID: under that ID operators find what was done for the client.
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
-  control.receive(exchange, parameters);
+  control.receive(exchange, parametersOf(asked));
   const charge = control.charge(as, plugin);
   if (charge?.chargeTime() === false) throw new Error('the budget has ended');
   checkChain(as, id);

@@ -69,10 +69,8 @@ export class Generation {
     this.#meters = surroundings.meters.draft();
     const { stateEngine: state } = surroundings;
     this.#measureState = state && stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
-    this.connectionLimits = connectionLimitsOf(
-      loaded.config,
-      loaded.plugins.map(({ definition }) => definition),
-    );
+    const definitions = loaded.plugins.map(({ definition }) => definition);
+    this.connectionLimits = connectionLimitsOf(loaded.config, definitions);
     tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
     const runtime = { now: surroundings.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
     try {
@@ -85,9 +83,8 @@ export class Generation {
           this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
         ),
         ask: (plugin, id, parameters, options) => {
-          this.#requests.add();
           const asked = { ...options, plugin, id, parameters };
-          return ask(this.#pipeline, this.plugins.observer, asked).finally(this.#requests.done);
+          return this.#requests.track(() => ask(this.#pipeline, this.plugins.observer, asked));
         },
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
         prices: pricesOf(() => this.plugins),

@@ -178,8 +178,13 @@ export async function listPlugins({ file, env }: ServiceOptions) {
 /** Makes a generation that serves no requests. */
 export function idleGeneration(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): Generation {
   return new Generation(loaded, {
-    ...{ log, stateEngine, now: Date.now, signers: new Signers({}, log) },
-    ...{ meters: new MeterRegistry(), debts: new Debts(), phase: () => 'starting' },
+    log,
+    stateEngine,
+    now: Date.now,
+    signers: new Signers({}, log),
+    meters: new MeterRegistry(),
+    debts: new Debts(),
+    phase: () => 'starting',
     lastReload: () => ({ succeeded: true, inForceSince: 0, generation: 0 }),
     status: () => undefined,
   });
