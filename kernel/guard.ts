@@ -22,7 +22,7 @@ export interface Tap {
   /** Milliseconds per request, or `none` if the plugin bounds its stages itself. */
   readonly budget: number | 'none';
   /** Whether the plugin is a built-in, which is trusted not to change its arguments. */
-  readonly isTrusted: boolean;
+  readonly isBuiltin: boolean;
   /** Lower-case names of request headers that carry credentials of other plugins. */
   readonly hidden: ReadonlySet<string>;
   readonly fn: PluginFunction;
@@ -46,7 +46,7 @@ export function guarded(tap: Tap): Tapped | Wrapper {
     return ((rest) => (value, exchange, core) =>
       new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).run()) as Wrapper;
   // A public hook needs a context, and a mode a `run` that stops its time.
-  const isDirect = own.isTrusted && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public;
+  const isDirect = own.isBuiltin && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public;
   return (value, args, done) => {
     const given = value === args[0] ? args : args.with(0, value);
     const result = isDirect ? callDirectly(own, given) : new Call(own, given).run();
@@ -119,10 +119,10 @@ class Call {
   get next() {
     return (given?: unknown) =>
       this.#uncharged(async () => {
-        const { contract, returns, isTrusted, options } = this.#tap;
+        const { contract, returns, isBuiltin, options } = this.#tap;
         const asked = given === undefined ? this.#args[0] : contract.input?.(given, this.#args);
         const result = await this.#rest?.(asked, this.#exchange);
-        if (returns === 'response' && !isTrusted) options.contracts.protect(result as ApiResponse);
+        if (returns === 'response' && !isBuiltin) options.contracts.protect(result as ApiResponse);
         return result;
       });
   }
@@ -173,13 +173,13 @@ class Call {
   }
 
   #call(): unknown {
-    const { fn, takes, contract, options, plugin, hidden, isTrusted } = this.#tap;
+    const { fn, takes, contract, options, plugin, hidden, isBuiltin } = this.#tap;
     const args = this.#args;
     if (contract.context !== undefined) {
       this.#context = contract.context(args, this.#callContext, hidden, plugin);
       return fn(this.#context);
     }
-    if (takes[0] === 'response' && !isTrusted) options.contracts.protect(args[0] as ApiResponse);
+    if (takes[0] === 'response' && !isBuiltin) options.contracts.protect(args[0] as ApiResponse);
     if (this.#rest !== undefined) return fn(...args, this);
     // A function among the arguments is a mode's `run`. Its time is not charged to the plugin.
     const pausing = (arg: unknown) =>
@@ -216,12 +216,12 @@ class Call {
 
   /** Ends the call. Calls of built-ins, and of plugins without a budget, are reported only when they fail. */
   #end(outcome: CallEvent['outcome']): void {
-    const { plugin, stage, isTrusted, options } = this.#tap;
+    const { plugin, stage, isBuiltin, options } = this.#tap;
     const charge = this.#charge;
     this.#isOver = true;
     if (this.#pauses > 0) charge?.resume();
     const milliseconds = this.#begun === undefined ? 0 : (charge?.end(this.#begun) ?? 0);
-    if (outcome === 'done' && (isTrusted || charge === undefined)) return;
+    if (outcome === 'done' && (isBuiltin || charge === undefined)) return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, charge, outcome });
   }
 

@@ -66,14 +66,14 @@ export function register(plugins: readonly Registration[], options: GuardOptions
   const hooks = new Hooks(options.observer ?? {});
   const credentials = plugins.flatMap(credentialsOf);
   for (const registration of plugins) {
-    const { name: plugin, budget, isBuiltin: isTrusted = false } = registration;
+    const { name: plugin, budget, isBuiltin = false } = registration;
     const own = credentialsOf(registration);
     const hidden = new Set(credentials.filter((header) => !own.includes(header)));
     for (const [stage, variant, fn] of functionsOf(registration)) {
       requireUnclaimed(hooks, stage, variant, plugin);
       const flights = new Flights(hooks.running);
-      const tapped = guarded({ stage, plugin, budget, isTrusted, hidden, fn, flights, options });
-      hooks.tap(stage, { plugin, variant, budget }, isTrusted && comesLast(stage), tapped);
+      const tapped = guarded({ stage, plugin, budget, isBuiltin, hidden, fn, flights, options });
+      hooks.tap(stage, { plugin, variant, budget }, isBuiltin && comesLast(stage), tapped);
     }
   }
   hooks.seal();
