@@ -14,6 +14,7 @@ const LONGEST_LABEL = 63;
 const TTL_SECONDS = 300;
 
 const OPTION = 'option -d, --domain <domain>';
+const NO_DOMAIN = `${OPTION} must be a domain name such as api.example.com`;
 
 /**
  * Returns the name at which a domain publishes its signer's address: in ASCII (IDNA, UTS 46), lower-case, without a final dot.
@@ -30,26 +31,22 @@ export function recordName(domain: string): string {
   if (LABEL.length + name.length > LONGEST_NAME) {
     throw new UsageError(`${OPTION} must have at most ${LONGEST_NAME - LABEL.length} characters`);
   }
-  if (isIP(name) !== 0 || !labels.every(isLabel)) throw notADomain();
+  if (isIP(name) !== 0 || !labels.every(isLabel)) throw new UsageError(NO_DOMAIN);
   return LABEL + name;
 }
 
 function asciiName(domain: string): string {
   // The conversion parses its text as the host of a URL: it would cut "a/b" to "a", and decode "%61" to "a".
-  if (/[^\p{L}\p{M}\p{N}\p{S}._-]/u.test(domain)) throw notADomain();
+  if (/[^\p{L}\p{M}\p{N}\p{S}._-]/u.test(domain)) throw new UsageError(NO_DOMAIN);
   const name = domainToASCII(domain).replace(/\.$/, '');
   // Node 24 keeps invalid Punycode as it is; earlier versions refuse it.
-  if (/(?:^|\.)xn--/.test(name) && /(?:^|\.)xn--/.test(domainToUnicode(name))) throw notADomain();
+  if (/(?:^|\.)xn--/.test(name) && /(?:^|\.)xn--/.test(domainToUnicode(name))) throw new UsageError(NO_DOMAIN);
   return name;
 }
 
 /** Returns whether a label is valid: letters, digits, inner hyphens, and underscores as in service names (RFC 8552). */
 function isLabel(label: string): boolean {
   return /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label);
-}
-
-function notADomain(): UsageError {
-  return new UsageError(`${OPTION} must be a domain name such as api.example.com`);
 }
 
 /** Returns the record as a line of a zone file (RFC 1035, section 5.1). */

@@ -51,9 +51,10 @@ export class SchemaReader {
     const hidden = new Set(readOnlyIn(this.#document, schema));
     if (hidden.size > 0) this.lost.add('has members that are read-only, which are left out');
     const properties = Object.entries(this.#document.block(schema.properties)).filter(([name]) => !hidden.has(name));
-    const type = typesOf(schema);
+    // OpenAPI 3.0 has `nullable` in place of a type.
+    const type = typeof schema.type === 'string' && schema.nullable === true ? [schema.type, 'null'] : schema.type;
     const members: Record<string, unknown> = {
-      ...(type === undefined ? {} : { type }),
+      ...(type === undefined ? {} : { type: literals(type) }),
       ...Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, literals(schema[key])]]))),
       ...limitsOf(schema),
       ...(isRecord(schema.properties)
@@ -72,11 +73,6 @@ export class SchemaReader {
     else delete members.required;
     return members;
   }
-}
-
-/** Returns the types of a schema, with `null` if it is `nullable` (OpenAPI 3.0). */
-function typesOf({ type, nullable }: Block): unknown {
-  return literals(typeof type === 'string' && nullable === true ? [type, 'null'] : type);
 }
 
 /** Returns the limits of a number. In OpenAPI 3.0 and Swagger, an exclusive limit is a limit with a boolean beside it. */
