@@ -161,7 +161,7 @@ function restOf(document: ApiDocument, { schema: stated, style }: Sent, { isRequ
   const reader = new SchemaReader(document);
   const schema = reader.read(stated);
   for (const reason of reader.lost) lose(reason);
-  const [only, another] = schema.const === undefined ? listOf(schema.enum) : [schema.const];
+  const [only, another] = listOf(schema.enum);
   if (isRequired && another === undefined && isScalar(only) && only !== '') {
     lose('has one choice, and is fixed to it');
     return { fixed: only };

@@ -1,14 +1,15 @@
 import { writtenNumbers } from '../../config/tree.ts';
+import { keepsDigits } from '../../lib/json/numbers.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf } from './document.ts';
-import { literals } from './text.ts';
+import { literal, literals } from './text.ts';
 
 /** The most levels and parts of a schema; deeper values may be anything. */
 const MAX_DEPTH = 5;
 const MAX_PARTS = 50;
 
 const KEPT = [
-  ...['enum', 'const', 'pattern', 'minLength', 'maxLength', 'multipleOf'],
+  ...['enum', 'pattern', 'minLength', 'maxLength', 'multipleOf'],
   ...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'required'],
 ];
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
@@ -67,7 +68,12 @@ export class SchemaReader {
       const list = schema[key];
       if (Array.isArray(list)) members[key] = list.map(inner);
     }
-    if (Array.isArray(schema.enum)) members.enum = choicesOf(schema, schema.enum);
+    const choices = choicesOf(schema);
+    if (choices !== undefined) members.enum = choices;
+    if (choices?.includes(undefined)) {
+      this.lost.add('has a choice with more digits than a number keeps, so that any value is taken');
+      delete members.enum;
+    }
     // In Swagger, `required` may be a boolean of the parameter itself.
     if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
     else delete members.required;
@@ -89,18 +95,27 @@ function limitsOf(schema: Block): Block {
 /** Matches a number that an author may have quoted. */
 const NUMBER = /^[-+]?\d{1,15}(?:\.\d{1,15})?$/;
 
-/** Returns the values of `enum` in the schema's type: YAML may read texts as numbers, and authors may quote other values. */
-function choicesOf({ type }: Block, all: readonly unknown[]): unknown[] {
-  const only = String([type].flat().filter((each) => each !== 'null'));
-  // YAML reads 1.10 as 1.1, so the written text is used.
-  const written = writtenNumbers(all);
-  if (only === 'string')
-    return all.map((each, i) => literals(isScalar(each) ? (written.get(i) ?? String(each)) : each));
-  const unquoted = (each: unknown) => {
-    if (only === 'boolean') return each === 'true' || (each === 'false' ? false : each);
-    return /^(?:integer|number)$/.test(only) && NUMBER.test(String(each)) ? Number(each) : each;
-  };
-  return all.map((each) => literals(unquoted(each)));
+/** Returns the values of `enum`, or of `const` as the only one, in the schema's type; undefined if it has neither. */
+function choicesOf(schema: Block): unknown[] | undefined {
+  const { const: only, enum: all } = schema;
+  const type = String([schema.type].flat().filter((each) => each !== 'null'));
+  if (only !== undefined) return [choiceOf(type, only, writtenNumbers(schema).get('const'))];
+  if (!Array.isArray(all)) return undefined;
+  return all.map((each, i) => choiceOf(type, each, writtenNumbers(all).get(i)));
+}
+
+/**
+ * Returns a choice in its type, since authors quote numbers; undefined for a number that a double has rounded.
+ * @param written a number as in YAML, which reads 1.10 as 1.1.
+ */
+function choiceOf(type: string, choice: unknown, written?: string): unknown {
+  const text = written ?? String(choice);
+  const isExact = Number.isInteger(choice) ? Number.isSafeInteger(choice) : keepsDigits(text, Number(choice));
+  const isRounded = typeof choice === 'number' && !isExact;
+  if (type === 'string' && isScalar(choice) && (written !== undefined || !isRounded)) return literal(text);
+  if (isRounded) return undefined;
+  if (type === 'boolean') return choice === 'true' || (choice === 'false' ? false : literals(choice));
+  return literals(/^(?:integer|number)$/.test(type) && NUMBER.test(text) ? Number(text) : choice);
 }
 
 /** Returns the values that a schema, its parts or its items list. */
@@ -123,8 +138,7 @@ export function partsOf(document: ApiDocument, schema: Block, seen = new Set<Blo
 
 /** Returns an object's read-only members, which only the upstream sets and no request has. */
 export function readOnlyIn(document: ApiDocument, schema: Block): string[] {
-  const parts = [schema, ...listOf(schema.allOf).map((part) => document.block(part))];
-  const members = parts.flatMap(({ properties }) => Object.entries(document.block(properties)));
+  const members = partsOf(document, schema).flatMap(({ properties }) => Object.entries(document.block(properties)));
   return members.filter(([, member]) => isReadOnly(document, member)).map(([name]) => name);
 }
 
