@@ -127,12 +127,12 @@ function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined
   };
 }
 
-/** Returns an endpoint's encoding with the client's choices; undefined if it has none, or the client did not choose. */
+/** Returns an endpoint's encoding with the client's choices; undefined if it has none, or the client chose nothing of it. */
 function encodingOf(endpoint: Endpoint, chosen: Parameters) {
   const encoding = keys.encoding.of(endpoint);
-  const parts = reservedParameters(endpoint).map((name) => [name.slice(1), chosen[name]] as const);
-  if (encoding === undefined || parts.some(([, value]) => value === undefined)) return undefined;
-  return { ...encoding, ...Object.fromEntries(parts.map(([part, value]) => [part, String(value)])) };
+  const parts = Object.entries(chosen).map(([name, value]) => [name.slice(1), String(value)]);
+  const isOpen = parts.length === 0 && reservedParameters(endpoint).length > 0;
+  return encoding && !isOpen ? { ...encoding, ...Object.fromEntries(parts) } : undefined;
 }
 
 /** Makes a plugin that keeps the upstream's answer to each request, so that all variants share one call. */
