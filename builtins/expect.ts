@@ -1,3 +1,4 @@
+import { parseExact } from '../lib/json/numbers.ts';
 import { apiPath, type EndpointDraft, error, type Finding, keys } from '../plugins-sdk/config.ts';
 import {
   type ApiResponse,
@@ -13,13 +14,11 @@ import { type CompiledPath, type Match, PathError } from './shared/json-path/ind
 import { operatorPaths } from './shared/json-path/operator-paths.ts';
 import { Placeholders } from './shared/json-path/placeholders.ts';
 import { parameterSchema } from './shared/parameter-schema.ts';
-import { declaredNames } from './shared/path-parameters.ts';
+import { type Configured, declaredNames } from './shared/path-parameters.ts';
 import { failed } from './shared/upstream-failure.ts';
 
 /** Checks an answer. @throws Refusal for an unexpected one; its reason names the place and the rule, never the value. */
 type Expectation = (answer: ApiResponse, request: OutgoingRequest) => void;
-
-type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
 
 type Class = 'unexpected' | 'requester';
 
@@ -87,7 +86,7 @@ function expectationOf(endpoint: Endpoint, now: () => number): Expectation | und
   const misfit = schema && parameterSchema({ schema }, '').misfit;
   const checkFresh = fresh && freshness(endpoint, fresh, now);
   return (answer, request) => {
-    const why = misfit?.(answer.data);
+    const why = misfit?.(parseExact(answer.text ?? '') ?? answer.data);
     if (why !== undefined) throw unexpected(why, answer);
     checkFresh?.(answer, request);
   };

@@ -1,7 +1,7 @@
 import { type EndpointDraft, error, type Finding, warning } from '../../plugins-sdk/config.ts';
 import type { Endpoint } from '../../plugins-sdk/index.ts';
+import { isFraction } from '../shared/decimal.ts';
 import type { CompiledPath } from '../shared/json-path/index.ts';
-import { isFraction } from './decimal.ts';
 import { prepare } from './endpoint-plan.ts';
 import { type Field, PlanError } from './fault.ts';
 import { isInteger, type Lists, multiplierOf } from './plan.ts';

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOf } from './decimal.ts';
+import { type Decimal, decimalOf } from '../shared/decimal.ts';
 
 /** Select the numbers of a sorted list that count. The signed value is their sum, divided by their count. */
 const COUNTED = {

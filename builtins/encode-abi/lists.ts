@@ -2,9 +2,9 @@ import { nearest } from '../../lib/text/suggest.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from '../shared/json-path/index.ts';
 import { operatorPaths } from '../shared/json-path/operator-paths.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
-import { parseTimes } from './decimal.ts';
 import { type Field, PlanError } from './fault.ts';
 import type { Lists } from './plan.ts';
+import { parseTimes } from './times.ts';
 
 /** Types that a requester may choose. */
 export const REQUESTER_TYPES = new Set(['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes']);

@@ -1,7 +1,7 @@
+import { type Decimal, isOne } from '../shared/decimal.ts';
 import type { CompiledPath } from '../shared/json-path/index.ts';
 import type { AbiType } from './abi.ts';
 import type { Combine } from './combine.ts';
-import type { Decimal } from './decimal.ts';
 import { PlanError } from './fault.ts';
 
 /** One value to encode: its path, ABI type and multiplier. */
@@ -47,6 +47,7 @@ export function planOf(lists: Lists): Plan {
     const times = multiplierOf(lists, i);
     if (type === undefined) return [];
     if (isInteger(type)) return { type, path, times, exact };
+    // A requester who must send `_times` for a type that is no integer may send 1, which changes nothing.
     if (times !== undefined && !isOne(times)) throw onlyIntegers(type);
     return { type, path, times: undefined, exact };
   });
@@ -91,9 +92,4 @@ function counted({ length }: readonly unknown[]): string {
 
 function onlyIntegers({ name }: AbiType): PlanError {
   return new PlanError('times', `only integers can be multiplied, not ${name}`);
-}
-
-/** Whether a multiplier changes nothing: a requester who must send `_times` for a type that is no integer may send 1. */
-function isOne({ negative, digits, exponent }: Decimal): boolean {
-  return !negative && digits === '1' && exponent === 0;
 }

@@ -1,8 +1,9 @@
 import { toUSVString } from 'node:util';
 import { isAddress, isHex, toBytes } from '../../lib/eth/hex.ts';
+import { keepsDigits } from '../../lib/json/numbers.ts';
+import { type Decimal, decimalOf, isOne, isWhole, parseDecimal, scaleToInteger } from '../shared/decimal.ts';
 import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
 import { type Combine, combined, type Quotient } from './combine.ts';
-import { type Decimal, decimalOf, equalDecimals, isWhole, parseDecimal, scaleToInteger } from './decimal.ts';
 
 /** An upstream value that does not fit its ABI type. The message describes the value without showing it. */
 export class ValueError extends Error {
@@ -36,8 +37,6 @@ const HEX_INTEGER = /^0x0*([0-9a-fA-F]{1,128})$/;
 const MAX_INTEGER_TEXT = 4096;
 /** Most characters of all texts together. Only a list that selects a long text of the response repeatedly exceeds it. */
 const MAX_TEXTS = 1_048_576;
-const ZERO = decimalOf(0n);
-const ONE = decimalOf(1n);
 const BOOLEAN_TEXTS: ReadonlyMap<unknown, boolean> = new Map([
   ['true', true],
   ['false', false],
@@ -127,11 +126,9 @@ function scaled(
 
 function toBoolean(type: AbiType, value: unknown, token: string | undefined): boolean {
   if (typeof value === 'boolean') return value;
-  if (typeof value === 'number') {
-    const exact = decimalOfNumber(value, token);
-    if (exact !== undefined && equalDecimals(exact, ZERO)) return false;
-    if (exact !== undefined && equalDecimals(exact, ONE)) return true;
-  }
+  const exact = decimalOfNumber(value, token);
+  if (exact?.digits === '') return false;
+  if (exact !== undefined && isOne(exact)) return true;
   const boolean = BOOLEAN_TEXTS.get(value);
   if (boolean === undefined) throw refused(type, value);
   return boolean;
@@ -163,9 +160,7 @@ function toText(type: AbiType, value: unknown, token: string | undefined): strin
   const exact = decimalOfNumber(value, token);
   if (exact === undefined) throw refused(type, value);
   // The double's own text is what clients see of the number elsewhere, so it is used wherever it loses nothing.
-  const rounded = JSON.stringify(value);
-  const same = parseDecimal(rounded);
-  return token === undefined || (same !== undefined && equalDecimals(same, exact)) ? rounded : token;
+  return token === undefined || keepsDigits(token, Number(value)) ? JSON.stringify(value) : token;
 }
 
 function decimalOfNumber(value: unknown, token: string | undefined): Decimal | undefined {

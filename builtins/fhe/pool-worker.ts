@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
+import { errorText } from '../../lib/text/error-text.ts';
 import type { Ciphertext, Report, Task } from './protocol.ts';
 import { tell } from './spawn.ts';
 
@@ -97,9 +98,7 @@ export class PoolWorker {
       this.#bornAt = performance.now();
       return started;
     } catch (error) {
-      throw new EncryptionFailure(
-        `no worker could be started: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw new EncryptionFailure(`no worker could be started: ${errorText(error)}`);
     }
   }
 }

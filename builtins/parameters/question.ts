@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
-import { isMarked, neighbours, unmarkedJson } from '../../lib/json/numbers.ts';
+import { isMarked, parseExact, unmarkedJson } from '../../lib/json/numbers.ts';
 import { clipped } from '../../lib/text/clipped.ts';
 import {
   AskedQuestion,
@@ -44,9 +44,7 @@ function requireFit({ declared }: Prepared, { values, written }: Resolved): void
     const value = values[index];
     const marked = written[index];
     if (value === undefined || marked === undefined || misfit === undefined) continue;
-    // A schema sees doubles only: a number between two of them fits if both do.
-    const between = marked === value ? [] : neighbours(marked);
-    const why = misfit(value) ?? (between.some((each) => misfit(each) !== undefined) ? INEXACT : undefined);
+    const why = misfit(marked === value ? value : (parseExact(unmarkedJson(JSON.stringify(marked))) ?? value));
     if (why === undefined) continue;
     // The log does not get `why`, which may contain names that the client has made up.
     throw new Refusal(400, invalidParameter(name, why), { reason: `parameter "${name}" does not fit its schema` });

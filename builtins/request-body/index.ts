@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { TextMemo } from '../../lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
 import { isDeeperThan } from '../../lib/json/depth.ts';
-import { markedMembers, parseMarked } from '../../lib/json/numbers.ts';
+import { MAY_BE_INEXACT, markedMembers, parseMarked } from '../../lib/json/numbers.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { strictKey } from '../../plugins-sdk/config.ts';
 import { definePlugin, type Parameters, perEndpoint, rawBody, writtenParameters } from '../../plugins-sdk/index.ts';
@@ -63,9 +63,6 @@ function read(bytes: Buffer): Said {
   const written = MAY_BE_INEXACT.test(text) ? writtenIn(text) : undefined;
   return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), written };
 }
-
-/** Matches every number that a double may round, and some others: 16 digits, or a negative exponent of three digits. */
-const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
 
 function writtenIn(text: string): Parameters | undefined {
   const { parameters = {} } = parseMarked(text) as { readonly parameters?: Parameters };

@@ -1,6 +1,5 @@
 import { createContext, Script } from 'node:vm';
 import type { TLocalizedValidationError } from 'typebox/error';
-import { plainDigits } from '../../lib/json/numbers.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import {
   childPath,
@@ -13,6 +12,7 @@ import {
   printable,
 } from '../../plugins-sdk/config.ts';
 import { Type } from '../../plugins-sdk/index.ts';
+import { compareDecimals, isMultiple, parseDecimal } from './decimal.ts';
 
 /** The most characters of a pattern. */
 const LONGEST_PATTERN = 1000;
@@ -60,7 +60,7 @@ export function parameterSchema(
   at: string,
 ): { readonly findings: readonly Finding[]; readonly misfit: Misfit } {
   const findings = faultsIn(schema, at);
-  const validator = findings.length === 0 && isRecord(schema) ? compileSchema(Object(withSteps(schema))) : undefined;
+  const validator = findings.length === 0 && isRecord(schema) ? compileSchema(Object(withDigits(schema))) : undefined;
   if (validator === undefined) {
     const uncompiled = findings.length === 0 ? [errorAt(at, 'cannot be compiled')] : findings;
     return { findings: uncompiled, misfit: () => undefined };
@@ -79,40 +79,47 @@ export function parameterSchema(
 /** Values of these keywords are no schemas. */
 const DATA = new Set(['const', 'enum', 'examples']);
 
-/** Puts {@link multiplesOf} in the place of `multipleOf`: the library allows for errors of rounding, too much or too little. */
-function withSteps(schema: unknown, hasNames = false): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => withSteps(each));
+/** The rules of numbers, by keyword: in words, and for exact decimals. The library compares doubles, and multiples only nearly. */
+const RULES: readonly (readonly [keyword: string, words: string, holds: typeof isMultiple])[] = [
+  ['integer', 'integer', isMultiple],
+  ['exclusiveMinimum', '> #', (value, limit) => compareDecimals(value, limit) > 0],
+  ['exclusiveMaximum', '< #', (value, limit) => compareDecimals(value, limit) < 0],
+  ['minimum', '>= #', (value, limit) => compareDecimals(value, limit) >= 0],
+  ['maximum', '<= #', (value, limit) => compareDecimals(value, limit) <= 0],
+  ['multipleOf', 'multiple of #', isMultiple],
+];
+
+/** Lets a schema take the symbols of {@link parseExact} for numbers, and judges these by their digits. */
+function withDigits(schema: unknown, hasNames = false): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => withDigits(each));
   if (!isRecord(schema)) return schema;
   // In `properties` a name such as `const` is no keyword.
   const inner = Object.entries(schema).map(([key, value]) =>
-    !hasNames && DATA.has(key) ? [key, value] : [key, withSteps(value, !hasNames && key === 'properties')],
+    !hasNames && DATA.has(key) ? [key, value] : [key, withDigits(value, !hasNames && key === 'properties')],
   );
-  const { multipleOf: step, ...rest } = Object.fromEntries(inner);
-  if (typeof step !== 'number') return Object.fromEntries(inner);
-  return { ...rest, '~refine': [{ check: multiplesOf(step), error: () => `must be multiple of ${step}` }] };
+  const all = Object.fromEntries(inner);
+  if (hasNames) return all;
+  const types = [schema.type].flat();
+  const integer = types.includes('integer') && !types.includes('number') ? 1 : undefined;
+  const isNumeric = integer === 1 || types.includes('number');
+  return { ...all, ...(isNumeric && { type: [...types, 'symbol'] }), ...refinement({ ...schema, integer }) };
 }
 
-/** Returns a check for whole multiples of a step by the digits of both; it is true for what is no number. */
-function multiplesOf(step: number): (value: unknown) => boolean {
-  const scale = 10 ** placesOf(step);
-  const unit = Math.round(step * scale);
-  return (value) => {
-    if (typeof value !== 'number' || !Number.isFinite(value)) return true;
-    const whole = Math.round(value * scale);
-    // Doubles are exact here. An answer may have a hundred thousand numbers, and bigints take forty times as long.
-    if (scale <= 1e22 && Math.max(Math.abs(whole), unit) < 1e15) return whole / scale === value && whole % unit === 0;
-    const places = Math.max(placesOf(value), placesOf(step));
-    return scaled(value, places) % scaled(step, places) === 0n;
+/** Returns the keywords that judge digits. */
+function refinement(schema: Readonly<Record<string, unknown>>): object {
+  const rules = RULES.flatMap(([keyword, words, holds]) => {
+    const limit = parseDecimal(String(schema[keyword]));
+    const text = words.replace('#', String(schema[keyword]));
+    return limit === undefined ? [] : [{ text: `must be ${text}`, limit, holds }];
+  });
+  if (rules.length === 0) return {};
+  const broken = (value: unknown) => {
+    if (typeof value === 'number' ? schema.multipleOf === undefined : typeof value !== 'symbol') return undefined;
+    const number = parseDecimal(typeof value === 'symbol' ? (value.description ?? '') : String(value));
+    return rules.find(({ limit, holds }) => number === undefined || !holds(number, limit))?.text;
   };
-}
-
-function placesOf(value: number): number {
-  return plainDigits(value).split('.')[1]?.length ?? 0;
-}
-
-function scaled(value: number, places: number): bigint {
-  const [whole = '', fraction = ''] = plainDigits(value).split('.');
-  return BigInt(whole + fraction.padEnd(places, '0'));
+  const check = (value: unknown) => broken(value) === undefined;
+  return { multipleOf: undefined, '~refine': [{ check, error: broken }] };
 }
 
 /** Returns the schema that is published for a parameter; undefined for a secret one. */
@@ -182,6 +189,7 @@ function wordsOf(error: TLocalizedValidationError | undefined): string {
 
 function messageOf(error: TLocalizedValidationError): string {
   if (error.keyword === 'boolean') return 'must not be there';
+  if (error.keyword === 'type') return error.message.replace(/either (\w+) or symbol$| or symbol$/, '$1');
   if (error.keyword === 'pattern') return `must match the pattern ${error.params.pattern}`;
   if (error.keyword !== 'enum') return error.message;
   return `must be one of ${JSON.stringify(error.params.allowedValues).slice(1, -1)}`;

@@ -3,7 +3,8 @@ import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { expectKey } from './expect-key.ts';
 import { Placeholders } from './json-path/placeholders.ts';
 
-type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
+/** An endpoint, or what is known of it while the config is checked. */
+export type Configured = Pick<Endpoint, 'block' | 'apiBlock'>;
 
 /** Returns the names of an endpoint's parameters, which its paths may hold. */
 export function declaredNames(endpoint: Configured): readonly string[] {

@@ -1,4 +1,5 @@
 /** Operators' commands on the payments of any scheme: list, show and release. */
+import { errorText } from '../../lib/text/error-text.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
 import { isHeld, type Mark, MOST_REFUNDS, type Payment, type PaymentState } from './payment-mark.ts';
@@ -44,10 +45,6 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
       return results;
     },
   };
-}
-
-function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Returns a mark as texts, without unknown facts. */

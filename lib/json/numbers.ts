@@ -13,6 +13,8 @@ export function exactNumber(text: string): number | undefined {
 
 /** Checks whether the double of a decimal literal is written with the same digits as the literal. */
 export function keepsDigits(literal: string, value: number): boolean {
+  // A double keeps fifteen digits, unless it is tiny.
+  if (literal.length < 16 && Math.abs(value) > 1e-300 && Number.isFinite(value)) return true;
   return significant(literal) === significant(String(value));
 }
 
@@ -63,6 +65,24 @@ export function parseMarked(json: string): Json {
   return JSON.parse(withoutRoundedNumbers(json, (literal) => `"${MARK}${literal}"`));
 }
 
+/**
+ * Matches every number that a double may round but does not make infinite, and some others: it has 16 digits, or a negative
+ * exponent of three.
+ */
+export const MAY_BE_INEXACT = /(?:^|[:,[\s])-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
+
+/**
+ * Parses JSON, with a symbol in place of each number that a double would round: the number's text is its description. Undefined
+ * if there is surely none. @param json JSON without numbers too large for a double
+ */
+export function parseExact(json: string): unknown {
+  if (!MAY_BE_INEXACT.test(json)) return undefined;
+  const marked = withoutRoundedNumbers(json, (literal) => `"${MARK}${literal}"`);
+  return JSON.parse(marked, (_, value: unknown) =>
+    typeof value === 'string' && value.startsWith(MARK) ? Symbol(value.slice(MARK.length)) : value,
+  );
+}
+
 /** Parses JSON, with a marked text in place of every number, so that each keeps its spelling. @param json valid JSON. */
 export function parseAllMarked(json: string): Json {
   const marked = json.replace(STRING_OR_ANY_NUMBER, (token) => (token.startsWith('"') ? token : `"${MARK}${token}"`));
@@ -84,24 +104,6 @@ export function unmarked<T extends Json>(value: T): T {
   return JSON.parse(unmarkedJson(JSON.stringify(value)));
 }
 
-/** Returns a marked value twice: with the doubles just below its numbers, and with those just above. */
-export function neighbours(marked: Json): readonly Json[] {
-  const json = JSON.stringify(marked);
-  return [-1n, 1n].map((step) =>
-    JSON.parse(json.replace(MARKED, (_, literal: string) => String(neighbour(Number(literal), step)))),
-  );
-}
-
-/** Returns the next double in the direction of `step`, or the value itself if there is none. */
-function neighbour(value: number, step: bigint): number {
-  if (value === 0) return Number(step) * Number.MIN_VALUE;
-  const bits = new BigInt64Array(new Float64Array([value]).buffer);
-  const [all = 0n] = bits;
-  bits[0] = all + (value < 0 ? -step : step);
-  const [next = value] = new Float64Array(bits.buffer);
-  return Number.isFinite(next) ? next : value;
-}
-
 /** Returns JSON with each marked text replaced by its number, spelt as it was. */
 export function unmarkedJson(json: string): string {
   return json.replace(MARKED, '$1');
@@ -114,7 +116,11 @@ export function unmarkedText(text: string): string {
 
 /** Returns the digits without sign, point, exponent, leading and trailing zeros, in linear time. */
 function significant(literal: string): string {
-  const digits = literal.replace(/[eE].*|\D/gs, '');
+  return withoutZeros(literal.replace(/[eE].*|\D/gs, ''));
+}
+
+/** Returns digits without leading and trailing zeros, in linear time. */
+export function withoutZeros(digits: string): string {
   let start = 0;
   let end = digits.length;
   while (digits.charCodeAt(start) === DIGIT_ZERO) start++;

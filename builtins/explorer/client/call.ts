@@ -1,4 +1,5 @@
 import { isRecord, jsonIn } from '../../../lib/json/value.ts';
+import { errorText } from '../../../lib/text/error-text.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 
@@ -67,10 +68,6 @@ export async function ask(
 }
 
 const OPTIONS = { cache: 'no-store', redirect: 'error' } as const;
-
-export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
+import { errorText } from '../../../lib/text/error-text.ts';
 import { unicodeEscape } from '../../../lib/text/unicode-escape.ts';
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
-import { errorText } from './call.ts';
 import { boundsOf, isLiteral, takesLists } from './schema.ts';
 
 /** The value that a field adds to a request (JSON for a parameter, a text for a header, or nothing), or its fault. */

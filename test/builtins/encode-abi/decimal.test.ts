@@ -4,17 +4,17 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parse } from 'yaml';
+import { PlanError } from '../../../builtins/encode-abi/fault.ts';
+import { parseTimes } from '../../../builtins/encode-abi/times.ts';
 import {
+  compareDecimals,
   type Decimal,
   decimalOf,
-  equalDecimals,
   isFraction,
   isWhole,
   parseDecimal,
-  parseTimes,
   scaleToInteger,
-} from '../../../builtins/encode-abi/decimal.ts';
-import { PlanError } from '../../../builtins/encode-abi/fault.ts';
+} from '../../../builtins/shared/decimal.ts';
 
 /** Numbers have their sign, digits and exponent, results of scaling their digits. */
 interface Cases {
@@ -33,6 +33,8 @@ function decimal(text: string): Decimal {
   return parsed;
 }
 
+const compare = (a: string, b: string) => Math.sign(compareDecimals(decimal(a), decimal(b)));
+
 function scaled(value: string, times?: string): bigint | undefined {
   return scaleToInteger(decimal(value), times === undefined ? undefined : parseTimes(times));
 }
@@ -47,11 +49,11 @@ describe('decimal text', () => {
   it('refuses more than 4096 characters', () => assert.equal(parseDecimal(`1${'0'.repeat(4096)}`), undefined));
 
   it('compares numbers, not texts', () => {
-    assert.equal(equalDecimals(decimal('1.0'), decimal('10e-1')), true);
-    assert.equal(equalDecimals(decimal('-0.0'), decimal('0')), true);
-    assert.equal(equalDecimals(decimal('1'), decimal('1.00000000000000000001')), false);
-    assert.equal(equalDecimals(decimal('1'), decimal('-1')), false);
-    assert.equal(equalDecimals(decimal('1'), decimal('10')), false);
+    assert.equal(compare('1.0', '10e-1'), 0);
+    assert.equal(compare('-0.0', '0'), 0);
+    assert.equal(compare('1', '1.00000000000000000001'), -1);
+    assert.equal(compare('1', '-1'), 1);
+    assert.equal(compare('1', '10'), -1);
   });
 
   it('takes integers', () => {
@@ -100,11 +102,12 @@ describe('scaling', () => {
         const unit = 10n ** BigInt(LIFT);
         const product = times === undefined ? lifted(value) / unit : (lifted(value) * lifted(times)) / (unit * unit);
         const expected = product > -(10n ** 78n) && product < 10n ** 78n ? product : undefined;
-        const actual = scaleToInteger(decimal(text(value)), times === undefined ? undefined : decimal(text(times)));
-        assert.equal(actual, expected);
-        const rest = times === undefined ? lifted(value) % unit : (lifted(value) * lifted(times)) % (unit * unit);
         const factor = times === undefined ? undefined : decimal(text(times));
+        assert.equal(scaleToInteger(decimal(text(value)), factor), expected);
+        const rest = times === undefined ? lifted(value) % unit : (lifted(value) * lifted(times)) % (unit * unit);
         assert.equal(isWhole(decimal(text(value)), factor), rest === 0n);
+        const [a, b] = [lifted(value), lifted(times ?? value)];
+        assert.equal(compare(text(value), text(times ?? value)), Number(a > b) - Number(a < b));
         const size = lifted(value) < 0n ? -lifted(value) : lifted(value);
         assert.equal(isFraction(decimal(text(value))), size > 0n && size < unit);
       }),

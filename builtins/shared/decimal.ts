@@ -1,4 +1,4 @@
-import { PlanError } from './fault.ts';
+import { withoutZeros } from '../../lib/json/numbers.ts';
 
 /**
  * An exact decimal number: `(negative ? -1 : 1) * digits * 10^exponent`.
@@ -13,16 +13,14 @@ export interface Decimal {
 }
 
 const MAX_TEXT = 4096;
-const MAX_TIMES_TEXT = 100;
-const MAX_TIMES_EXPONENT = 77;
 /** 2^256 has 78 digits. */
 const MAX_INTEGER_DIGITS = 78;
 const BOUND = 10n ** 78n;
 /** Beyond any text's digit count, and small enough that sums of a few of them stay exact in a double. */
 const EXPONENT_LIMIT = 1e12;
 const DECIMAL = /^([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
-const DIGIT_ZERO = 0x30;
-const ZERO: Decimal = { negative: false, digits: '', exponent: 0 };
+/** The powers of ten up to 10^64. */
+const POWERS = Array.from({ length: 65 }, (_, zeros) => 10n ** BigInt(zeros));
 
 /**
  * Reads a decimal number: a JSON number token, or the same with a `+`, leading zeros, or no digit on one side of the
@@ -41,13 +39,16 @@ export function parseDecimal(text: string): Decimal | undefined {
 
 /** Returns the decimal of an integer. */
 export function decimalOf(integer: bigint): Decimal {
-  const negative = integer < 0n;
-  return normalized(negative, (negative ? -integer : integer).toString(), 0);
+  return normalized(integer < 0n, String(integer).replace('-', ''), 0);
 }
 
-/** Whether two decimals are the same number. */
-export function equalDecimals(a: Decimal, b: Decimal): boolean {
-  return a.negative === b.negative && a.exponent === b.exponent && a.digits === b.digits;
+/** Returns a number below zero if `a` is less than `b`, above zero if it is more, zero if they are equal. */
+export function compareDecimals(a: Decimal, b: Decimal): number {
+  if (a.negative !== b.negative) return a.negative ? -1 : 1;
+  const [x, y] = a.negative ? [b, a] : [a, b];
+  if (x.digits === '' || y.digits === '') return x.digits.length - y.digits.length;
+  const places = x.digits.length + x.exponent - y.digits.length - y.exponent;
+  return places || Number(x.digits > y.digits) - Number(x.digits < y.digits);
 }
 
 /**
@@ -77,15 +78,22 @@ export function scaleToInteger(value: Decimal, times?: Decimal, divisor = 1n): b
 }
 
 /** Whether {@link scaleToInteger} truncates nothing. @param divisor less than 2^64. */
-export function isWhole(value: Decimal, times?: Decimal, divisor = 1n): boolean {
-  const exponent = value.exponent + (times?.exponent ?? 0);
-  if (value.digits === '' || times?.digits === '') return true;
-  // The number lies between -1 and 1, and is not zero.
-  if (value.digits.length + (times?.digits.length ?? 0) + exponent <= 0) return false;
-  // 64 zeros are enough: a divisor below 2^64 has fewer than 64 factors of 2 and of 5.
-  const zeros = 10n ** BigInt(Math.max(0, Math.min(exponent, 64)));
-  const coefficient = BigInt(value.digits) * BigInt(times?.digits ?? 1) * zeros;
-  return coefficient % (10n ** BigInt(Math.max(0, -exponent)) * divisor) === 0n;
+export function isWhole(value: Decimal, times = decimalOf(1n), divisor = 1n): boolean {
+  const digits = String(BigInt(value.digits) * BigInt(times.digits));
+  return isMultiple(normalized(false, digits, value.exponent + times.exponent), decimalOf(divisor));
+}
+
+/** Whether `value` is a whole multiple of `step`. @param step with digits less than 2^64. */
+export function isMultiple(value: Decimal, step: Decimal): boolean {
+  const zeros = value.exponent - step.exponent;
+  if (value.digits === '' || zeros < 0 || step.digits === '1') return value.digits === '' || zeros >= 0;
+  // 64 zeros are enough: a number below 2^64 has fewer than 64 factors of 2 and of 5.
+  return (BigInt(value.digits) * (POWERS[Math.min(zeros, 64)] ?? 1n)) % BigInt(step.digits) === 0n;
+}
+
+/** Whether a number is 1. */
+export function isOne({ negative, digits, exponent }: Decimal): boolean {
+  return !negative && digits === '1' && exponent === 0;
 }
 
 /** Whether a number lies between -1 and 1 and is not zero: as a multiplier it cuts digits. */
@@ -93,29 +101,9 @@ export function isFraction({ digits, exponent }: Decimal): boolean {
   return digits !== '' && digits.length + exponent <= 0;
 }
 
-/**
- * Reads a multiplier such as `1e18`, `100`, `-0.5` or `1e-6`.
- *
- * @throws PlanError when the text is no decimal number, is longer than 100 characters, exceeds 10^77 in magnitude, or has
- * a last digit below 10^-77.
- */
-export function parseTimes(text: string): Decimal {
-  const fault = (message: string) => new PlanError('times', message);
-  if (text.length > MAX_TIMES_TEXT) throw fault(`times is longer than ${MAX_TIMES_TEXT} characters`);
-  const times = parseDecimal(text);
-  if (times === undefined) throw fault('times is not a decimal number such as 100, 0.5 or 1e18');
-  const magnitude = times.digits.length + times.exponent - 1;
-  const isTooLarge = magnitude > MAX_TIMES_EXPONENT || (magnitude === MAX_TIMES_EXPONENT && times.digits !== '1');
-  if (isTooLarge) throw fault(`times is larger than 1e${MAX_TIMES_EXPONENT}`);
-  if (times.exponent < -MAX_TIMES_EXPONENT) throw fault(`times is finer than 1e-${MAX_TIMES_EXPONENT}`);
-  return times;
-}
-
 function normalized(negative: boolean, digits: string, exponent: number): Decimal {
-  let start = 0;
-  while (digits.charCodeAt(start) === DIGIT_ZERO) start++;
-  if (start === digits.length) return ZERO;
-  let end = digits.length;
-  while (digits.charCodeAt(end - 1) === DIGIT_ZERO) end--;
-  return { negative, digits: digits.slice(start, end), exponent: exponent + (digits.length - end) };
+  const kept = withoutZeros(digits);
+  if (kept === '') return { negative: false, digits: '', exponent: 0 };
+  const zeros = digits.length - 1 - digits.lastIndexOf(kept.slice(-1));
+  return { negative, digits: kept, exponent: exponent + zeros };
 }
