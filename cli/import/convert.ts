@@ -18,7 +18,7 @@ export interface ImportedEndpoint {
   readonly path: string;
   readonly method?: string;
   readonly bodyType?: 'form';
-  parameters?: Record<string, unknown>[];
+  parameters: Record<string, unknown>[];
 }
 
 /** An API in the form of the config file. */
@@ -129,6 +129,9 @@ export class Conversion {
       ...own,
       ...body.parameters,
     ];
+    const free = parameters.filter(({ fixed }) => fixed === undefined).map(({ name }) => String(name));
+    for (const name of new Set(free.filter((each, i) => free.indexOf(each) < i)))
+      note(`parameter "${name}"`, 'is in several places, which all get the same value');
     const description = summary(block.summary, block.description);
     const endpoint: ImportedEndpoint = {
       name: this.#unique(name, api.url),
@@ -136,7 +139,7 @@ export class Conversion {
       path: literal(encoded(path)),
       ...(method === 'GET' ? {} : { method }),
       ...(body.isForm ? { bodyType: 'form' } : {}),
-      ...(parameters.length === 0 ? {} : { parameters }),
+      parameters,
     };
     this.schemes.set(endpoint, schemes);
     return endpoint;

@@ -48,11 +48,7 @@ async function repair(imported: Imported, builtins: readonly Definition[], sourc
     imported.apis = imported.apis.filter(isLeft);
     for (const api of imported.apis) {
       api.endpoints = api.endpoints.filter(isLeft);
-      for (const endpoint of api.endpoints) {
-        const left = endpoint.parameters?.filter(isLeft) ?? [];
-        if (left.length > 0) endpoint.parameters = left;
-        else delete endpoint.parameters;
-      }
+      for (const endpoint of api.endpoints) endpoint.parameters = endpoint.parameters.filter(isLeft);
     }
   }
   throw new Error('the document cannot be made a config: there is always more that is wrong');
@@ -66,7 +62,7 @@ function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed
   const api = apis[Number(a)];
   if (api === undefined) throw new Error(`${path}: ${message}`);
   const endpoint = e === undefined ? undefined : api.endpoints[Number(e)];
-  const parameter = p === undefined ? undefined : endpoint?.parameters?.[Number(p)];
+  const parameter = p === undefined ? undefined : endpoint?.parameters[Number(p)];
   const at = endpoint === undefined ? api.name : `${endpoint.method ?? 'GET'} ${endpoint.path}`;
   const leave = (what?: string) => leftOut.push({ what, at, reason: message });
   if (parameter !== undefined && key === 'schema') {

@@ -38,6 +38,7 @@ export function endpointNode(document: Document, endpoint: ImportedEndpoint, { s
   const node = mapOf(document, endpoint);
   const parameters = node.get('parameters');
   if (isSeq(parameters)) for (const item of parameters.items) if (isMap(item)) styleParameter(item);
+  if (endpoint.parameters.length === 0) node.delete('parameters');
   const found = suggestions.get(endpoint) ?? [];
   if (found.length > 0) node.comment = found.map((encoding) => ` encoding: ${flow(encoding)}`).join('\n');
   return node;
