@@ -90,7 +90,9 @@ function together(words: readonly string[], cli: CAC): readonly string[] {
 const MARK = '\u0001';
 
 /** Marks a word that cac would parse as a number, such as an address, or as an option, such as `-`. */
-function marked(word: string): string {
+function marked(typed: string): string {
+  // cac knows `-c=FILE`, and takes each letter of `-cFILE` for an option.
+  const word = typed.replace(/^-[cd](?=[^=])/, '$&=');
   const [, name = '', value = ''] = /^(-{1,2}[\w-]+=)?(.*)$/s.exec(word) ?? [];
   return value === '-' || Number.isFinite(Number(value)) ? `${name}${MARK}${value}` : word;
 }

@@ -86,10 +86,6 @@ export class Conversion {
     this.leftOut.push({ at, reason: error.message });
   }
 
-  #leave(what: string, at: string, reason: string): void {
-    this.leftOut.push({ what, at, reason });
-  }
-
   #add(operation: Operation): void {
     const { method, path, block } = operation;
     this.operations.add(`${method} ${literal(encoded(path))}`);
@@ -114,7 +110,7 @@ export class Conversion {
 
   #endpoint(operation: Operation, name: string, api: ImportedApi, answer: string | undefined): ImportedEndpoint {
     const { method, path, block } = operation;
-    const note = (what: string, reason: string) => this.#leave(what, `${method} ${path}`, reason);
+    const note = (what: string, reason: string) => this.leftOut.push({ what, at: `${method} ${path}`, reason });
     const schemes = this.#schemesOf(operation, api, note);
     const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));
     const security: Security = {
@@ -188,14 +184,15 @@ export class Conversion {
       const { default: fallback } = this.#document.block(Object.hasOwn(values, name) ? values[name] : undefined);
       return String(fallback ?? all);
     });
-    if (another !== undefined) this.#leave('servers', 'the document', 'only the first of several is taken');
+    if (another !== undefined)
+      this.leftOut.push({ what: 'servers', at: 'the document', reason: 'only the first of several is taken' });
     const { url: chosen, base } = this.#options;
     if (chosen !== undefined) return literal(chosen.replace(/\/$/, ''));
     if (/[{}]/.test(filled) || !URL.canParse(filled, base))
       throw new Inexpressible('has no server with a whole URL: say where it is, with --url https://…');
     const target = new URL(filled, base);
     if (target.username !== '' || target.password !== '') {
-      this.#leave('the user name in the URL of the server', target.host, 'is left out');
+      this.leftOut.push({ what: 'the user name in the URL of the server', at: target.host, reason: 'is left out' });
       target.username = target.password = '';
     }
     if (isLoopback(target.hostname) || PRIVATE.test(target.hostname))
