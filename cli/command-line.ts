@@ -91,8 +91,8 @@ const MARK = '\u0001';
 
 /** Marks a word that cac would parse as a number, such as an address, or as an option, such as `-`. */
 function marked(typed: string): string {
-  // cac knows `-c=FILE`, and takes each letter of `-cFILE` for an option.
-  const word = typed.replace(/^-[cd](?=[^=])/, '$&=');
+  // cac knows `-c=FILE`, and takes each letter of `-cFILE` for an option, as it should those of a mistaken `-config`.
+  const word = typed.replace(/^-(?!config$|domain$)[cd](?=[^=])/, '$&=');
   const [, name = '', value = ''] = /^(-{1,2}[\w-]+=)?(.*)$/s.exec(word) ?? [];
   return value === '-' || Number.isFinite(Number(value)) ? `${name}${MARK}${value}` : word;
 }
