@@ -12,7 +12,7 @@ import { partsOf, readOnlyIn } from './schema.ts';
 export function bodyOf(document: ApiDocument, operation: Operation, note: Note) {
   const request = requestOf(document, operation);
   if (request === undefined) return { parameters: [] };
-  const { schema, type, isForm = false } = request;
+  const { schema, type, isForm } = request;
   return { parameters: membersOf(document, document.block(schema), isForm, note), type, isForm };
 }
 
@@ -43,39 +43,39 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
   });
 }
 
-const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const FORM = 'application/x-www-form-urlencoded';
+const isFormType = (type: string) => RegExp(`^${FORM}\\s*(?:;|$)`, 'i').test(type.trim());
 
 /** @throws Inexpressible for a body that is neither JSON nor a form. */
-function requestOf(document: ApiDocument, { block, parameters }: Operation) {
-  if (document.isSwagger) {
-    const all = parameters.map((value) => document.block(value));
-    const fields = all.filter(({ in: place }) => place === 'formData');
-    if (fields.length > 0) return { schema: formOf(fields), isForm: true };
-    const body = all.find(({ in: place }) => place === 'body');
-    const types = listOf(block.consumes ?? document.root.consumes).map(String);
-    return body && { type: chosenOf(types), schema: body.schema };
-  }
-  const media = document.block(document.block(block.requestBody).content);
+function requestOf(document: ApiDocument, operation: Operation) {
+  const media = mediaOf(document, operation);
   const types = Object.keys(media);
   if (types.length === 0) return undefined;
-  const form = types.find((each) => FORM.test(each.trim()));
-  if (form !== undefined && jsonOf(types) === undefined)
-    return { schema: document.block(media[form]).schema, isForm: true };
-  const type = chosenOf(types);
-  return { type, schema: document.block(media[type]).schema };
+  const json = jsonOf(types);
+  const type = json ?? types.find(isFormType);
+  if (type !== undefined) return { type: json, schema: document.block(media[type]).schema, isForm: json === undefined };
+  throw new Inexpressible(
+    `takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, neither JSON nor a form`,
+  );
+}
+
+/** Returns the schemas of a body by their media types, as OpenAPI 3 has them. */
+function mediaOf(document: ApiDocument, { block, parameters }: Operation): Block {
+  if (!document.isSwagger) return document.block(document.block(block.requestBody).content);
+  const all = parameters.map((value) => document.block(value));
+  const types = listOf(block.consumes ?? document.root.consumes).map(String);
+  const fields = all.filter(({ in: place }) => place === 'formData');
+  // A document may name only JSON, for all of its operations.
+  const form = types.find(isFormType) ?? types.find((type) => type.startsWith('multipart/')) ?? FORM;
+  if (fields.length > 0) return { [form]: { schema: formOf(fields) } };
+  const body = all.find(({ in: place }) => place === 'body');
+  if (body === undefined) return {};
+  const named = types.length > 0 ? types : ['application/json'];
+  return Object.fromEntries(named.map((type) => [type, body]));
 }
 
 /** Makes the schema of a form, whose fields are single parameters in Swagger. */
 function formOf(fields: readonly Block[]): Block {
   const required = fields.flatMap(({ name, required }) => (required === true ? [name] : []));
   return { properties: Object.fromEntries(fields.map((field) => [String(field.name), field])), required };
-}
-
-/** Returns the JSON type among a body's types; `application/json` if none is named. @throws Inexpressible */
-function chosenOf(types: readonly string[]): string {
-  const type = types.length === 0 ? 'application/json' : jsonOf(types);
-  if (type !== undefined) return type;
-  throw new Inexpressible(
-    `takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, neither JSON nor a form`,
-  );
 }
