@@ -1,5 +1,4 @@
 import cluster from 'node:cluster';
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
@@ -21,7 +20,7 @@ const MOST_WAITING = 1000;
 export async function drain(server: Server, connections: Connections, delay: number): Promise<void> {
   connections.drain();
   await setTimeout(delay);
-  const closed = once(server, 'close');
+  const closed = new Promise((resolve) => server.once('close', resolve));
   const accepted: Socket[] = [];
   server.on('connection', (socket) => {
     accepted.push(socket);

@@ -1,6 +1,7 @@
 /** A connection has a bounded number of requests under way, and ends with the answer to its last one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { drain } from '../../http/drain.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { GET, gets, pipelined, reply, startTestServer } from './server.ts';
@@ -96,6 +97,21 @@ describe('a connection of a server that stops', () => {
     const client = openRaw(server.url);
     client.write(GET);
     assert.match(await client.closed, /Connection: close\r\n\r\nanswer$/);
+    await stopped;
+  });
+
+  it('gets its answer where the system cannot accept another one', async (t) => {
+    const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
+    server.server.on('error', () => undefined);
+    const stopped = drain(server.server, server.connections, 50);
+    await setTimeout(20);
+    const client = openRaw(server.url);
+    client.write(GET);
+    server.server.once('connection', () => server.server.emit('error', new Error('accept ENOBUFS')));
+    // The connection waits to be accepted until the port closes.
+    const until = performance.now() + 50;
+    while (performance.now() < until);
+    assert.match(await client.closed, /answer$/);
     await stopped;
   });
 });
