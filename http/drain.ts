@@ -6,8 +6,8 @@ import type { Connections } from './limits.ts';
 
 /** Milliseconds between two sweeps of open connections. */
 const POLL_INTERVAL_MS = 20;
-/** Milliseconds in which the primary hands over a connection, on a busy machine too. */
-const HANDOVER_MS = 10;
+/** Milliseconds without a new connection after which a worker closes, and the most that it waits for them. */
+const WORKER_WAITS_MS = { quiet: 10, most: 100 };
 /** Most connections that are still accepted just before a server closes: more than its queue holds, which is 511. */
 const MOST_WAITING = 1000;
 
@@ -27,10 +27,12 @@ export async function drain(server: Server, connections: Connections, delay: num
     process.nextTick(() => socket.pause());
   });
   // `close` would reset connections that wait to be accepted, so these are accepted first. A turn of the event loop accepts one:
-  // they are read only afterwards, or clients that connect again after each answer would leave no turn without any.
-  for (let before = -1; before < accepted.length && before < MOST_WAITING; ) {
+  // they are read only afterwards, or clients that connect again after each answer would leave no turn without any. Workers share
+  // the queue, which the primary resets once all of them have closed it: they wait until such clients are held.
+  const last = cluster.isWorker ? performance.now() + WORKER_WAITS_MS.most : Number.POSITIVE_INFINITY;
+  for (let before = -1; before < accepted.length && before < MOST_WAITING && performance.now() < last; ) {
     before = accepted.length;
-    await (cluster.isWorker ? setTimeout(HANDOVER_MS) : setImmediate());
+    await (cluster.isWorker ? setTimeout(WORKER_WAITS_MS.quiet) : setImmediate());
   }
   server.close();
   for (const socket of accepted) socket.resume();

@@ -1,9 +1,10 @@
 /** A connection has a bounded number of requests under way, and ends with the answer to its last one. */
 import assert from 'node:assert/strict';
+import cluster from 'node:cluster';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { drain } from '../../http/drain.ts';
-import { openRaw } from '../support/raw-http.ts';
+import { openRaw, type RawConnection } from '../support/raw-http.ts';
 import { GET, gets, pipelined, reply, startTestServer } from './server.ts';
 
 describe('the requests of a connection', () => {
@@ -112,6 +113,25 @@ describe('a connection of a server that stops', () => {
     const until = performance.now() + 50;
     while (performance.now() < until);
     assert.match(await client.closed, /answer$/);
+    await stopped;
+  });
+
+  it('is not held back for long in a worker, however steadily others come', async (t) => {
+    const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
+    Object.assign(cluster, { isWorker: true });
+    t.after(() => Object.assign(cluster, { isWorker: false }));
+    const clients: RawConnection[] = [];
+    const coming = setInterval(() => clients.push(openRaw(server.url)), 2);
+    t.after(() => clearInterval(coming));
+    await server.until(() => clients.length > 10);
+    const started = performance.now();
+    const stopped = drain(server.server, server.connections, 0);
+    await setTimeout(20);
+    const held = openRaw(server.url);
+    held.write(GET);
+    assert.match(await held.closed, /Connection: close\r\n\r\nanswer$/);
+    assert.ok(performance.now() - started < 1000);
+    for (const client of clients) client.destroy();
     await stopped;
   });
 });
