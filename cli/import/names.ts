@@ -29,12 +29,11 @@ export const PREFIX = 'UPSTREAM_';
 export function variableOf(api: string, ...parts: readonly string[]): string {
   const end = `_${parts.join('_')}`;
   // Only the title is cut: the rest tells the secrets of a document apart.
-  return PREFIX + wordsOf(api.slice(0, Math.max(0, LONGEST_NAME - end.length)) + end);
+  return PREFIX + wordsOf(api.slice(0, Math.max(0, LONGEST_NAME - end.length)) + end).toUpperCase();
 }
 
-/** Returns a text as words of a variable's name, such as `API_KEY`. */
+/** Returns a text as words of a variable's name, such as `api_key`. In lower case, words are not separated again. */
 export function wordsOf(text: string): string {
-  const separated = text.replace(/([a-z0-9])([A-Z])/g, '$1_$2');
-  const words = separated.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
-  return words.toUpperCase();
+  const separated = text.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
+  return separated.replace(/[^a-z0-9]+/g, '_').replace(/^_|_$/g, '');
 }
