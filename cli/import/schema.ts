@@ -9,9 +9,10 @@ const MAX_DEPTH = 5;
 const MAX_PARTS = 50;
 
 const KEPT = [
-  ...['enum', 'pattern', 'minLength', 'maxLength', 'multipleOf'],
+  ...['pattern', 'minLength', 'maxLength', 'multipleOf'],
   ...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'required'],
 ];
+const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const LOST = ['not', 'if', 'patternProperties', 'dependentRequired', 'dependentSchemas', 'propertyNames', 'contains'];
 
@@ -44,7 +45,10 @@ export class SchemaReader {
     return {};
   }
 
-  #members(schema: Block): Block {
+  #members(stated: Block): Block {
+    const rounded = LIMITS.filter((key) => isRounded(stated[key], writtenNumbers(stated).get(key)));
+    for (const key of rounded) this.lost.add(`"${key}" has more digits than a number keeps, and is not checked`);
+    const schema: Block = { ...stated, ...Object.fromEntries(rounded.map((key) => [key, undefined])) };
     for (const keyword of LOST) if (schema[keyword] !== undefined) this.lost.add(`"${keyword}" is not checked`);
     if (schema.uniqueItems === true) this.lost.add('"uniqueItems" is not checked');
     const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.read(value));
@@ -54,8 +58,12 @@ export class SchemaReader {
     const properties = Object.entries(this.#document.block(schema.properties)).filter(([name]) => !hidden.has(name));
     // OpenAPI 3.0 has `nullable` in place of a type.
     const type = typeof schema.type === 'string' && schema.nullable === true ? [schema.type, 'null'] : schema.type;
+    const choices = choicesOf(stated);
+    const isCut = choices?.includes(undefined) === true;
+    if (isCut) this.lost.add('has a choice with more digits than a number keeps, so that any value is taken');
     const members: Record<string, unknown> = {
       ...(type === undefined ? {} : { type: literals(type) }),
+      ...(choices === undefined || isCut ? {} : { enum: choices }),
       ...Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, literals(schema[key])]]))),
       ...limitsOf(schema),
       ...(isRecord(schema.properties)
@@ -64,16 +72,7 @@ export class SchemaReader {
       ...(isRecord(items) || typeof items === 'boolean' ? { items: inner(items) } : {}),
       ...(additionalProperties === undefined ? {} : { additionalProperties: inner(additionalProperties) }),
     };
-    for (const key of LISTS) {
-      const list = schema[key];
-      if (Array.isArray(list)) members[key] = list.map(inner);
-    }
-    const choices = choicesOf(schema);
-    if (choices !== undefined) members.enum = choices;
-    if (choices?.includes(undefined)) {
-      this.lost.add('has a choice with more digits than a number keeps, so that any value is taken');
-      delete members.enum;
-    }
+    for (const key of LISTS) if (Array.isArray(schema[key])) members[key] = schema[key].map(inner);
     // In Swagger, `required` may be a boolean of the parameter itself.
     if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
     else delete members.required;
@@ -110,12 +109,16 @@ function choicesOf(schema: Block): unknown[] | undefined {
  */
 function choiceOf(type: string, choice: unknown, written?: string): unknown {
   const text = written ?? String(choice);
-  const isExact = Number.isInteger(choice) ? Number.isSafeInteger(choice) : keepsDigits(text, Number(choice));
-  const isRounded = typeof choice === 'number' && !isExact;
-  if (type === 'string' && isScalar(choice) && (written !== undefined || !isRounded)) return literal(text);
-  if (isRounded) return undefined;
+  if (type === 'string' && isScalar(choice) && (written !== undefined || !isRounded(choice))) return literal(text);
+  if (isRounded(choice, written)) return undefined;
   if (type === 'boolean') return choice === 'true' || (choice === 'false' ? false : literals(choice));
   return literals(/^(?:integer|number)$/.test(type) && NUMBER.test(text) ? Number(text) : choice);
+}
+
+/** Returns whether a double has rounded a number, or may have. @param written it, as in YAML; JSON has no such text. */
+function isRounded(value: unknown, written?: string): boolean {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return false;
+  return written === undefined ? Number.isInteger(value) : !keepsDigits(written, value);
 }
 
 /** Returns the values that a schema, its parts or its items list. */
