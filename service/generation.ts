@@ -82,7 +82,8 @@ export class Generation {
         background: inBackground(this.#background, (plugin, error) =>
           this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
         ),
-        ask: (plugin, id, parameters, options) => {
+        // Counting handles a rejection. The plugin gets another promise, so that one which it does not await is reported.
+        ask: async (plugin, id, parameters, options) => {
           const asked = { ...options, plugin, id, parameters };
           return this.#requests.track(() => ask(this.#pipeline, this.plugins.observer, asked));
         },

@@ -39,6 +39,16 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
     running.child.kill('SIGTERM');
     assert.equal((await running.ended).code, 0);
   });
+
+  it('as is one that a plugin got for a request of its own', async (t) => {
+    const setup = `({ ask }) => void process.on('SIGUSR2', () => ask('0x', {}, {})) ?? { hooks: { onResponseSent() {} } }`;
+    const running = await startIn(t, withPlugin(`export default { name: 'p', setup: ${setup} };`));
+    await running.output(lastLine);
+    running.child.kill('SIGUSR2');
+    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: TypeError: services\.ask takes /);
+    running.child.kill('SIGTERM');
+    await running.ended;
+  });
 });
 
 it("code that is not the program's and ends the process leaves a line on stderr as long as there is no log", async (t) => {
