@@ -118,7 +118,7 @@ function refinement(schema: Readonly<Record<string, unknown>>): object {
     // An answer may have a hundred thousand numbers, and decimals take ten times as long.
     if (Number.isSafeInteger(value) && Number.isSafeInteger(step) && Number(value) % step === 0) return undefined;
     const number = parseDecimal(typeof value === 'symbol' ? (value.description ?? '') : String(value));
-    return rules.find(({ limit, holds }) => number === undefined || !holds(number, limit))?.text;
+    return number ? rules.find(({ limit, holds }) => !holds(number, limit))?.text : 'must have fewer digits';
   };
   return { multipleOf: undefined, '~refine': [{ check: (value: unknown) => !broken(value), error: broken }] };
 }

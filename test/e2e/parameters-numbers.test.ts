@@ -150,6 +150,7 @@ describe('numbers in requests', async () => {
     for (const number of ['1.00000000000000000001', '99.99999999999999999999', '9007199254740993.5'])
       await refused('integer', `{"n":${number}}`, 'Invalid parameter: n (must be integer)');
     await refused('integer', '{"n":9007199254740993}', 'Invalid parameter: n (must be <= 100)');
+    await refused('integer', `{"n":1.${'3'.repeat(4096)}}`, 'Invalid parameter: n (must have fewer digits)');
     await refused('chosen', '{"n":1.00000000000000000001}', 'Invalid parameter: n (must be one of 1)');
     await refused('chosen', '{"n":{"a":[-1e-400]}}', 'Invalid parameter: n (must be one of 1)');
     const whole = '{"a":[9007199254740993,-9007199254740993]}';
