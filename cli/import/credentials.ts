@@ -14,6 +14,9 @@ export interface Scheme {
   readonly remark?: string;
 }
 
+/** The parts of a client's credentials of OAuth 2.0, each with a variable. */
+const PARTS = ['CLIENT_ID', 'CLIENT_SECRET'];
+
 /** Converts a document's security schemes for a config. Values are always variables, never the document's examples. */
 export class Credentials {
   readonly #document: ApiDocument;
@@ -27,7 +30,7 @@ export class Credentials {
     this.#api = api;
     const { components, securityDefinitions } = document.root;
     this.#schemes = document.block(securityDefinitions ?? document.block(components).securitySchemes);
-    const taken = new Set<string>();
+    const taken = new Set(Object.keys(this.#schemes).flatMap((key) => PARTS.map((part) => wordsOf(`${key}_${part}`))));
     for (const name of Object.keys(this.#schemes)) this.#words.set(name, unique(wordsOf(name), taken, '_'));
   }
 
@@ -68,11 +71,10 @@ export class Credentials {
   /** Uses client credentials if the document has them; other flows need a person, so the token is a variable. */
   #oauth2(scheme: Block, name: string): Scheme {
     const flows = this.#document.block(scheme.flows);
-    const flow = scheme.flow === 'application' ? scheme : this.#document.block(flows.clientCredentials);
-    const { tokenUrl } = flow;
+    const { tokenUrl, scopes } = scheme.flow === 'application' ? scheme : this.#document.block(flows.clientCredentials);
     if (typeof tokenUrl === 'string' && /^https:\/\/[^\s@?#\\]+$/.test(tokenUrl) && URL.canParse(tokenUrl)) {
-      const [clientId, clientSecret] = ['CLIENT_ID', 'CLIENT_SECRET'].map((part) => `\${${this.variable(name, part)}}`);
-      const [scope] = Object.keys(this.#document.block(flow.scopes));
+      const [clientId, clientSecret] = PARTS.map((part) => `\${${this.variable(name, part)}}`);
+      const [scope] = Object.keys(this.#document.block(scopes));
       const remark = scope === undefined ? {} : { remark: 'add the "scope" of oauth2 that your endpoints need' };
       return { oauth2: { tokenUrl: literal(tokenUrl), clientId, clientSecret }, ...remark };
     }
