@@ -64,7 +64,7 @@ export class HttpApp {
     app.use(endpointFirst(endpoints));
     app.use(router.routes() as Middleware);
     app.use((ctx) => {
-      const [route, refusal] = unrouted(ctx);
+      const [route, refusal] = unrouted(ctx.matched);
       this.#begin(ctx, route);
       throw refusal;
     });
@@ -107,7 +107,8 @@ export class HttpApp {
   #middlewareFor(path: string, admit: Route['admit'], answer: Answer): Middleware {
     return async (ctx: AppContext) => {
       const request = this.#begin(ctx, path);
-      if (admit !== false && this.#underWay > MOST_UNDER_WAY) throw serverBusy();
+      if (admit !== false && this.#underWay > MOST_UNDER_WAY)
+        throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, fault: false, failureClass: 'busy' });
       // With `asked`, the requests that the route makes are admitted instead.
       if (admit === true) await this.#options.pipeline.admit(request.exchange);
       ctx.state.response = await answer(request, ctx);
@@ -193,6 +194,3 @@ function endpointFirst(serve: Middleware): Middleware {
     return serve(ctx, next);
   };
 }
-
-const serverBusy = () =>
-  new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, fault: false, failureClass: 'busy' });

@@ -1,5 +1,5 @@
 import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Middleware } from 'koa';
 import { Refusal } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, type Route } from '../kernel/registry.ts';
 
@@ -54,9 +54,8 @@ export function routerOf(
 }
 
 /** Returns the refusal of a request that no route serves (404 or 405), and the route to log. */
-export function unrouted({ matched = [] }: Context): [route: string, refusal: Refusal] {
-  const layers: Router['stack'] = matched;
-  const found = layers.filter(({ path }) => path !== ANYWHERE);
+export function unrouted(matched: Router['stack'] = []): [route: string, refusal: Refusal] {
+  const found = matched.filter(({ path }) => path !== ANYWHERE);
   const [first] = found;
   if (first === undefined) return [NO_ROUTE, new Refusal(404, 'Not Found')];
   const allow = [...new Set(found.flatMap(({ methods }) => methods))].join(', ');
