@@ -22,9 +22,14 @@ export async function drain(server: Server, connections: Connections, delay: num
   await setTimeout(delay);
   const closed = new Promise((resolve) => server.once('close', resolve));
   const accepted: Socket[] = [];
+  const read = () => {
+    for (const socket of accepted) socket.resume();
+  };
   server.on('connection', (socket) => {
     accepted.push(socket);
     process.nextTick(() => socket.pause());
+    // There is no room for more: connections that have sent nothing are closed in their favour.
+    socket.once('close', () => server.listening && read());
   });
   // `close` would reset connections that wait to be accepted, so these are accepted first. A turn of the event loop accepts one:
   // they are read only afterwards, or clients that connect again after each answer would leave no turn without any. Workers share
@@ -35,7 +40,7 @@ export async function drain(server: Server, connections: Connections, delay: num
     await (cluster.isWorker ? setTimeout(WORKER_WAITS_MS.quiet) : setImmediate());
   }
   server.close();
-  for (const socket of accepted) socket.resume();
+  read();
   const sweep = setInterval(() => {
     server.closeIdleConnections();
     connections.closeSilent();

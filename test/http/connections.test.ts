@@ -4,6 +4,7 @@ import cluster from 'node:cluster';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { drain } from '../../http/drain.ts';
+import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { openRaw, type RawConnection } from '../support/raw-http.ts';
 import { GET, gets, pipelined, reply, startTestServer } from './server.ts';
 
@@ -133,6 +134,24 @@ describe('a connection of a server that stops', () => {
     assert.ok(performance.now() - started < 1000);
     for (const client of clients) client.destroy();
     await stopped;
+  });
+
+  it('is answered where more wait to be accepted than there is room for', async (t) => {
+    const server = await startTestServer(t, {}, async (arrived) => {
+      await setTimeout(3);
+      reply(arrived);
+    });
+    limitConnections(
+      server.server,
+      () => ({ max: 50, perAddress: 50 }),
+      () => undefined,
+    );
+    const clients = Array.from({ length: 400 }, () => openRaw(server.url));
+    for (const client of clients) client.write(GET);
+    await drain(server.server, server.connections, 0);
+    const texts = await Promise.all(clients.map(({ closed }) => closed));
+    // Each time that all room is held, one is closed.
+    assert.ok(texts.filter((text) => text.endsWith('answer')).length > 350);
   });
 });
 
