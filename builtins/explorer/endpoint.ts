@@ -1,6 +1,6 @@
 import { keys, receiptKey, reservedParameters } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
-import type { Price, ServiceDescription } from '../../plugins-sdk/openapi.ts';
+import type { DescribedAuth, Price, ServiceDescription } from '../../plugins-sdk/openapi.ts';
 import { publicSchema } from '../shared/parameter-schema.ts';
 import { coveredNames, requiredIn } from '../shared/path-parameters.ts';
 
@@ -20,6 +20,18 @@ export interface PublicParameter {
 /** The reserved parameters with which a client chooses what the operator left open with `*`. */
 export type ReservedParameter = ReturnType<typeof reservedParameters>[number];
 
+/** A way in: what the page shows of a type of `auth`. */
+export interface Access {
+  readonly title: string;
+  /** Whether it lets everyone in. */
+  readonly open?: true | undefined;
+  /** The request header for the credentials; absent if there is none, or the plugin does not describe it. */
+  readonly header?: string | undefined;
+  readonly hints: readonly string[];
+  /** An example of the header's value, if that is JSON. */
+  readonly example?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** The public facts of an endpoint: nothing of the upstream, its headers, fixed and secret values, keys or nodes. */
 export interface PublicEndpoint {
   readonly id: string;
@@ -27,8 +39,9 @@ export interface PublicEndpoint {
   readonly name: string;
   readonly description?: string | undefined;
   readonly mode: string;
-  /** Types of its auth methods, in the order in which they are tried; any one is enough. */
-  readonly auth: readonly string[];
+  readonly modeTitle?: string | undefined;
+  /** Its ways in, in the order in which they are tried; any one is enough. */
+  readonly auth: readonly Access[];
   /** The prices of a request, of which one is paid; absent if it is free. */
   readonly prices?: readonly Price[] | undefined;
   /** Its parameters in the order of the config, without fixed ones. */
@@ -57,15 +70,22 @@ function parametersOf(endpoint: Endpoint): PublicParameter[] {
     });
 }
 
+function accessOf(type: string, { scheme, title = type, hints = [], example }: DescribedAuth): Access {
+  const { in: place, name } = scheme ?? {};
+  const header = place === 'header' && typeof name === 'string' ? name : undefined;
+  return { title, open: scheme === undefined ? true : undefined, header, hints, example };
+}
+
 /** Returns the public facts of an endpoint; JSON leaves out undefined members. */
-export function publicEndpoint(endpoint: Endpoint, { auth: ways, remarks }: ServiceDescription): PublicEndpoint {
+export function publicEndpoint(endpoint: Endpoint, { auth: ways, modes, remarks }: ServiceDescription): PublicEndpoint {
   const { id, api, name, mode, auth, block } = endpoint;
   const { description } = block;
+  const types = [...new Set(auth.map((method) => method.type))];
   const prices = auth.flatMap((method) => ways.get(method.type)?.prices?.(method) ?? []);
   return {
-    ...{ id, api, name, mode },
+    ...{ id, api, name, mode, modeTitle: modes.get(mode)?.title },
     description: typeof description === 'string' && description !== '' ? description : undefined,
-    auth: auth.map((method) => method.type),
+    auth: types.map((type) => accessOf(type, ways.get(type) ?? { scheme: {} })),
     prices: prices.length === 0 ? undefined : prices,
     parameters: parametersOf(endpoint),
     reserved: reservedParameters(endpoint),

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { optionalKey } from '../../plugins-sdk/config.ts';
 import { definePlugin, type HttpResponse, Type } from '../../plugins-sdk/index.ts';
 import { detailsOf, openapiKey } from '../shared/discovery.ts';
-import { pageData } from './data.ts';
 import { publicEndpoint } from './endpoint.ts';
 import { pageReply } from './reply.ts';
 
@@ -33,7 +32,6 @@ export const explorer = definePlugin({
     const openapi = (openapiKey.in(config) ?? false) !== false;
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
-    const data = pageData({ node, openapi, title, description }, shown, described);
     let reply: HttpResponse | undefined;
     const handle = () => {
       if (reply === undefined) throw new Error('the explorer was not started');
@@ -41,7 +39,7 @@ export const explorer = definePlugin({
     };
     return {
       start: async () => {
-        reply = pageReply(await readTemplate(), data);
+        reply = pageReply(await readTemplate(), { node, openapi, title, description, endpoints: shown });
       },
       routes: [{ method: 'GET', path: '/', admit: true, handle }],
     };

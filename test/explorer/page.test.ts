@@ -112,7 +112,19 @@ describe('the page of the explorer', async () => {
           name: MARKUP,
           description: TEXT,
           mode: 'sync',
-          auth: ['apiKey', 'x402'],
+          modeTitle: 'the answer comes at once',
+          auth: [
+            { title: 'API key', header: 'X-Api-Key', hints: [] },
+            {
+              title: 'payment (x402)',
+              header: 'X-Payment-Proof',
+              hints: [
+                'Send the request without a proof to see what to pay, and pay from your wallet.',
+                'With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.',
+              ],
+              example: { txHash: '0x…', expiresAt: 1700000000, signature: '0x…' },
+            },
+          ],
           prices: [{ amount: '1', token: `0x${'0'.repeat(40)}`, network: 1 }],
           parameters: [
             { name: 'symbol', in: 'path', required: true, description: TEXT },
@@ -125,19 +137,6 @@ describe('the page of the explorer', async () => {
           encoding: { type: 'int256', path: '$.price' },
         },
       ],
-      auth: {
-        apiKey: { title: 'API key', header: 'X-Api-Key', hints: [] },
-        x402: {
-          title: 'payment (x402)',
-          header: 'X-Payment-Proof',
-          hints: [
-            'Send the request without a proof to see what to pay, and pay from your wallet.',
-            'With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.',
-          ],
-          example: { txHash: '0x…', expiresAt: 1700000000, signature: '0x…' },
-        },
-      },
-      modes: { sync: 'the answer comes at once' },
     });
   });
 

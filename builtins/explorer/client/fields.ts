@@ -1,6 +1,5 @@
 import { errorText } from '../../../lib/text/error-text.ts';
 import { unicodeEscape } from '../../../lib/text/unicode-escape.ts';
-import type { PageData } from '../data.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
 import { boundsOf, isLiteral, takesLists } from './schema.ts';
 
@@ -27,11 +26,11 @@ export interface Field {
 }
 
 /** Returns all fields of an endpoint that a person fills in. */
-export function fieldsOf(endpoint: PublicEndpoint, ways: PageData['auth']): Field[] {
+export function fieldsOf(endpoint: PublicEndpoint): Field[] {
   return [
     ...parameterFields(endpoint),
     ...endpoint.reserved.map((name) => reservedField(endpoint, name)),
-    ...credentialFields(endpoint, ways),
+    ...credentialFields(endpoint),
   ];
 }
 
@@ -90,13 +89,10 @@ function reservedField({ id }: PublicEndpoint, name: ReservedParameter): Field {
 }
 
 /** Returns a field for each header with credentials that a plugin describes. */
-function credentialFields({ id, api, auth }: PublicEndpoint, ways: PageData['auth']): Field[] {
+function credentialFields({ id, api, auth }: PublicEndpoint): Field[] {
   const open = auth.length > 1 ? ['Leave it empty to use another way in.'] : [];
-  return [...new Set(auth)].flatMap((type): Field[] => {
-    const way = ways[type];
-    const name = way?.header;
-    if (way === undefined || name === undefined) return [];
-    const { title: kind, hints, example } = way;
+  return auth.flatMap(({ title: kind, header: name, hints, example }): Field[] => {
+    if (name === undefined) return [];
     const field = { name, isHeader: true, kind, required: false };
     if (example !== undefined) {
       const placeholder = JSON.stringify(example);

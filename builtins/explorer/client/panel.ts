@@ -19,22 +19,20 @@ export function Panel({ endpoint, page }: Shown) {
     <p class="eyebrow">${api}</p>
     <h1 tabindex="-1">${name}</h1>
     ${description && html`<p class="lead">${description}</p>`}
-    <${About} endpoint=${endpoint} page=${page} />
+    <${About} endpoint=${endpoint} />
     <${Section} title="Request"><${RequestForm} endpoint=${endpoint} page=${page} /><//>
     <${AnswerPart} endpoint=${endpoint} page=${page} />
   </article>`;
 }
 
-function About({ endpoint, page }: Shown) {
-  const { id, mode, encoding, remarks = [] } = endpoint;
-  const { auth: ways, modes } = page.data;
-  const title = modes[mode];
+function About({ endpoint }: Pick<Shown, 'endpoint'>) {
+  const { id, mode, modeTitle, encoding, remarks = [] } = endpoint;
   const cost = costOf(endpoint);
   const answer = encoding === undefined ? 'the upstream’s JSON, its numbers as doubles, signed' : encodingOf(encoding);
   const hasFractions = encoding !== undefined && /int|\*/.test(encoding.type);
   return html`<dl class="facts about-endpoint">
     ${fact('Endpoint ID', html`<${Copied} what="the endpoint ID" text=${id} />`)}
-    ${fact('Mode', title === undefined ? mode : `${mode}: ${title}`)} ${fact('Access', accessOf(endpoint, ways))}
+    ${fact('Mode', modeTitle === undefined ? mode : `${mode}: ${modeTitle}`)} ${fact('Access', accessOf(endpoint))}
     ${cost && fact('Price', cost)}
     ${fact('Answer', answer, ...remarks.map((remark) => `; ${remark.replaceAll('`', '')}`))}
     ${hasFractions && fact('Fractions', fractionsOf(encoding))}
@@ -55,7 +53,7 @@ function encodingOf({ type, path, times, combine }: NonNullable<PublicEndpoint['
 }
 
 function RequestForm({ endpoint, page }: Shown) {
-  const fields = useMemo(() => fieldsOf(endpoint, page.data.auth), [endpoint, page]);
+  const fields = useMemo(() => fieldsOf(endpoint), [endpoint]);
   const sent = page.sentFor(endpoint.id);
   const submit = (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault();

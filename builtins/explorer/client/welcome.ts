@@ -1,5 +1,4 @@
 import { html } from 'htm/preact';
-import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { priceText, serviceUrl } from './call.ts';
 import { withFactors } from './factor.ts';
@@ -14,8 +13,8 @@ export function costOf({ prices = [] }: PublicEndpoint): string {
 }
 
 /** Returns the ways of access in words. */
-export function accessOf({ auth }: PublicEndpoint, ways: PageData['auth']): string {
-  return auth.map((type) => ways[type]?.title ?? type).join(' or ');
+export function accessOf({ auth }: PublicEndpoint): string {
+  return auth.map(({ title }) => title).join(' or ');
 }
 
 /** Shows the first page: about the service, and a card for each endpoint. */
@@ -40,16 +39,15 @@ export function Welcome({ page, shown }: { page: Page; shown: readonly PublicEnd
 /** Shows a card with the main facts of an endpoint. */
 function Card({ endpoint, page }: Shown) {
   const { id, api, name, description, auth, encoding, parameters, reserved } = endpoint;
-  const { auth: ways } = page.data;
   const cost = costOf(endpoint);
   const types = encoding === undefined ? 'raw JSON' : withFactors(encoding.type, encoding.times).join(', ');
-  const isOpen = auth.some((type) => ways[type]?.open === true);
+  const isOpen = auth.some(({ open }) => open);
   const isReady = reserved.length === 0 && parameters.every(({ required }) => !required);
   return html`<section class="card">
     <h2><a href="#${id}">${name}</a> <span class="tag">${api}</span></h2>
     ${description && html`<p class="about">${description}</p>`}
     <dl class="facts">
-      ${fact('Type', types)} ${fact('Access', accessOf(endpoint, ways))} ${cost && fact('Price', cost)}
+      ${fact('Type', types)} ${fact('Access', accessOf(endpoint))} ${cost && fact('Price', cost)}
       ${isOpen && isReady && fact('Last value', html`<${LastValue} endpoint=${endpoint} page=${page} />`)}
     </dl>
   </section>`;
