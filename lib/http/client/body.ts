@@ -1,19 +1,21 @@
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate, inflateRaw, type Zlib } from 'node:zlib';
+import { brotliDecompress, gunzip, inflate, inflateRaw, type Zlib, type ZlibOptions } from 'node:zlib';
 import { Fault } from './faults.ts';
 import type { BoundedResponse } from './request.ts';
 
-type Compression = 'gzip' | 'deflate' | 'br';
+type Decompress = (coded: Buffer, options: ZlibOptions) => Promise<unknown>;
 
-const CODINGS = new Map<string, Compression | 'identity'>([
-  ['', 'identity'],
-  ['identity', 'identity'],
-  ['gzip', 'gzip'],
-  // RFC 9110, section 8.4.1.3: "x-gzip" is to be taken as "gzip".
-  ['x-gzip', 'gzip'],
-  ['deflate', 'deflate'],
-  ['br', 'br'],
+const DECOMPRESSORS: ReadonlyMap<string, Decompress> = new Map([
+  ['gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress)],
 ]);
+
+/** The codings of a body that is as it was sent. */
+const IDENTITY = ['', 'identity'];
+
+/** For a deflate stream without a zlib header. */
+const inflateBare: Decompress = promisify(inflateRaw);
 
 /** Most content codings that the text of a fault names. */
 const MOST_NAMES = 4;
@@ -30,10 +32,12 @@ export function answerBody(
 ) {
   // RFC 9110, section 5.6.1: empty elements of a list are ignored.
   const names = String(encoding).match(/[^\s,]+/g) ?? [];
-  const coding = CODINGS.get(names.join().toLowerCase());
-  if (coding === undefined) throw new Fault('encoding', unreadable(names));
+  // RFC 9110, section 8.4.1.3: "x-gzip" is to be taken as "gzip".
+  const coding = names.join().toLowerCase().replace('x-gzip', 'gzip');
+  const decompress = DECOMPRESSORS.get(coding);
+  if (decompress === undefined && !IDENTITY.includes(coding)) throw new Fault('encoding', unreadable(names));
   // Compression makes incompressible data a little longer.
-  const limit = coding === 'identity' ? maxBytes : maxBytes + Math.ceil(maxBytes / 256) + 1024;
+  const limit = decompress === undefined ? maxBytes : maxBytes + Math.ceil(maxBytes / 256) + 1024;
   if (Number(length) > limit) throw tooLarge(maxBytes);
   let buffer = Buffer.alloc(0);
   let filled = 0;
@@ -55,7 +59,7 @@ export function answerBody(
     read(): Buffer | Promise<Buffer> {
       const bytes = buffer.subarray(0, filled);
       // An empty body is not decompressed, whatever coding was announced: HTTP clients agree on that.
-      return coding === 'identity' || filled === 0 ? bytes : decoded(coding, bytes, maxBytes);
+      return decompress === undefined || filled === 0 ? bytes : decoded(bytes, coding, decompress, maxBytes);
     },
   };
 }
@@ -70,25 +74,17 @@ function unreadable(all: readonly string[]): string {
     : `the answer has the unknown content encoding ${shown}`;
 }
 
-/** The decompressor of each coding; `raw` is for a deflate stream without a zlib header. */
-const decompress = {
-  gzip: promisify(gunzip),
-  br: promisify(brotliDecompress),
-  deflate: promisify(inflate),
-  raw: promisify(inflateRaw),
-};
-
 /**
  * Decompresses a body of exactly one coded stream. HTTP clients disagree about bytes after the first stream, and a body that two
  * clients read differently must not be signed.
  *
  * @throws Fault when the body is invalid, too large, or more than one stream.
  */
-async function decoded(coding: Compression, coded: Buffer, maxBytes: number): Promise<Buffer> {
-  const isRaw = coding === 'deflate' && !hasZlibHeader(coded);
+async function decoded(coded: Buffer, coding: string, decompress: Decompress, maxBytes: number): Promise<Buffer> {
+  const isBare = coding === 'deflate' && !hasZlibHeader(coded);
   // zlib requires a bound of at least 1.
   const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
-  const result: unknown = await decompress[isRaw ? 'raw' : coding](coded, options).catch((error) => {
+  const result = await (isBare ? inflateBare : decompress)(coded, options).catch((error) => {
     throw error.code === 'ERR_BUFFER_TOO_LARGE'
       ? tooLarge(maxBytes)
       : new Fault('encoding', `the answer is not valid ${coding}`);
