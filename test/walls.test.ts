@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1259, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2044 },
+  lib: { lines: 2035 },
   'plugins-sdk': { lines: 3356 },
   config: { lines: 2558 },
   service: { lines: 2958 },

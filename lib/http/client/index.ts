@@ -3,7 +3,7 @@ import { type ClientTls, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, type CallOutcome, PendingRequest } from './pending-request.ts';
 import { CLIENT_CLOSED, Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
-import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
+import { type BoundedRequest, type BoundedResponse, parseTarget, RequestFailure } from './request.ts';
 
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 
@@ -66,7 +66,7 @@ export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: Htt
         undici();
         const url = parseTarget(request);
         const ended = isClosed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
-        if (ended) throw failure('aborted', `${request.method} ${url.origin}`, ended);
+        if (ended) throw new RequestFailure(`${request.method} ${url.origin}`, 'aborted', ended);
         const settle = (outcome: CallOutcome) =>
           outcome instanceof RequestFailure ? reject(outcome) : resolve(outcome);
         new PendingRequest(request, url, poolOf(url), settle).start();

@@ -6,9 +6,8 @@ import { CLIENT_CLOSED, type Connection, type Pool } from './pool.ts';
 import {
   type BoundedRequest,
   type BoundedResponse,
-  failure,
   outgoingHeaders,
-  type RequestFailure,
+  RequestFailure,
   type RequestFailureKind,
   type RequestPhase,
 } from './request.ts';
@@ -105,7 +104,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   fail(kind: RequestFailureKind, detail: string, phase: RequestPhase = this.#sending ? 'answer' : 'connect'): void {
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
     const what = `${this.#request.method} ${this.#origin}`;
-    this.#settle(failure(kind, what, detail, phase, status));
+    this.#settle(new RequestFailure(what, kind, detail, phase, status));
   }
 
   onRequestStart(): void {

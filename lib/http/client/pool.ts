@@ -12,12 +12,13 @@ export class Connection {
   readonly client: Client;
   #socket: Socket | undefined;
   #surplus: Error | undefined;
-  #restingSince: number | undefined;
+  /** When the latest exchange on the current socket was complete; `undefined` before that. */
+  restingSince: number | undefined;
 
   constructor(origin: string, connect: Connect) {
     const opening = (socket: Socket) => {
       this.#socket = socket;
-      this.#restingSince = undefined;
+      this.restingSince = undefined;
     };
     this.client = new (undici().Client)(origin, {
       connect: (target, callback) =>
@@ -39,23 +40,13 @@ export class Connection {
 
   /** Whether an exchange has completed on the current socket. */
   get isReused(): boolean {
-    return this.#restingSince !== undefined;
+    return this.restingSince !== undefined;
   }
 
   /** The error that broke the socket; `undefined` if undici closed it in order. */
   get fault(): Error | undefined {
     const error = this.#surplus ?? this.#socket?.errored;
     return error && !(error instanceof undici().errors.InformationalError) ? error : undefined;
-  }
-
-  /** Records that an exchange is complete. */
-  rest(): void {
-    this.#restingSince = performance.now();
-  }
-
-  /** Whether the socket has been idle for so long that the server may be closing it. */
-  get isDoubtful(): boolean {
-    return performance.now() - (this.#restingSince ?? 0) > SURELY_KEPT_MS;
   }
 
   /** Closes the socket, and resolves when it is closed. */
@@ -120,7 +111,7 @@ export class Pool {
 
   /** Takes back a connection whose exchange is complete. */
   release(connection: Connection): void {
-    connection.rest();
+    connection.restingSince = performance.now();
     this.#idle.push(connection);
     this.#serveNext();
   }
@@ -140,7 +131,8 @@ export class Pool {
   /** A request that must not be repeated never uses a socket that the server may be about to close. */
   #idleFor({ isRepeatable }: Borrower): Connection | undefined {
     const last = this.#idle.pop();
-    if (last === undefined || isRepeatable || !last.isDoubtful) return last;
+    if (last === undefined || isRepeatable) return last;
+    if (performance.now() - (last.restingSince ?? 0) < SURELY_KEPT_MS) return last;
     this.#drop(last);
     return undefined;
   }
