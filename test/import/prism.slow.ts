@@ -5,7 +5,7 @@ import { it, type TestContext } from 'node:test';
 import { importDocument } from '../../cli/import/index.ts';
 import { readDocument } from '../../cli/import/read.ts';
 import { definitions } from '../../service/index.ts';
-import { Linter } from '../../tools/scripts/linter.ts';
+import { installed } from '../../tools/scripts/installed.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
@@ -29,7 +29,7 @@ interface Sampled {
 
 /** The endpoints of a document's config, asked each through a real service; what prism said of the requests. */
 async function verdicts(t: TestContext, document: string, methods: readonly string[]): Promise<Record<string, string>> {
-  const prism = new Linter('tools/scripts/prism').path('node_modules/@stoplight/prism-cli/dist/index.js');
+  const prism = installed('tools/scripts/prism').path('node_modules/@stoplight/prism-cli/dist/index.js');
   const { output } = launch(t, process.execPath, [prism, 'mock', '-p', '0', document]);
   const [, url = ''] = await output(/listening on (http:\/\/[\w.:]+)/);
   const said: Record<string, string> = {};

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
-import { Linter } from '../../tools/scripts/linter.ts';
+import { installed } from '../../tools/scripts/installed.ts';
 import { withNode } from '../../tools/scripts/nodes.ts';
 import { suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
@@ -61,13 +61,13 @@ const UNFIT: Readonly<Record<string, string>> = {
 };
 
 describe('the conformance suites of MCP', async () => {
-  const installed = new Linter('tools/scripts/mcp-conformance');
+  const suites = installed('tools/scripts/mcp-conformance');
   const endpoints = { error_handling: {}, logging_tool: {}, streaming_elicitation: {}, price: {} };
   const answers = { '*': faults.json({ price: 7 }), '/error_handling': faults.serverError() };
   const { service } = await served(suite, endpoints, { answers, api: { name: 'test' }, settings: { mcp: true } });
 
   const said = async (folder: string, ...args: string[]) => {
-    const program = installed.path(`node_modules/${folder}/dist/index.js`);
+    const program = suites.path(`node_modules/${folder}/dist/index.js`);
     const child = spawn('node', [program, ...args], { env: { ...withNode(22), NO_COLOR: '1' } });
     let text = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { Linter } from './linter.ts';
+import { installed } from './installed.ts';
 import { complain, env, fail, root, run } from './package/run.ts';
 
 /** Runs a linter that is installed apart, with its own lock file: `lint.ts openapi`, `lint.ts prose` or `lint.ts solidity`. */
@@ -21,7 +21,7 @@ function openapi(): void {
     writeFileSync(path, run(root, process.execPath, 'cli/bin.js', 'openapi', '-c', config));
     return path;
   });
-  const linter = new Linter('tools/scripts/openapi-lint');
+  const linter = installed('tools/scripts/openapi-lint');
   linter.run('redocly', 'lint', '--config', linter.path('redocly.yaml'), ...paths);
   const ruleset = ['--ruleset', linter.path('spectral.yaml'), '--fail-severity', 'hint'];
   const said = linter.run('spectral', 'lint', ...ruleset, ...paths);
@@ -30,7 +30,7 @@ function openapi(): void {
 
 /** Checks documents, generated ones included, for long sentences with textlint. */
 function prose(): void {
-  const linter = new Linter('tools/scripts/prose-lint');
+  const linter = installed('tools/scripts/prose-lint');
   linter.run('textlint', '--no-textlintrc', '--rulesdir', linter.path('rules'), ...PAGES);
 }
 
@@ -52,7 +52,7 @@ interface CompilerOutput {
 
 /** Checks the contracts with solhint, compiles them with the oldest and the newest compiler, and checks their opcodes. */
 function solidity(): void {
-  const linter = new Linter('tools/scripts/solidity-lint');
+  const linter = installed('tools/scripts/solidity-lint');
   const globs = CONTRACTS.map((folder) => `${folder}/*.sol`);
   linter.run('solhint', '--config', linter.path('solhint.json'), '--noPoster', '--max-warnings', '0', ...globs);
   const files = CONTRACTS.flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`));
