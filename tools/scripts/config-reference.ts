@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
-import { DURATION_PATTERN } from '../../plugins-sdk/schema/duration.ts';
+import { DURATION } from '../../plugins-sdk/schema/duration.ts';
 import { readSchema, type SchemaNode } from '../../plugins-sdk/schema/node.ts';
 
-/** Makes tables of a config file's keys from its published JSON Schema. */
+/** Makes tables of a config file's keys from its schema. */
 
 interface Row {
   /** Dotted path, `[]` standing for each entry of a list. */
@@ -20,7 +20,7 @@ interface Section {
 }
 
 /** Returns Markdown with a section for the top level, one for each mapping there, and one for each list of mappings. */
-export function configReference(schema: object): string {
+export function configReference(schema: TSchema): string {
   return sectionsOf(readSchema(schema), '', new Map())
     .filter(({ rows }) => rows.length > 0)
     .map(({ title, rows }) => `### ${title === '' ? 'Top level' : `\`${title}\``}\n\n${table(rows)}`)
@@ -46,7 +46,7 @@ function sectionsOf(node: SchemaNode, title: string, seen: Map<string, Row>): Se
   const visit = (block: SchemaNode, parent: string, kind?: string): void => {
     for (const [name, inner] of block.properties) {
       const key = parent === '' ? name : `${parent}.${name}`;
-      const about = aboutOf(inner);
+      const about = String(readSchema(inner).keyword('description') ?? '');
       const known = rows.find((row) => row.key === key);
       if (known !== undefined) {
         if (kind !== undefined && known.about === about && !known.kinds.includes(kind)) known.kinds.push(kind);
@@ -86,14 +86,14 @@ interface Block {
 
 /** Returns the mappings with known keys that a value may be, or that may be items of it. */
 function blocksOf(schema: TSchema): Block[] {
-  const options = optionsOf(schema);
+  const options = readSchema(schema).alternatives;
   const mappings = options.filter(isMapping);
   const here = mappings.map((block) => ({ block, list: false, ...(mappings.length > 1 && { kind: markOf(block) }) }));
   if (here.length === 0) {
-    const items = options.flatMap(({ items: item }) => (item === undefined ? [] : optionsOf(item)));
+    const items = options.flatMap(({ items: item }) => (item === undefined ? [] : readSchema(item).alternatives));
     return items.filter(isMapping).map((block) => ({ block, list: true }));
   }
-  const tags = mappings.map(tagOf);
+  const tags = mappings.map(({ marks }) => marks.get('type'));
   if (tags.length === 1 || tags[0] === undefined) return here;
   // A mapping with only the key that distinguishes the kinds.
   const type = { enum: tags, description: 'Which kind it is' };
@@ -104,31 +104,14 @@ function isMapping({ keyword }: SchemaNode): boolean {
   return keyword('properties') !== undefined;
 }
 
-function tagOf({ properties }: SchemaNode): unknown {
-  return optionsOf(properties.get('type') ?? {})[0]?.keyword('const');
-}
-
 /** Returns the mark that distinguishes a mapping from its alternatives: its type, or its first key. */
-function markOf(block: SchemaNode): string {
-  const type = tagOf(block);
-  return type === undefined ? ([...block.properties.keys()][0] ?? '') : `type: ${type}`;
-}
-
-/** Returns the alternatives of a value, flattened, without the text with a variable that may replace any of them. */
-function optionsOf(schema: TSchema): SchemaNode[] {
-  return readSchema(schema).alternatives.filter(({ keyword }) => keyword('$ref') === undefined);
-}
-
-/** Returns the description of a value, or that of its only alternative. */
-function aboutOf(schema: TSchema): string {
-  const options = optionsOf(schema);
-  const only = options.length === 1 ? options[0]?.keyword('description') : undefined;
-  return String(readSchema(schema).keyword('description') ?? only ?? '');
+function markOf({ marks, properties }: SchemaNode): string {
+  return marks.has('type') ? `type: ${marks.get('type')}` : ([...properties.keys()][0] ?? '');
 }
 
 function valuesOf(schema: TSchema): string {
-  const options = optionsOf(schema);
-  if (options.some(({ keyword }) => keyword('pattern') === DURATION_PATTERN)) return 'duration';
+  const options = readSchema(schema).alternatives;
+  if (options.some(({ keyword }) => keyword(DURATION) !== undefined)) return 'duration';
   const choices = options.flatMap((option) => option.choices ?? []);
   const kinds = options.filter((option) => option.choices === undefined).map(kindOf);
   const listed = choices.map((choice) => `\`${String(choice)}\``).join(', ');

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { composeSchema } from '../../config/index.ts';
+import { compose } from '../../config/schema/compose.ts';
 import { definitions } from '../../service/index.ts';
 import { configReference } from './config-reference.ts';
 import { sdkReference } from './sdk-reference.ts';
@@ -33,7 +34,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     [SCHEMA, `${jsonText(schema)}\n`],
     [SDK, sdkReference(fileText(SDK))],
-    behind(BEGIN, REFERENCE, `\n${configReference(schema)}`),
+    behind(BEGIN, REFERENCE, `\n${configReference(compose(definitions()).schema)}`),
     behind(BEGIN_STAGES, PLUGINS, `\n${stages}`),
     behind(BEGIN_RULES, MONITORING, `${rules.replaceAll(/^/gm, '  ').trimEnd()}\n`),
   ]);
