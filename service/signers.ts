@@ -29,7 +29,7 @@ const CLOSE_TIMEOUT_MS = 5000;
 type Config = LoadedConfig['config'];
 
 interface Opened {
-  readonly set: Promise<SignerSet>;
+  readonly set: SignerSet;
   readonly users: Set<Config>;
 }
 
@@ -38,8 +38,8 @@ export class Signers implements Signing {
   readonly #env: Environment;
   readonly #log: Log;
   readonly #keys = new Map<SignerRole, Signer>();
+  /** The open signers, by the part of a config that names them. */
   readonly #opened = new Map<string, Opened>();
-  readonly #known = new WeakMap<Config, SignerSet>();
   #variables: Environment;
 
   /** @param env the variables of the start: a key in them stays for the life of the process. */
@@ -61,7 +61,7 @@ export class Signers implements Signing {
 
   /** Returns the key of the environment if the config signs with it. */
   ownKey(config: Config): Signer | undefined {
-    return this.#known.get(config)?.current.type === ENVIRONMENT ? this.#keys.get('current') : undefined;
+    return this.inUse(config)?.current.type === ENVIRONMENT ? this.#keys.get('current') : undefined;
   }
 
   /** Returns whether these variables hold another key than the one that signs, or an invalid one. */
@@ -76,7 +76,8 @@ export class Signers implements Signing {
 
   /** Returns the open signers of a config; undefined where another plugin signs. */
   inUse(config: Config): SignerSet | undefined {
-    return this.#known.get(config);
+    const opened = this.#opened.get(keyOf(config));
+    return opened?.users.has(config) ? opened.set : undefined;
   }
 
   opened(config: Config): SignerSet {
@@ -99,15 +100,9 @@ export class Signers implements Signing {
     // Where another plugin signs, no signer is needed.
     if (!plugins.some(({ definition }) => definition.keys?.includes(signerKey))) return;
     const key = keyOf(config);
-    const opened = this.#opened.get(key) ?? { set: this.#open(loaded), users: new Set() };
+    const opened = this.#opened.get(key) ?? { set: await this.#open(loaded), users: new Set() };
     this.#opened.set(key, opened);
     opened.users.add(config);
-    try {
-      this.#known.set(config, await opened.set);
-    } catch (error) {
-      this.#opened.delete(key);
-      throw error;
-    }
   }
 
   /** Closes the signers of a config, unless another config uses them. */
@@ -116,7 +111,7 @@ export class Signers implements Signing {
     const opened = this.#opened.get(key);
     if (opened?.users.delete(config) !== true || opened.users.size > 0) return;
     this.#opened.delete(key);
-    await this.#close(await opened.set);
+    await this.#close(opened.set);
   }
 
   async close(): Promise<void> {
