@@ -1,30 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { build, stop } from 'esbuild';
 
 /** The oldest browsers that the page supports, and the language version that they share. */
 const TARGET = ['es2022', 'chrome111', 'firefox119', 'safari16.4'];
-
-function fileOf(name: string): string {
-  return fileURLToPath(new URL(name, import.meta.url));
-}
-
-async function bundled(file: string): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: [fileOf(file)],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: 'iife',
-    platform: 'browser',
-    target: TARGET,
-    // As in a built package, a tsconfig.json of a parent folder must have no effect.
-    tsconfigRaw: {},
-  });
-  const text = outputFiles[0]?.text.trim();
-  if (text === undefined) throw new Error(`nothing was made of ${file}`);
-  return text;
-}
 
 /** Puts a text into the page's element. @param text must not contain a tag that ends it, or a comment's begin. */
 function inline(page: string, tag: 'script' | 'style', text: string): string {
@@ -37,13 +16,24 @@ function inline(page: string, tag: 'script' | 'style', text: string): string {
  * Needs the page's sources beside this file, and esbuild.
  */
 export async function bundleExplorer(): Promise<string> {
+  const folder = import.meta.dirname;
   try {
-    const [page, style, script] = await Promise.all([
-      readFile(fileOf('page.html'), 'utf8'),
-      bundled('page.css'),
-      bundled('client/main.ts'),
-    ]);
-    return inline(inline(page, 'style', style), 'script', script);
+    const page = await readFile(join(folder, 'page.html'), 'utf8');
+    const { outputFiles } = await build({
+      absWorkingDir: folder,
+      entryPoints: ['page.css', 'client/main.ts'],
+      outdir: folder,
+      bundle: true,
+      minify: true,
+      write: false,
+      format: 'iife',
+      platform: 'browser',
+      target: TARGET,
+      // As in a built package, a tsconfig.json of a parent folder must have no effect.
+      tsconfigRaw: {},
+    });
+    const made = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))?.text.trim() ?? '';
+    return inline(inline(page, 'style', made('.css')), 'script', made('.js'));
   } finally {
     // Otherwise esbuild's process would live as long as the service.
     await stop();
