@@ -18,9 +18,8 @@ import {
 import {
   definePlugin,
   type Endpoint,
-  type Exchange,
-  type Hex,
   isHex,
+  perEndpoint,
   Refusal,
   type Services,
   type Static,
@@ -137,7 +136,6 @@ function encryptionOf(endpoint: Endpoint) {
   const signed = keys.encoding.of(endpoint)?.type !== 'uint256';
   return { bits: widths[encrypt.type], signed, contract: checksumAddress(encrypt.contract) };
 }
-type Encryption = NonNullable<ReturnType<typeof encryptionOf>>;
 
 function encrypting({ endpoints, meters }: Services, relayer: Relayer, pool: Pool): NonNullable<Taps['encrypt']> {
   meters.gauge({ name: 'fhe_queue', help: 'Values that wait for an FHE worker' }, () => pool.waiting);
@@ -147,12 +145,11 @@ function encrypting({ endpoints, meters }: Services, relayer: Relayer, pool: Poo
     help: 'Duration of FHE encryptions, with the wait for a worker: ok, failed, or abandoned by the client',
     labels: ['outcome'],
   });
-  const encrypt = async (
-    { bits, signed, contract }: Encryption,
-    data: Hex,
-    exchange: Exchange,
-    signal: AbortSignal,
-  ) => {
+  const encryptions = perEndpoint(endpoints, encryptionOf);
+  return async (data, exchange, { signal }) => {
+    const encryption = encryptions(exchange.endpoint);
+    if (encryption === undefined) return undefined;
+    const { bits, signed, contract } = encryption;
     const started = performance.now();
     let outcome = 'ok';
     try {
@@ -168,11 +165,6 @@ function encrypting({ endpoints, meters }: Services, relayer: Relayer, pool: Poo
     } finally {
       seconds({ outcome }, (performance.now() - started) / 1000);
     }
-  };
-  const encryptions = new Map(endpoints.map((endpoint) => [endpoint, encryptionOf(endpoint)]));
-  return (data, exchange, { signal }) => {
-    const wanted = encryptions.get(exchange.endpoint);
-    return wanted && encrypt(wanted, data, exchange, signal);
   };
 }
 
