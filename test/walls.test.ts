@@ -157,7 +157,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   'plugins-sdk': { lines: 3356 },
   config: { lines: 2558 },
   service: { lines: 2952 },
-  builtins: { lines: 14159 },
+  builtins: { lines: 14155 },
   cli: { lines: 2921 },
   verify: { lines: 1400 },
   tools: { lines: 1309 },

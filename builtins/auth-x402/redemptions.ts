@@ -1,3 +1,4 @@
+import { atMostEvery } from '../../lib/time/at-most-every.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
@@ -59,10 +60,15 @@ export interface Redeemed {
 /** Redeems each payment once: holds it, has it verified, redeems it, and gives it back if the request is refused. */
 export class Redemptions {
   readonly #options: RedemptionsOptions;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  /**
+   * Begins a lost ledger anew before the next client pays: a payment older than the ledger is refused. Checks once a second at
+   * most, in the background.
+   */
+  readonly look: () => void;
 
   constructor(options: RedemptionsOptions) {
     this.#options = options;
+    this.look = atMostEvery(LEDGER_CHECK_INTERVAL_MS, () => void options.ledger(true).catch(() => undefined));
   }
 
   /** Begins the ledger. @throws Error that says why the engine cannot keep payments safely. */
@@ -71,17 +77,6 @@ export class Redemptions {
     if (doubts.length > 0) throw new Error(doubts.join('; '));
     // `false`, because this config may never come into force.
     await this.#options.ledger(false);
-  }
-
-  /**
-   * Begins a lost ledger anew before the next client pays: a payment older than the ledger is refused. Checks once a second at
-   * most, in the background.
-   */
-  look(): void {
-    const { ledger } = this.#options;
-    if (performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
-    this.#lookedAt = performance.now();
-    ledger(true).catch(() => undefined);
   }
 
   /**
